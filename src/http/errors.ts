@@ -1,0 +1,77 @@
+// The one error type of Gatehouse, and its mapping to HTTP in one place (design.md §7).
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+
+/**
+ * A failure that the caller is told about: `error` and `error_description` of RFC 6749 §5.2, the HTTP
+ * status, and further members of the body. `cause` goes to the log alone.
+ */
+export class AuthError extends Error {
+  readonly status: number;
+  readonly error: string;
+  readonly error_description: string;
+  readonly extra: Readonly<Record<string, unknown>>;
+
+  constructor(
+    status: number,
+    error: string,
+    error_description: string,
+    options: { extra?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(error_description, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AuthError';
+    this.status = status;
+    this.error = error;
+    this.error_description = error_description;
+    this.extra = options.extra ?? {};
+  }
+}
+
+/** How a route group words its failures (spec "Errors"; wire-details 0.3). */
+export type ErrorShape = (ctx: Context, error: AuthError) => void;
+
+/** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */
+export const oauthShape: ErrorShape = (ctx, error) => {
+  ctx.status = error.status;
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = { error: error.error, error_description: error.error_description, ...error.extra };
+};
+
+/**
+ * Turns whatever a route group throws into its answer. What is not an AuthError is a fault of ours: it
+ * is logged with its cause, and the client is told no more than `server_error`.
+ */
+export function errorsAs(shape: ErrorShape, log: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      shape(ctx, toAuthError(thrown, log));
+    }
+  };
+}
+
+/** An AuthError as it is, a client's fault as koa's parsers report it as 4xx, all else as a logged 500. */
+export function toAuthError(thrown: unknown, log: Logger): AuthError {
+  if (thrown instanceof AuthError) {
+    if (thrown.status >= 500 || thrown.cause !== undefined) log.warn({ err: thrown }, 'request failed');
+    return thrown;
+  }
+  const status = statusOf(thrown);
+  if (status !== undefined && status >= 400 && status < 500) {
+    return new AuthError(status, 'invalid_request', requestFault(status), { cause: thrown });
+  }
+  log.error({ err: thrown }, 'unexpected error');
+  return new AuthError(500, 'server_error', 'An unexpected error occurred.');
+}
+
+function statusOf(thrown: unknown): number | undefined {
+  if (typeof thrown !== 'object' || thrown === null || !('status' in thrown)) return undefined;
+  return typeof thrown.status === 'number' ? thrown.status : undefined;
+}
+
+function requestFault(status: number): string {
+  if (status === 413) return 'The request body is too large.';
+  if (status === 415) return 'The content type of the request is not supported.';
+  return 'The request could not be read.';
+}

@@ -1,0 +1,169 @@
+// The one declaration of what is stored: each collection's record, unique keys and indexes.
+// Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
+import type {
+  ClientGrantRecord,
+  ClientRecord,
+  ConnectionRecord,
+  OrganizationRecord,
+  ResourceServerRecord,
+  TenantRecord,
+} from '../tenant/schema.ts';
+import type { Stored } from './contract.ts';
+
+/** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits (wire-details 13.3). */
+export interface UserRecord extends Stored {
+  email?: string;
+  email_verified: boolean;
+  username?: string;
+  phone_number?: string;
+  phone_verified?: boolean;
+  name?: string;
+  given_name?: string;
+  family_name?: string;
+  middle_name?: string;
+  nickname?: string;
+  preferred_username?: string;
+  profile?: string;
+  picture?: string;
+  website?: string;
+  gender?: string;
+  birthdate?: string;
+  zoneinfo?: string;
+  locale?: string;
+  address?: { country?: string; [part: string]: string | undefined };
+  user_metadata: Record<string, unknown>;
+  app_metadata: Record<string, unknown>;
+  identities: { provider: string; user_id: string; connection: string; isSocial: boolean }[];
+  blocked?: boolean;
+  /** ISO 8601. */
+  created_at: string;
+  /** ISO 8601. */
+  updated_at: string;
+  /** ISO 8601. */
+  last_login?: string;
+  last_ip?: string;
+  logins_count: number;
+  /** ISO 8601. */
+  last_password_reset?: string;
+}
+
+/** A database user's password; `id` is the user's. Only hashes are kept. */
+export interface CredentialRecord extends Stored {
+  passwordHash: string;
+  /** Hashes of earlier passwords, newest first, for the connection's history rule. */
+  history: string[];
+}
+
+/** A signing key of the tenant; `id` is its `kid`. `current` signs, all but `retired` are published. */
+export interface SigningKeyRecord extends Stored {
+  state: 'current' | 'next' | 'previous';
+  /** The private key as a JWK with `kid`, `alg`, `use`. */
+  jwk: Record<string, unknown>;
+  /** The self-signed certificate over the public key, base64 DER, published as `x5c`. */
+  x5c: string[];
+  /** Epoch seconds. */
+  createdAt: number;
+}
+
+/** An artifact of the OIDC engine (session, code, refresh token …); `id` is `<model>:<jti>`. */
+export interface ArtifactRecord extends Stored {
+  model: string;
+  payload: Record<string, unknown>;
+}
+
+/** A counter of the protection layer: a bucket's level at a time. */
+export interface LimitRecord extends Stored {
+  tokens: number;
+  /** Epoch milliseconds when `tokens` was computed. */
+  at: number;
+}
+
+/** A tenant log event (wire-details: type codes `s`, `f`, `ss` …). Never holds a secret. */
+export interface LogEventRecord extends Stored {
+  type: string;
+  /** ISO 8601. */
+  date: string;
+  description?: string;
+  client_id?: string;
+  connection?: string;
+  user_id?: string;
+  user_name?: string;
+  ip?: string;
+  details?: Record<string, unknown>;
+}
+
+export interface Records {
+  tenant: TenantRecord & Stored;
+  clients: ClientRecord & Stored;
+  resourceServers: ResourceServerRecord & Stored;
+  clientGrants: ClientGrantRecord & Stored;
+  connections: ConnectionRecord & Stored;
+  organizations: OrganizationRecord & Stored;
+  users: UserRecord;
+  credentials: CredentialRecord;
+  signingKeys: SigningKeyRecord;
+  artifacts: ArtifactRecord;
+  limits: LimitRecord;
+  logs: LogEventRecord;
+}
+
+export type CollectionName = keyof Records;
+
+/** A key computed from a record: one value, several, or none. */
+export type Key<T> = (record: T) => string | string[] | undefined;
+
+export interface CollectionSpec<T> {
+  /** Keys that at most one record may have a given value of. */
+  unique: Record<string, Key<T>>;
+  /** Keys that any number of records may share. */
+  indexes: Record<string, Key<T>>;
+  /** The collection need not survive a crash: counters that are written on every request. */
+  volatile?: true;
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** One identifier in one connection: what a database login is looked up by. */
+export function connectionKey(connection: string, identifier: string): string {
+  return `${connection}\n${identifier}`;
+}
+
+const perConnection =
+  (field: 'email' | 'username' | 'phone_number'): Key<UserRecord> =>
+  (user) => {
+    const value = user[field];
+    return value === undefined ? undefined : user.identities.map((i) => connectionKey(i.connection, value));
+  };
+
+export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
+  tenant: { unique: {}, indexes: {} },
+  clients: { unique: {}, indexes: {} },
+  resourceServers: { unique: { identifier: (api) => api.identifier }, indexes: {} },
+  clientGrants: {
+    unique: { clientAudience: (grant) => `${grant.client_id}\n${grant.audience}` },
+    indexes: { client: (grant) => grant.client_id },
+  },
+  connections: { unique: { name: (connection) => connection.name }, indexes: {} },
+  organizations: { unique: { name: (organization) => organization.name }, indexes: {} },
+  users: {
+    unique: {
+      connectionEmail: perConnection('email'),
+      connectionUsername: perConnection('username'),
+      connectionPhone: perConnection('phone_number'),
+    },
+    indexes: { email: (user) => user.email },
+  },
+  credentials: { unique: {}, indexes: {} },
+  signingKeys: { unique: {}, indexes: { state: (key) => key.state } },
+  artifacts: {
+    unique: {},
+    indexes: {
+      uid: (artifact) => (artifact.model === 'Session' ? text(artifact.payload['uid']) : undefined),
+      userCode: (artifact) => text(artifact.payload['userCode']),
+      grantId: (artifact) => text(artifact.payload['grantId']),
+      account: (artifact) => text(artifact.payload['accountId']),
+    },
+  },
+  limits: { unique: {}, indexes: {}, volatile: true },
+  logs: { unique: {}, indexes: { user: (event) => event.user_id } },
+};

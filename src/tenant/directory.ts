@@ -1,0 +1,80 @@
+// Reads the tenant out of the store: its settings, applications, connections and APIs.
+
+import type { Records } from '../store/collections.ts';
+import type { Frozen, Store } from '../store/contract.ts';
+import type { DatabaseOptions, TenantRecord } from './schema.ts';
+import { databaseOptionsSchema } from './schema.ts';
+
+export type Client = Frozen<Records['clients']>;
+export type Connection = Frozen<Records['connections']>;
+export type ResourceServer = Frozen<Records['resourceServers']>;
+export type ClientGrant = Frozen<Records['clientGrants']>;
+
+export interface Directory {
+  /** The tenant's settings as they were when the directory was opened or last refreshed. */
+  settings(): Frozen<TenantRecord>;
+  /** Reads the settings again, after they were changed. */
+  refresh(): Promise<void>;
+  client(clientId: string): Promise<Client | undefined>;
+  clients(): Promise<Client[]>;
+  /** The connection of that name, if there is one. */
+  connection(name: string): Promise<Connection | undefined>;
+  connections(): Promise<Connection[]>;
+  /** The connections enabled for an application, in name order. */
+  connectionsOf(clientId: string): Promise<Connection[]>;
+  resourceServer(identifier: string): Promise<ResourceServer | undefined>;
+  resourceServers(): Promise<ResourceServer[]>;
+  /** What a client may ask of an API by client_credentials. */
+  clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
+}
+
+/**
+ * Opens the directory of the tenant in a store.
+ * @throws Error when no tenant file was ever applied to this store.
+ */
+export async function openDirectory(store: Store): Promise<Directory> {
+  let settings = await readSettings(store);
+  const all = async <N extends 'clients' | 'connections' | 'resourceServers'>(name: N) => {
+    const found: Frozen<Records[N]>[] = [];
+    let after: string | undefined;
+    do {
+      const page = await store
+        .collection(name)
+        .list({ limit: 500, ...(after === undefined ? {} : { after }) });
+      found.push(...page.records);
+      after = page.next;
+    } while (after !== undefined);
+    return found;
+  };
+  const connections = () => all('connections');
+  return {
+    settings: () => settings,
+    refresh: async () => {
+      settings = await readSettings(store);
+    },
+    client: (clientId) => store.collection('clients').get(clientId),
+    clients: () => all('clients'),
+    connection: async (name) => (await store.collection('connections').findBy('name', name))[0],
+    connections,
+    connectionsOf: async (clientId) =>
+      (await connections())
+        .filter((connection) => connection.enabled_clients.includes(clientId))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    resourceServer: async (identifier) =>
+      (await store.collection('resourceServers').findBy('identifier', identifier))[0],
+    resourceServers: () => all('resourceServers'),
+    clientGrant: async (clientId, audience) =>
+      (await store.collection('clientGrants').findBy('clientAudience', `${clientId}\n${audience}`))[0],
+  };
+}
+
+async function readSettings(store: Store): Promise<Frozen<TenantRecord>> {
+  const record = await store.collection('tenant').get('tenant');
+  if (record === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
+  return record;
+}
+
+/** The options of a database connection, with what is not set filled in. */
+export function databaseOptions(connection: Connection): DatabaseOptions {
+  return databaseOptionsSchema.parse(connection.options);
+}
