@@ -34,6 +34,10 @@ export interface UserRecord extends Stored {
   user_metadata: Record<string, unknown>;
   app_metadata: Record<string, unknown>;
   identities: { provider: string; user_id: string; connection: string; isSocial: boolean }[];
+  /** What the user may do at an API (management vocabulary); scopes of an API with `enforce_policies`. */
+  permissions?: { resource_server_identifier: string; permission_name: string }[];
+  /** E-mail addresses this user had before, newest last, each with the epoch second until which it held. */
+  email_history?: { email?: string; email_verified: boolean; until: number }[];
   blocked?: boolean;
   /** ISO 8601. */
   created_at: string;
@@ -71,6 +75,18 @@ export interface ArtifactRecord extends Stored {
   payload: Record<string, unknown>;
 }
 
+/** What a user allowed an application; `id` is {@link consentId}. Resource `""` is the OIDC scopes. */
+export interface ConsentRecord extends Stored {
+  user_id: string;
+  client_id: string;
+  scopes: Record<string, string[]>;
+}
+
+/** The id of a user's consent for an application. */
+export function consentId(userId: string, clientId: string): string {
+  return `${userId}\n${clientId}`;
+}
+
 /** A counter of the protection layer: a bucket's level at a time. */
 export interface LimitRecord extends Stored {
   tokens: number;
@@ -103,6 +119,7 @@ export interface Records {
   credentials: CredentialRecord;
   signingKeys: SigningKeyRecord;
   artifacts: ArtifactRecord;
+  consents: ConsentRecord;
   limits: LimitRecord;
   logs: LogEventRecord;
 }
@@ -158,12 +175,13 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   artifacts: {
     unique: {},
     indexes: {
-      uid: (artifact) => (artifact.model === 'Session' ? text(artifact.payload['uid']) : undefined),
-      userCode: (artifact) => text(artifact.payload['userCode']),
-      grantId: (artifact) => text(artifact.payload['grantId']),
-      account: (artifact) => text(artifact.payload['accountId']),
+      uid: (artifact) => (artifact.model === 'Session' ? text(artifact.payload.uid) : undefined),
+      userCode: (artifact) => text(artifact.payload.userCode),
+      grantId: (artifact) => text(artifact.payload.grantId),
+      account: (artifact) => text(artifact.payload.accountId),
     },
   },
+  consents: { unique: {}, indexes: { user: (consent) => consent.user_id } },
   limits: { unique: {}, indexes: {}, volatile: true },
   logs: { unique: {}, indexes: { user: (event) => event.user_id } },
 };

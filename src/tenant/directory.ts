@@ -10,6 +10,8 @@ export type Connection = Frozen<Records['connections']>;
 export type ResourceServer = Frozen<Records['resourceServers']>;
 export type ClientGrant = Frozen<Records['clientGrants']>;
 
+export type Organization = Frozen<Records['organizations']>;
+
 export interface Directory {
   /** The tenant's settings as they were when the directory was opened or last refreshed. */
   settings(): Frozen<TenantRecord>;
@@ -24,6 +26,8 @@ export interface Directory {
   connectionsOf(clientId: string): Promise<Connection[]>;
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
   resourceServers(): Promise<ResourceServer[]>;
+  /** The organization with that id or name. */
+  organization(idOrName: string): Promise<Organization | undefined>;
   /** What a client may ask of an API by client_credentials. */
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
@@ -63,6 +67,9 @@ export async function openDirectory(store: Store): Promise<Directory> {
     resourceServer: async (identifier) =>
       (await store.collection('resourceServers').findBy('identifier', identifier))[0],
     resourceServers: () => all('resourceServers'),
+    organization: async (idOrName) =>
+      (await store.collection('organizations').get(idOrName)) ??
+      (await store.collection('organizations').findBy('name', idOrName))[0],
     clientGrant: async (clientId, audience) =>
       (await store.collection('clientGrants').findBy('clientAudience', `${clientId}\n${audience}`))[0],
   };
@@ -77,4 +84,18 @@ async function readSettings(store: Store): Promise<Frozen<TenantRecord>> {
 /** The options of a database connection, with what is not set filled in. */
 export function databaseOptions(connection: Connection): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
+}
+
+/**
+ * Whether a browser application of this origin belongs to the tenant: by its allowed or web origins, or by
+ * the origin of a callback (wire-details 0.2 "Origins list").
+ */
+export async function isApplicationOrigin(directory: Directory, origin: string): Promise<boolean> {
+  const clients = await directory.clients();
+  return clients.some(
+    (client) =>
+      client.allowed_origins.includes(origin) ||
+      client.web_origins.includes(origin) ||
+      client.callbacks.some((callback) => URL.parse(callback)?.origin === origin && origin !== 'null'),
+  );
 }

@@ -131,7 +131,7 @@ export const resourceServerSchema = z.looseObject({
   scopes: z
     .array(z.looseObject({ value: z.string().min(1), description: z.string().optional() }))
     .default([]),
-  signing_alg: z.enum(['RS256', 'HS256', 'PS256']).default('RS256'),
+  signing_alg: z.enum(['RS256', 'HS256']).default('RS256'),
   signing_secret: z.string().min(16).optional(),
   token_lifetime: seconds.default(86400),
   token_lifetime_for_web: seconds.default(7200),
@@ -199,6 +199,9 @@ export const developmentUserSchema = z.looseObject({
   username: z.string().optional(),
   email_verified: z.boolean().default(false),
   blocked: z.boolean().optional(),
+  permissions: z
+    .array(z.object({ resource_server_identifier: z.string(), permission_name: z.string() }))
+    .optional(),
   user_metadata: z.record(z.string(), z.unknown()).default({}),
   app_metadata: z.record(z.string(), z.unknown()).default({}),
 });

@@ -1,0 +1,60 @@
+// The JWT access token of an API, in the API's dialect (wire-details 13.1; RFC 9068 where it asks for it).
+import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
+import type { Directory } from '../tenant/directory.ts';
+import type { Users } from '../users/users.ts';
+import { toAudience } from './audience.ts';
+import { permissionsAt } from './grants.ts';
+
+type Customizer = (
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+  jwt: JWTStructured,
+) => Promise<void>;
+
+/** The audience under which `/userinfo` takes a JWT. */
+export function userinfoAudience(issuer: string): string {
+  return `${issuer}userinfo`;
+}
+
+/** The engine's `formats.customizers.jwt`: rewrites its payload into the API's dialect. */
+export function accessTokenFormat(issuer: string, directory: Directory, users: Users): Customizer {
+  return async (_ctx, token, jwt) => {
+    const { payload } = jwt;
+    const userId = 'accountId' in token ? token.accountId : undefined;
+    const scope = typeof payload.scope === 'string' ? payload.scope : '';
+    const resource = token.resourceServer?.identifier();
+    const api = resource === undefined ? undefined : await directory.resourceServer(toAudience(resource));
+    const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
+    const client = payload.client_id;
+    const gty = grantType(token, userId);
+    jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
+    jwt.payload = {
+      iss: payload.iss,
+      sub: userId ?? `${String(client)}@clients`,
+      aud: scope.split(' ').includes('openid') ? [payload.aud, userinfoAudience(issuer)] : payload.aud,
+      iat: payload.iat,
+      exp: payload.exp,
+      ...(rfc9068 ? { client_id: client, jti: payload.jti } : { azp: client }),
+      ...(scope === '' ? {} : { scope }),
+      ...(gty === undefined ? {} : { gty }),
+      ...(api?.token_dialect.endsWith('_authz') === true
+        ? { permissions: await permissions(users, userId, api.identifier, scope) }
+        : {}),
+      ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
+    };
+  };
+}
+
+/** `gty` names the grants that are not a browser login; those carry none (wire-details 13.1). */
+function grantType(token: AccessToken | ClientCredentials, userId: string | undefined): string | undefined {
+  if (userId === undefined) return 'client-credentials';
+  const gty = 'gty' in token && typeof token.gty === 'string' ? token.gty : '';
+  if (gty.endsWith('refresh_token')) return 'refresh_token';
+  return gty === 'authorization_code' || gty === 'implicit' || gty === '' ? undefined : gty;
+}
+
+/** A user's are those assigned; a client's those of its client grant, which its scope is. */
+async function permissions(users: Users, userId: string | undefined, identifier: string, scope: string) {
+  if (userId === undefined) return scope.split(' ').filter((name) => name !== '');
+  return permissionsAt(await users.get(userId), identifier);
+}

@@ -1,0 +1,118 @@
+// The engine's artifacts (sessions, codes, tokens …), kept in the store.
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { ArtifactRecord } from '../store/collections.ts';
+import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { clientMetadata } from './applications.ts';
+
+export interface AdapterDependencies {
+  store: Store;
+  directory: Directory;
+  clock: Clock;
+  /** The grant types the token endpoint knows. */
+  grantTypes: ReadonlySet<string>;
+}
+
+/** Makes the engine's adapter for one of its models; applications are read, never written. */
+export function createAdapter(deps: AdapterDependencies): (model: string) => Adapter {
+  return (model) => (model === 'Client' ? clientAdapter(deps) : artifactAdapter(deps, model));
+}
+
+function clientAdapter({ directory, grantTypes }: AdapterDependencies): Adapter {
+  const refuse = async () => {
+    throw new Error('applications are managed by the tenant, not by the engine');
+  };
+  return {
+    find: async (clientId) => {
+      const client = await directory.client(clientId);
+      return client === undefined ? undefined : clientMetadata(client, grantTypes);
+    },
+    upsert: refuse,
+    findByUid: refuse,
+    findByUserCode: refuse,
+    consume: refuse,
+    destroy: refuse,
+    revokeByGrantId: refuse,
+  };
+}
+
+function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
+  const { store, clock } = deps;
+  const artifacts = store.collection('artifacts');
+  const key = (id: string) => `${model}:${id}`;
+  const payloadOf = (record: Frozen<ArtifactRecord> | undefined): AdapterPayload | undefined =>
+    // The engine changes what it is given; what the store hands out is the store's.
+    record === undefined ? undefined : (structuredClone(record.payload) as AdapterPayload);
+  const findBy = async (index: string, value: string) =>
+    payloadOf((await artifacts.findBy(index, value)).find((record) => record.model === model));
+
+  return {
+    upsert: async (id, payload, expiresIn) => {
+      const record: ArtifactRecord = { id: key(id), model, payload: { ...payload } };
+      if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
+      if (model !== 'ReplayDetection') return artifacts.put(record);
+      await insertOnce(artifacts, record);
+    },
+    find: async (id) => {
+      const payload = payloadOf(await artifacts.get(key(id)));
+      if (model !== 'RefreshToken' || payload?.consumed === undefined) return payload;
+      if (await withinLeeway(deps, payload)) delete payload.consumed;
+      return payload;
+    },
+    findByUid: (uid) => findBy('uid', uid),
+    findByUserCode: (userCode) => findBy('userCode', userCode),
+    consume: (id) => consumeOnce(deps, artifacts, key(id)),
+    destroy: async (id) => {
+      await artifacts.delete(key(id));
+    },
+    revokeByGrantId: async (grantId) => {
+      await artifacts.deleteBy('grantId', grantId);
+    },
+  };
+}
+
+/** A client assertion's jti counts once (RFC 7523 §3), also when two arrive together. */
+async function insertOnce(artifacts: Collection<ArtifactRecord>, record: ArtifactRecord): Promise<void> {
+  try {
+    await artifacts.insert(record);
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) throw new errors.InvalidClientAuth('assertion already used');
+    throw thrown;
+  }
+}
+
+/**
+ * Marks a code or refresh token as used. The engine looks at `consumed` when it reads the artifact;
+ * a racer that read it before the other wrote is caught here, and what the grant gave is revoked
+ * (RFC 6749 §4.1.2, RFC 9700 §4.14.2).
+ */
+async function consumeOnce(deps: AdapterDependencies, artifacts: Collection<ArtifactRecord>, id: string) {
+  const now = epochSeconds(deps.clock);
+  const before = await artifacts.get(id);
+  const tolerated = before !== undefined && (await withinLeeway(deps, before.payload as AdapterPayload));
+  let reused: string | undefined;
+  const found = await artifacts.update(id, (record) => {
+    const current = structuredClone(record) as ArtifactRecord;
+    const { consumed, grantId } = current.payload;
+    if (consumed !== undefined && !tolerated) reused = String(grantId);
+    // The leeway runs from the first use, so that it cannot be stretched.
+    return { ...current, payload: { ...current.payload, consumed: consumed ?? now } };
+  });
+  if (found === undefined) throw new errors.InvalidGrant('already used');
+  if (reused === undefined) return;
+  await artifacts.deleteBy('grantId', reused);
+  await artifacts.delete(`Grant:${reused}`);
+  throw new errors.InvalidGrant('already used');
+}
+
+/** Whether a used refresh token may still be used, by its application's `refresh_token.leeway` (seconds). */
+async function withinLeeway(
+  { directory, clock }: AdapterDependencies,
+  payload: AdapterPayload,
+): Promise<boolean> {
+  if (payload.kind !== 'RefreshToken' || typeof payload.clientId !== 'string') return false;
+  const client = await directory.client(payload.clientId);
+  const leeway = client?.refresh_token.leeway ?? 0;
+  return typeof payload.consumed === 'number' && epochSeconds(clock) < payload.consumed + leeway;
+}

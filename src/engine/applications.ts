@@ -1,0 +1,102 @@
+// Our application record → the engine's client metadata (RFC 7591 §2 names).
+
+import { createPublicKey } from 'node:crypto';
+import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
+import type { Frozen } from '../store/contract.ts';
+import type { Client } from '../tenant/directory.ts';
+import type { ClientRecord } from '../tenant/schema.ts';
+
+/** What of the application record the engine's callbacks need; rides in the client's metadata. */
+export interface ApplicationSettings {
+  oidcConformant: boolean;
+  firstParty: boolean;
+  appType: ClientRecord['app_type'];
+  /** Seconds. */
+  idTokenLifetime: number;
+  refreshToken: Frozen<ClientRecord['refresh_token']>;
+}
+
+/** The metadata property that {@link ApplicationSettings} ride in. */
+export const SETTINGS_PROPERTY = 'gatehouse';
+
+/**
+ * An application's settings, from the engine's client or from any object that carries its metadata.
+ * @throws TypeError when the client was not made by {@link clientMetadata}.
+ */
+export function applicationSettings(client: object): ApplicationSettings {
+  const settings = (client as Record<string, unknown>)[SETTINGS_PROPERTY];
+  if (typeof settings !== 'object' || settings === null) throw new TypeError('not a client of this tenant');
+  return settings as ApplicationSettings;
+}
+
+const IMPLICIT_TYPES: ResponseType[] = ['id_token', 'id_token token'];
+const HYBRID_TYPES: ResponseType[] = ['code id_token', 'code token', 'code id_token token'];
+
+/** Every response type that `/authorize` takes, the engine's way of writing them. */
+export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYBRID_TYPES];
+
+/**
+ * The engine's metadata of an application.
+ * @param known the grant types the token endpoint knows; others in the record are for endpoints to come.
+ */
+export function clientMetadata(client: Client, known: ReadonlySet<string>): AdapterPayload {
+  const grantTypes = client.grant_types ?? [];
+  const hasCallbacks = client.callbacks.length > 0;
+  const settings: ApplicationSettings = {
+    oidcConformant: client.oidc_conformant,
+    firstParty: client.is_first_party,
+    appType: client.app_type,
+    idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
+    refreshToken: client.refresh_token,
+  };
+  return {
+    client_id: client.client_id,
+    client_name: client.name,
+    application_type: 'web',
+    redirect_uris: [...client.callbacks],
+    response_types: hasCallbacks ? responseTypes(grantTypes) : [],
+    grant_types: impliedGrants(grantTypes, known).filter((type) => type === 'implicit' || known.has(type)),
+    id_token_signed_response_alg: client.jwt_configuration.alg,
+    ...authentication(client),
+    [SETTINGS_PROPERTY]: settings,
+  } as AdapterPayload;
+}
+
+function responseTypes(grantTypes: readonly string[]): ResponseType[] {
+  const code = grantTypes.includes('authorization_code');
+  const implicit = grantTypes.includes('implicit');
+  return [
+    ...(code ? ['code' as const] : []),
+    ...(implicit ? IMPLICIT_TYPES : []),
+    ...(code && implicit ? HYBRID_TYPES : []),
+  ];
+}
+
+/** `password` allows its realm variant too: the hosted service has one switch for both. */
+function impliedGrants(grantTypes: readonly string[], known: ReadonlySet<string>): string[] {
+  if (!grantTypes.includes('password')) return [...grantTypes];
+  return [...grantTypes, ...[...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))];
+}
+
+function authentication(client: Client): AdapterPayload {
+  const keys = client.client_authentication_methods?.private_key_jwt?.credentials;
+  const hmac = client.jwt_configuration.alg === 'HS256' && client.client_secret !== undefined;
+  const secret = hmac && client.client_secret !== undefined ? { client_secret: client.client_secret } : {};
+  if (keys !== undefined && keys.length > 0) {
+    return { ...secret, token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: keys.map(publicJwk) } };
+  }
+  const isPublic = client.app_type === 'spa' || client.app_type === 'native';
+  const method = client.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_post');
+  if (method === 'none') return { ...secret, token_endpoint_auth_method: method };
+  // Without a secret the engine refuses such a client: it must never become a public one by accident.
+  return { token_endpoint_auth_method: method, client_secret: client.client_secret };
+}
+
+type Credential = NonNullable<
+  NonNullable<NonNullable<Client['client_authentication_methods']>['private_key_jwt']>['credentials']
+>[number];
+
+function publicJwk({ alg, pem, jwk }: Credential): JWK {
+  const key = pem === undefined ? jwk : createPublicKey(pem).export({ format: 'jwk' });
+  return { ...(key as JWK), alg, use: 'sig' };
+}

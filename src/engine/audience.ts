@@ -1,0 +1,96 @@
+// `audience` on the wire is a resource indicator (RFC 8707) inside the engine. API identifiers may be any
+// string, resource indicators must be URIs: so each identifier travels as a URN of its own.
+import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
+import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
+import { applicationSettings } from './applications.ts';
+import { OIDC_SCOPES } from './claims.ts';
+
+const PREFIX = 'urn:gatehouse:api:';
+
+/** The resource indicator that stands for an API identifier inside the engine. */
+export function toResource(audience: string): string {
+  return PREFIX + encodeURIComponent(audience);
+}
+
+/** The API identifier of a resource indicator made by {@link toResource}. */
+export function toAudience(resource: string): string {
+  return decodeURIComponent(resource.slice(PREFIX.length));
+}
+
+export interface ResourceIndicators {
+  defaultResource(
+    ctx: KoaContextWithOIDC,
+    client: Client,
+    oneOf?: readonly string[],
+  ): Promise<string | undefined>;
+  useGrantedResource(): boolean;
+  getResourceServerInfo(ctx: KoaContextWithOIDC, resource: string, client: Client): Promise<ResourceServer>;
+}
+
+/** The engine's resource indicator callbacks, answered from the tenant's APIs. */
+export function resourceIndicators(directory: Directory): ResourceIndicators {
+  return {
+    defaultResource: async (ctx, _client, oneOf) => {
+      if (oneOf !== undefined) return oneOf[0];
+      const audience = directory.settings().tenant.default_audience;
+      if (audience !== undefined) return toResource(audience);
+      if (!isClientCredentials(ctx)) return undefined;
+      throw new errors.AccessDenied(
+        'No audience parameter was provided, and no default audience has been configured',
+      );
+    },
+    // An authorization for an API gives tokens for that API, without the client naming it again.
+    useGrantedResource: () => true,
+    getResourceServerInfo: async (ctx, resource, client) => {
+      const audience = resource.startsWith(PREFIX) ? toAudience(resource) : resource;
+      const api = await directory.resourceServer(audience);
+      if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
+      const scope = isClientCredentials(ctx)
+        ? await clientScope(directory, ctx, client, audience)
+        : [...OIDC_SCOPES, ...api.scopes.map(({ value }) => value)];
+      return {
+        audience,
+        scope: scope.join(' '),
+        accessTokenFormat: 'jwt',
+        accessTokenTTL: lifetime(api, ctx, client),
+        jwt: { sign: signing(api) },
+      };
+    },
+  };
+}
+
+function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
+  return ctx.oidc.params?.grant_type === 'client_credentials';
+}
+
+/** Tokens that a browser gets straight from /authorize live by the shorter "web" lifetime (seconds). */
+function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
+  const frontChannel = ctx.oidc.params?.response_type !== undefined;
+  const web = frontChannel && applicationSettings(client).appType === 'spa';
+  return web ? Math.min(api.token_lifetime_for_web, api.token_lifetime) : api.token_lifetime;
+}
+
+function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {
+  if (api.signing_alg === 'RS256') return { alg: 'RS256' };
+  // A tenant file is refused when an HS256 API has no secret; a store edited by hand must fail, not sign.
+  if (api.signing_secret === undefined) throw new Error(`the API ${api.identifier} has no signing_secret`);
+  return { alg: 'HS256', key: Buffer.from(api.signing_secret) };
+}
+
+/** What the client grant allows; all of it when the client asks for no scope (wire-details 2.1). */
+async function clientScope(directory: Directory, ctx: KoaContextWithOIDC, client: Client, audience: string) {
+  const grant = await directory.clientGrant(client.clientId, audience);
+  if (grant === undefined) {
+    throw new errors.AccessDenied(
+      `Client is not authorized to access "${audience}". You need to create a "client-grant" associated to this API.`,
+    );
+  }
+  const { params } = ctx.oidc;
+  const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;
+  const refused = requested?.filter((scope) => !grant.scope.includes(scope)) ?? [];
+  if (refused.length > 0) {
+    throw new errors.AccessDenied(`Client has not been granted scopes: ${refused.join(', ')}`);
+  }
+  if (requested === undefined && params !== undefined) params.scope = grant.scope.join(' ');
+  return [...grant.scope];
+}

@@ -1,0 +1,75 @@
+// Which claims a scope gives (OpenID Connect Core §5.4; spec "User profile"), and the engine's account.
+import { type Account, errors, type FindAccount } from 'oidc-provider';
+import type { UserRecord } from '../store/collections.ts';
+import type { Frozen } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { standardClaims } from '../users/profile.ts';
+import type { Users } from '../users/users.ts';
+import { admit } from './admission.ts';
+import { applicationSettings } from './applications.ts';
+
+/** The scopes that are OpenID Connect's, whatever the API. */
+export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'] as const;
+
+/** The engine's `claims` configuration. */
+export const claimsByScope = {
+  openid: ['sub', 'auth_time', 'acr', 'amr', 'org_id', 'org_name'],
+  profile: [
+    'name',
+    'family_name',
+    'given_name',
+    'middle_name',
+    'nickname',
+    'preferred_username',
+    'profile',
+    'picture',
+    'website',
+    'gender',
+    'birthdate',
+    'zoneinfo',
+    'locale',
+    'updated_at',
+  ],
+  email: ['email', 'email_verified'],
+  phone: ['phone_number', 'phone_number_verified'],
+  address: ['address'],
+  sid: null,
+  iss: null,
+};
+
+/**
+ * The engine's way to a user: undefined for one who is gone.
+ * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
+ */
+export function accounts(users: Users, directory: Directory): FindAccount {
+  return async (ctx, sub): Promise<Account | undefined> => {
+    const user = await users.get(sub);
+    if (user === undefined) return undefined;
+    const refusal = admit(user);
+    if (refusal !== undefined) {
+      throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
+    }
+    return {
+      accountId: sub,
+      claims: async (_use, scope) => ({
+        sub,
+        ...userClaims(user, scope, ctx.oidc.client),
+        ...(await organizationClaims(directory, ctx.oidc.grant)),
+      }),
+    };
+  };
+}
+
+function userClaims(user: Frozen<UserRecord>, scope: string, client: object | undefined) {
+  const oidcConformant = client !== undefined && applicationSettings(client).oidcConformant;
+  return standardClaims(user, scope.split(' '), { oidcConformant });
+}
+
+/** A login for an organization says so in the ID token; SDKs compare it with what they asked for. */
+async function organizationClaims(directory: Directory, grant: object | undefined) {
+  const asked = (grant as { organization?: unknown } | undefined)?.organization;
+  if (typeof asked !== 'string') return {};
+  const organization = await directory.organization(asked);
+  if (organization === undefined) return {};
+  return { org_id: organization.id, org_name: organization.name };
+}

@@ -1,0 +1,36 @@
+// Authenticates the application at endpoints of ours, by the very code that the token endpoint runs:
+// none, client_secret_post (JSON too), client_secret_basic, private_key_jwt with replay refused.
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import { vendorError } from './failures.ts';
+import { engineClientAuthentication } from './internals.ts';
+import { bodyFields } from './token-endpoint.ts';
+
+const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
+
+/**
+ * The application that sent the request, by the method it is registered with.
+ * @returns its client_id.
+ * @throws AuthError 401 `invalid_client`, 400 `invalid_request` when there is nothing to authenticate.
+ */
+export async function authenticateClient(provider: Provider, ctx: Context): Promise<string> {
+  const fields = bodyFields(ctx);
+  const oidc = new provider.OIDCContext(ctx);
+  const params = Object.fromEntries(PARAMETERS.map((name) => [name, fields[name] || undefined]));
+  // The route names the audience that an assertion may be for: the token endpoint's, as everywhere.
+  Object.assign(oidc, { params, route: 'token' });
+  const engineContext = Object.create(ctx, { oidc: { value: oidc } }) as KoaContextWithOIDC;
+  try {
+    const run = async (index: number): Promise<void> => {
+      await engineClientAuthentication[index]?.(engineContext, () => run(index + 1));
+    };
+    await run(0);
+  } catch (thrown) {
+    throw (thrown instanceof Error ? vendorError(thrown, undefined) : undefined) ?? thrown;
+  }
+  const { client } = oidc;
+  if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
+  return client.clientId;
+}

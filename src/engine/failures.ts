@@ -1,0 +1,103 @@
+// The engine's failures in the vendor's words. SDKs compare some of these sentences byte for byte
+// (wire-details 0.5): they are spelled here and nowhere else.
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import type { errors } from 'oidc-provider';
+import type { Logger } from 'pino';
+import { AuthError } from '../http/errors.ts';
+
+type EngineError = errors.OIDCProviderError;
+
+/** What went wrong while the engine handled a request, by request. */
+export interface EngineFailures {
+  of(ctx: Context): Error | undefined;
+  /** Keeps an AuthError that the engine would not understand, for its way out. */
+  keep(ctx: Context, error: AuthError): void;
+}
+
+/** Listens to the engine's failures; what is a fault of ours goes to the log. */
+export function engineFailures(provider: Provider, log: Logger): EngineFailures {
+  const byContext = new WeakMap<object, Error>();
+  const note = (ctx: Context, error: Error) => {
+    if (!byContext.has(ctx)) byContext.set(ctx, error);
+  };
+  provider.on('grant.error', (ctx, error) => note(ctx as unknown as Context, error));
+  provider.on('revocation.error', (ctx, error) => note(ctx as unknown as Context, error));
+  provider.on('server_error', (ctx, error) => {
+    log.error({ err: error, path: ctx.path }, 'engine error');
+    note(ctx as unknown as Context, error);
+  });
+  return { of: (ctx) => byContext.get(ctx), keep: note };
+}
+
+export const INVALID_CODE = 'Invalid authorization code';
+export const INVALID_VERIFIER = 'Failed to verify code verifier';
+export const INVALID_REFRESH_TOKEN = 'Unknown or invalid refresh token.';
+export const USER_GONE = "The refresh_token was generated for a user who doesn't exist anymore.";
+export const WRONG_PASSWORD = 'Wrong email or password.';
+
+/**
+ * A failure of the token endpoints as the client is told of it.
+ * @returns undefined when nothing is known of a failure: the engine's own answer stands.
+ */
+export function vendorError(
+  failure: Error | undefined,
+  grantType: string | undefined,
+): AuthError | undefined {
+  if (failure === undefined) return undefined;
+  if (failure instanceof AuthError) return failure;
+  if (!isEngineError(failure) || failure.status >= 500) {
+    return new AuthError(500, 'server_error', 'An unexpected error occurred.');
+  }
+  const { error, status } = failure;
+  const description = failure.error_description ?? '';
+  switch (error) {
+    case 'invalid_client':
+      return new AuthError(401, error, 'Unauthorized');
+    case 'invalid_grant':
+      return invalidGrant(grantType, failure.error_detail ?? '');
+    case 'invalid_request':
+      return invalidRequest(status, description, grantType);
+    case 'unsupported_grant_type':
+      return new AuthError(400, error, `Unsupported grant type: ${grantType ?? ''}`);
+    case 'access_denied':
+    case 'unauthorized':
+      return new AuthError(403, error, description);
+    default:
+      return new AuthError(status, error, description);
+  }
+}
+
+function isEngineError(failure: Error): failure is EngineError {
+  return 'error' in failure && 'status' in failure;
+}
+
+function invalidGrant(grantType: string | undefined, detail: string): AuthError {
+  if (grantType === 'refresh_token') {
+    if (detail.includes('referenced account not found'))
+      return new AuthError(403, 'invalid_grant', USER_GONE);
+    return new AuthError(400, 'invalid_grant', INVALID_REFRESH_TOKEN);
+  }
+  if (detail.includes('code_verifier') || detail.includes('code_challenge')) {
+    return new AuthError(400, 'invalid_grant', INVALID_VERIFIER);
+  }
+  return new AuthError(400, 'invalid_grant', INVALID_CODE);
+}
+
+function invalidRequest(status: number, description: string, grantType: string | undefined): AuthError {
+  if (description === 'requested grant type is not allowed for this client') {
+    return new AuthError(
+      403,
+      'unauthorized_client',
+      `Grant type '${grantType ?? ''}' not allowed for the client.`,
+    );
+  }
+  if (description === 'no client authentication mechanism provided') {
+    return new AuthError(400, 'invalid_request', 'Missing required parameter: client_id');
+  }
+  const missing = /^missing required parameters? (.*)$/.exec(description)?.[1]?.replaceAll("'", '');
+  if (missing !== undefined) {
+    return new AuthError(400, 'invalid_request', `Missing required parameter: ${missing}`);
+  }
+  return new AuthError(status, 'invalid_request', description);
+}

@@ -1,0 +1,137 @@
+// What an authorization gives: for a first-party application all it asked for, for a third-party one what
+// the user has allowed it. Each authorization gets a grant of its own, so that revoking one (a reused
+// code, a stolen refresh token) leaves the user's other devices and tabs alone.
+import type Provider from 'oidc-provider';
+import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
+import type { UserRecord } from '../store/collections.ts';
+import { consentId } from '../store/collections.ts';
+import type { Frozen, Store } from '../store/contract.ts';
+import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
+import type { Users } from '../users/users.ts';
+import { applicationSettings } from './applications.ts';
+import { toAudience } from './audience.ts';
+import { OIDC_SCOPES } from './claims.ts';
+
+export interface GrantDependencies {
+  store: Store;
+  directory: Directory;
+  users: Users;
+}
+
+/** What is asked for: scopes as requested, resource indicators of the APIs. */
+export interface Requested {
+  scopes: ReadonlySet<string>;
+  resources: readonly string[];
+  claims?: ReadonlySet<string>;
+}
+
+/** The consent key of the OIDC scopes, beside the resource indicators of APIs. */
+export const OIDC = '';
+
+/**
+ * Builds (and does not save) the grant of a user to an application.
+ * @returns the grant, with what the user has not allowed left out: the consent prompt asks for that.
+ */
+export async function buildGrant(
+  deps: GrantDependencies,
+  provider: Provider,
+  who: { userId: string; client: { clientId: string } & object; organization?: string | undefined },
+  requested: Requested,
+): Promise<Grant> {
+  const { clientId } = who.client;
+  const grant = new provider.Grant({ accountId: who.userId, clientId });
+  if (who.organization !== undefined) Object.assign(grant, { organization: who.organization });
+  const user = await deps.users.get(who.userId);
+  const consent = await deps.store.collection('consents').get(consentId(who.userId, clientId));
+  const { firstParty } = applicationSettings(who.client);
+  const oidcScopes = OIDC_SCOPES.filter((scope) => requested.scopes.has(scope));
+  const apis = await Promise.all(
+    requested.resources.map((id) => deps.directory.resourceServer(toAudience(id))),
+  );
+  const skips =
+    firstParty && apis.every((api) => api?.skip_consent_for_verifiable_first_party_clients !== false);
+  const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;
+
+  grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC, scope)));
+  if (skips || consent !== undefined) grant.addOIDCClaims([...(requested.claims ?? [])]);
+  for (const [index, resource] of requested.resources.entries()) {
+    const api = apis[index];
+    if (api === undefined) continue;
+    const wanted = new Set<string>([...oidcScopes, ...api.scopes.map(({ value }) => value)]);
+    const scopes = [...requested.scopes].filter((scope) => wanted.has(scope));
+    const refused = scopes.filter((scope) => !permitted(api, user, scope));
+    grant.addResourceScope(
+      resource,
+      scopes.filter((scope) => allowed(isOidc(scope) ? OIDC : resource, scope)),
+    );
+    if (refused.length > 0) grant.rejectResourceScope(resource, refused);
+  }
+  return grant;
+}
+
+const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
+
+/** With `enforce_policies` an API's scope needs the user's permission of the same name. */
+function permitted(api: Api, user: Frozen<UserRecord> | undefined, scope: string): boolean {
+  if (!api.enforce_policies || isOidc(scope)) return true;
+  return permissionsAt(user, api.identifier).includes(scope);
+}
+
+/** What a user may do at an API, by name. */
+export function permissionsAt(user: Frozen<UserRecord> | undefined, identifier: string): string[] {
+  return (user?.permissions ?? [])
+    .filter((permission) => permission.resource_server_identifier === identifier)
+    .map((permission) => permission.permission_name);
+}
+
+/** The engine's `loadExistingGrant`: a fresh grant for the request at hand. */
+export function loadGrant(deps: GrantDependencies): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
+  return async ({ oidc }) => {
+    if (oidc.account === undefined || oidc.client === undefined) return undefined;
+    const organization = oidc.params?.organization;
+    return buildGrant(
+      deps,
+      oidc.provider,
+      {
+        userId: oidc.account.accountId,
+        client: oidc.client,
+        organization: typeof organization === 'string' ? organization : undefined,
+      },
+      {
+        scopes: oidc.requestParamScopes,
+        resources: Object.keys(oidc.resourceServers ?? {}),
+        claims: oidc.requestParamClaims,
+      },
+    );
+  };
+}
+
+/**
+ * Remembers what a user allowed an application, beside what was allowed before.
+ * @param scopes by consent key: {@link OIDC} or a resource indicator.
+ */
+export async function rememberConsent(
+  store: Store,
+  userId: string,
+  clientId: string,
+  scopes: Readonly<Record<string, readonly string[]>>,
+): Promise<void> {
+  const consents = store.collection('consents');
+  const id = consentId(userId, clientId);
+  const merge = (before: Readonly<Record<string, readonly string[]>>) =>
+    Object.fromEntries(
+      [...new Set([...Object.keys(before), ...Object.keys(scopes)])].map((key) => [
+        key,
+        [...new Set([...(before[key] ?? []), ...(scopes[key] ?? [])])],
+      ]),
+    );
+  const updated = await consents.update(id, (current) => ({
+    id,
+    user_id: userId,
+    client_id: clientId,
+    scopes: merge(current.scopes),
+  }));
+  if (updated === undefined) {
+    await consents.put({ id, user_id: userId, client_id: clientId, scopes: merge({}) });
+  }
+}

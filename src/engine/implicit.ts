@@ -1,0 +1,190 @@
+// What /authorize takes beyond the standard, turned into what the engine takes: `response_type=token`,
+// `audience`, a missing scope, refresh tokens without a consent prompt, parameters for upstream providers.
+import type { ParsedUrlQuery } from 'node:querystring';
+import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Directory } from '../tenant/directory.ts';
+import { toAudience, toResource } from './audience.ts';
+
+/** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
+export const NOTES_PARAMETER = 'gatehouse_notes';
+
+/** What SDKs ask for when the application names no scope; the hosted service assumes the same. */
+const DEFAULT_SCOPE = 'openid profile email';
+
+/** Parameters with a meaning here, the engine's own apart; all others are kept for upstream providers. */
+export const VENDOR_PARAMETERS = [
+  'audience',
+  'connection',
+  'organization',
+  'invitation',
+  'screen_hint',
+  'connection_scope',
+] as const;
+
+const ENGINE_PARAMETERS = [
+  'acr_values',
+  'claims',
+  'claims_locales',
+  'client_id',
+  'code_challenge',
+  'code_challenge_method',
+  'display',
+  'id_token_hint',
+  'login_hint',
+  'max_age',
+  'nonce',
+  'prompt',
+  'redirect_uri',
+  'registration',
+  'request',
+  'request_uri',
+  'resource',
+  'response_mode',
+  'response_type',
+  'scope',
+  'state',
+  'ui_locales',
+];
+
+/** Never forwarded: ours, or the SDKs' own bookkeeping (wire-details 15, row 13). */
+const NOT_FORWARDED = new Set([
+  NOTES_PARAMETER,
+  'auth0Client',
+  'login_ticket',
+  'realm',
+  'owp',
+  'protocol',
+  '_csrf',
+  '_intstate',
+  'dpop_jkt',
+  'client_secret',
+  'code_verifier',
+  'access_token',
+]);
+
+const KNOWN = new Set<string>([...ENGINE_PARAMETERS, ...VENDOR_PARAMETERS]);
+const MOST_FORWARDED = 30;
+const LONGEST_FORWARDED = 1000;
+
+/** What the normalisation took out of a request, and its way back in. */
+interface Notes {
+  /** `offline_access` was asked for. */
+  offline: boolean;
+  /** The nonce is a placeholder: the client sent none. */
+  withoutNonce: boolean;
+  /** Unknown parameters, for the upstream provider. */
+  upstream: Record<string, string>;
+}
+
+/** An authorization request as the engine takes it, made of one as applications send it. */
+export function normalizeRequest(query: ParsedUrlQuery): ParsedUrlQuery {
+  const request: ParsedUrlQuery = {};
+  for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
+  // A repeated parameter is the engine's to refuse (RFC 6749 §3.1): only single values are touched.
+  const audience = single(request.audience) ?? single(request.resource);
+  delete request.resource;
+  if (audience !== undefined) request.resource = toResource(audience);
+  if (request.scope === undefined || request.scope === '') request.scope = DEFAULT_SCOPE;
+  const withoutNonce = normalizeResponseType(request);
+  const notes: Notes = {
+    offline: scopes(request).includes('offline_access'),
+    withoutNonce,
+    upstream: forUpstream(query),
+  };
+  request[NOTES_PARAMETER] = JSON.stringify(notes);
+  return request;
+}
+
+/**
+ * `token` alone gives an ID token as well (spec "Login"), which the engine issues for a request with
+ * `openid` and a nonce. @returns whether the nonce is a placeholder.
+ */
+function normalizeResponseType(request: ParsedUrlQuery): boolean {
+  if (request.response_type === 'token') {
+    request.response_type = 'id_token token';
+    if (typeof request.scope === 'string' && !scopes(request).includes('openid')) {
+      request.scope = `openid ${request.scope}`;
+    }
+    if (request.nonce !== undefined && request.nonce !== '') return false;
+    request.nonce = 'none-was-sent';
+    return true;
+  }
+  const givesIdToken = single(request.response_type)?.split(' ').includes('id_token') === true;
+  // A nonce without an ID token to put it in is harmless; the engine would refuse it.
+  if (!givesIdToken && !scopes(request).includes('openid')) delete request.nonce;
+  return false;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function scopes(request: ParsedUrlQuery): string[] {
+  return typeof request.scope === 'string' ? request.scope.split(' ') : [];
+}
+
+function forUpstream(query: ParsedUrlQuery): Record<string, string> {
+  const unknown = Object.entries(query).filter(
+    (entry): entry is [string, string] =>
+      !KNOWN.has(entry[0]) && !NOT_FORWARDED.has(entry[0]) && typeof entry[1] === 'string',
+  );
+  return Object.fromEntries(
+    unknown.filter(([, value]) => value.length <= LONGEST_FORWARDED).slice(0, MOST_FORWARDED),
+  );
+}
+
+/** The notes of a request that {@link normalizeRequest} made. */
+export function readNotes(params: Readonly<Record<string, unknown>>): Notes {
+  const notes = params[NOTES_PARAMETER];
+  if (typeof notes !== 'string') return { offline: false, withoutNonce: false, upstream: {} };
+  return JSON.parse(notes) as Notes;
+}
+
+type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
+
+/**
+ * The engine's `extraParams`: our parameters, and the checks on them. The engine runs these when its own
+ * checks are done and before it looks at the session, which is the moment to put back what
+ * {@link normalizeRequest} had to hide from them.
+ */
+export function extraParameters(directory: Directory): Record<string, Validator | null> {
+  return {
+    ...Object.fromEntries(VENDOR_PARAMETERS.map((name) => [name, null])),
+    connection: async (_ctx, name, client) => {
+      if (name === undefined) return;
+      const connection = await directory.connection(name);
+      if (connection === undefined) throw new errors.InvalidRequest('the connection was not found');
+      if (!connection.enabled_clients.includes(client.clientId)) {
+        throw new errors.InvalidRequest('the connection is not enabled for this application');
+      }
+    },
+    organization: async (_ctx, idOrName) => {
+      if (idOrName === undefined || (await directory.organization(idOrName)) !== undefined) return;
+      throw new errors.InvalidRequest('the organization was not found');
+    },
+    [NOTES_PARAMETER]: async ({ oidc }, _value, client) => {
+      const { params } = oidc;
+      if (params === undefined) return;
+      const { offline, withoutNonce } = readNotes(params);
+      if (withoutNonce) params.nonce = undefined;
+      if (!offline || !(await mayStayOnline(directory, params, client))) return;
+      // The engine takes offline_access out of a request without prompt=consent (OIDC Core §11); the
+      // hosted service leaves the decision to the application's and the API's settings.
+      const kept = String(params.scope ?? '')
+        .split(' ')
+        .filter((scope) => scope !== 'offline_access' && scope !== '');
+      params.scope = [...kept, 'offline_access'].join(' ');
+    },
+  };
+}
+
+async function mayStayOnline(
+  directory: Directory,
+  params: Readonly<Record<string, unknown>>,
+  client: Client,
+): Promise<boolean> {
+  if (!client.grantTypeAllowed('refresh_token')) return false;
+  if (!String(params.response_type).split(' ').includes('code')) return false;
+  if (typeof params.resource !== 'string') return true;
+  return (await directory.resourceServer(toAudience(params.resource)))?.allow_offline_access === true;
+}

@@ -1,0 +1,154 @@
+// The one end of every login in the browser: what the user is asked for, and how the request goes on.
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import { errors, type InteractionResults } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import type { Store } from '../store/contract.ts';
+import type { Users } from '../users/users.ts';
+import { admit } from './admission.ts';
+import { toAudience } from './audience.ts';
+import { OIDC_SCOPES } from './claims.ts';
+import { OIDC, rememberConsent } from './grants.ts';
+import { readNotes } from './implicit.ts';
+
+/** An authorization request that waits for its user. */
+export interface PendingInteraction {
+  uid: string;
+  /** `login`, `consent` or `select_account`. */
+  prompt: string;
+  clientId: string;
+  /** The authorization request's parameters, as the engine has them. */
+  params: Readonly<Record<string, string | undefined>>;
+  /** Parameters to forward to an upstream provider. */
+  upstream: Readonly<Record<string, string>>;
+  /** Who is logged in already. */
+  userId: string | undefined;
+  /** What a third-party application asks the user to allow. */
+  missing: MissingConsent;
+}
+
+export interface MissingConsent {
+  oidcScopes: string[];
+  /** Scopes by API identifier. */
+  apis: Record<string, string[]>;
+}
+
+export interface Interactions {
+  /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
+  pending(ctx: Context): Promise<PendingInteraction>;
+  /** The user has logged in: the request goes on. A user who may not come in is sent back as an error. */
+  login(ctx: Context, user: { userId: string; amr?: string[]; acr?: string }): Promise<void>;
+  /** The user keeps the account that is logged in. */
+  keepAccount(ctx: Context): Promise<void>;
+  /** The user allows what the application asks for. */
+  consent(ctx: Context): Promise<void>;
+  /** The request ends as an error at the application. */
+  refuse(ctx: Context, error: string, description: string): Promise<void>;
+}
+
+/** Where the browser is sent for an interaction; the engine's cookie for it is limited to this path. */
+export function interactionPath(uid: string): string {
+  return `/u/${uid}`;
+}
+
+type Interaction = InstanceType<Provider['Interaction']>;
+
+/** The interactions of one provider. */
+export function interactions(provider: Provider, deps: { store: Store; users: Users }): Interactions {
+  const load = async (ctx: Context): Promise<Interaction> => {
+    try {
+      return await provider.interactionDetails(ctx.req, ctx.res);
+    } catch (thrown) {
+      if (!(thrown instanceof errors.SessionNotFound)) throw thrown;
+      throw new AuthError(400, 'invalid_request', 'This login request has expired or was already used.', {
+        cause: thrown,
+      });
+    }
+  };
+  const goOn = async (ctx: Context, result: InteractionResults): Promise<void> => {
+    ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result));
+  };
+  const refuse = (ctx: Context, error: string, description: string) =>
+    goOn(ctx, { error, error_description: description });
+
+  return {
+    pending: async (ctx) => describe(await load(ctx)),
+    login: async (ctx, { userId, amr, acr }) => {
+      const interaction = await load(ctx);
+      const user = await deps.users.get(userId);
+      const refusal = user === undefined ? undefined : admit(user);
+      if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
+      await forgetOtherAccount(provider, interaction, userId);
+      await goOn(ctx, {
+        login: {
+          accountId: userId,
+          ...(amr === undefined ? {} : { amr }),
+          ...(acr === undefined ? {} : { acr }),
+        },
+        select_account: {},
+      });
+    },
+    keepAccount: (ctx) => goOn(ctx, { select_account: {} }),
+    consent: async (ctx) => {
+      const interaction = await load(ctx);
+      const { userId, clientId, missing, params } = describe(interaction);
+      if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
+      const apis = resourceScopes(interaction);
+      const asked = (params.scope ?? '').split(' ').filter((scope) => isOidc(scope));
+      await rememberConsent(deps.store, userId, clientId, {
+        [OIDC]: [...missing.oidcScopes, ...asked],
+        ...apis,
+      });
+      await goOn(ctx, { consent: {} });
+    },
+    refuse,
+  };
+}
+
+const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
+
+function describe(interaction: Interaction): PendingInteraction {
+  const params = interaction.params as Record<string, string | undefined>;
+  return {
+    uid: interaction.uid,
+    prompt: interaction.prompt.name,
+    clientId: String(params.client_id),
+    params,
+    upstream: readNotes(params).upstream,
+    userId: interaction.session?.accountId,
+    missing: missingConsent(interaction),
+  };
+}
+
+function missingConsent(interaction: Interaction): MissingConsent {
+  const { missingOIDCScope } = interaction.prompt.details as { missingOIDCScope?: string[] };
+  const apis = Object.entries(resourceScopes(interaction)).map(([resource, scopes]) => [
+    toAudience(resource),
+    scopes.filter((scope) => !isOidc(scope)),
+  ]);
+  return { oidcScopes: missingOIDCScope ?? [], apis: Object.fromEntries(apis) };
+}
+
+function resourceScopes(interaction: Interaction): Record<string, string[]> {
+  const { missingResourceScopes } = interaction.prompt.details as {
+    missingResourceScopes?: Record<string, string[]>;
+  };
+  return missingResourceScopes ?? {};
+}
+
+/**
+ * Another account logs in where one is logged in: its session ends first. The engine would do so by a
+ * page that posts itself to its logout, which needs a script and a second round trip.
+ */
+async function forgetOtherAccount(
+  provider: Provider,
+  interaction: Interaction,
+  userId: string,
+): Promise<void> {
+  const { session } = interaction;
+  if (session?.accountId === undefined || session.accountId === userId || session.uid === undefined) return;
+  const other = await provider.Session.findByUid(session.uid);
+  await other?.destroy();
+  delete (interaction as { session?: unknown }).session;
+  await interaction.persist();
+}

@@ -1,0 +1,106 @@
+// The only deep imports into oidc-provider, and the only places where its classes are changed; each with
+// why. Written against oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails
+// when the version moves or one of these is gone.
+import type Provider from 'oidc-provider';
+import { type Client, errors, type Grant, type KoaContextWithOIDC } from 'oidc-provider';
+// @ts-expect-error the package types only its main entry
+import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
+// @ts-expect-error the package types only its main entry
+import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
+// @ts-expect-error the package types only its main entry
+import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
+
+/** The version that the imports and changes in this file were written against. */
+export const ENGINE_VERSION = '9.13.3';
+
+type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> | void;
+
+/**
+ * The engine's client authentication (RFC 6749 §2.3, RFC 7523 §2.2) as middleware: expects
+ * `ctx.oidc.params`, leaves `ctx.oidc.client`. Imported because the engine offers it on its own
+ * endpoints alone and a second implementation of ours would drift from it.
+ */
+export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
+
+/** What the engine issues tokens from: its authorization code has this shape, and so has ours. */
+export type GrantSource = InstanceType<Provider['AuthorizationCode']>;
+
+/**
+ * Writes the token response for a granted `source` to `ctx.body`, exactly as the engine's own grants do
+ * (access token, refresh token, ID token). Imported so that vendor grants cannot drift from it.
+ * @param gty the grant type as recorded in the tokens.
+ * @throws errors.InvalidGrant when the account is gone.
+ */
+export function issueTokenResponse(
+  provider: Provider,
+  ctx: KoaContextWithOIDC,
+  source: GrantSource,
+  grant: Grant,
+  gty: string,
+): Promise<void> {
+  const helpers = Object.fromEntries(
+    Object.entries(grantHelpers as Record<string, (...args: unknown[]) => unknown>).map(([name, helper]) => [
+      name,
+      helper.bind(undefined, provider),
+    ]),
+  );
+  return issueTokens(provider, helpers, ctx, source, grant, { gty, entityLabel: 'grant' });
+}
+
+interface EngineClasses {
+  Client: {
+    prototype: Client & { includeSid(): boolean };
+    Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
+  };
+  OIDCContext: { prototype: { clientJwtAuthExpectedAudience(): Set<string> } };
+  Grant: { IN_PAYLOAD: string[] };
+}
+
+/** Custom schemes that a browser would run or read from disk: never a callback. */
+const FORBIDDEN_SCHEMES = new Set(['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:']);
+
+interface SchemaInstance {
+  redirect_uris?: string[];
+  invalidate(message: string): never;
+}
+
+/**
+ * Adapts one provider's classes where its configuration has no switch. Nothing global is touched: the
+ * classes are the provider instance's own.
+ */
+export function adaptEngine(provider: Provider): void {
+  const { Client, OIDCContext, Grant: GrantClass } = provider as unknown as EngineClasses;
+
+  // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
+  Client.prototype.includeSid = () => true;
+
+  // The engine answers invalid_request; SDKs know unauthorized_client and this sentence (wire-details 1.4).
+  const { responseTypeAllowed } = Client.prototype;
+  Client.prototype.responseTypeAllowed = function allowed(this: Client, type) {
+    if (responseTypeAllowed.call(this, type)) return true;
+    const grantType = type.split(' ').some((part) => part !== 'code') ? 'implicit' : 'authorization_code';
+    throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
+  };
+
+  // Applications of the hosted service register http, localhost and custom-scheme callbacks side by side,
+  // which the engine's rules per application_type forbid. They are matched exactly, whatever they are.
+  Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
+    for (const uri of uris ?? this.redirect_uris ?? []) {
+      const parsed = URL.parse(uri);
+      if (parsed === null || parsed.href.includes('#') || FORBIDDEN_SCHEMES.has(parsed.protocol)) {
+        this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
+      }
+    }
+  };
+
+  // SDKs sign assertions for the issuer, with or without its slash (wire.md "Decided").
+  const { clientJwtAuthExpectedAudience } = OIDCContext.prototype;
+  OIDCContext.prototype.clientJwtAuthExpectedAudience = function audiences(this: unknown) {
+    const accepted = clientJwtAuthExpectedAudience.call(this as never);
+    return accepted.add(provider.issuer.replace(/\/$/, ''));
+  };
+
+  // A grant also remembers what the login was for (the organization), for the claims of its tokens.
+  const payload = [...GrantClass.IN_PAYLOAD, 'organization'];
+  Object.defineProperty(GrantClass, 'IN_PAYLOAD', { get: () => payload });
+}

@@ -1,0 +1,104 @@
+// The tenant's signing keys: made at first start, kept in the store, the current and the next published.
+import { createHash, randomUUID } from 'node:crypto';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { SigningKeyRecord } from '../store/collections.ts';
+import type { Frozen, Store } from '../store/contract.ts';
+
+type SigningKey = Frozen<SigningKeyRecord>;
+
+/** Ten years: relying parties check the key set, not this certificate, but some parse it. */
+const CERTIFICATE_DAYS = 3650;
+
+/**
+ * The tenant's signing keys, made when there are none.
+ * @returns the current key first, then the next, then previous ones.
+ */
+export async function signingKeys(store: Store, clock: Clock, commonName: string): Promise<SigningKey[]> {
+  const keys = store.collection('signingKeys');
+  for (const state of ['current', 'next'] as const) {
+    if ((await keys.findBy('state', state)).length === 0)
+      await keys.insert(await makeKey(state, clock, commonName));
+  }
+  const byState = await Promise.all(
+    (['current', 'next', 'previous'] as const).map((s) => keys.findBy('state', s)),
+  );
+  return byState.flat();
+}
+
+/**
+ * Makes the next key the current one and a new key the next. Tokens of the key that was current still
+ * verify: it stays published until the rotation after.
+ * @returns the `kid` that signs from the next start on.
+ */
+export async function rotateSigningKeys(
+  store: Store,
+  clock: Clock,
+  commonName = 'gatehouse',
+): Promise<string> {
+  const [current, next, ...previous] = await signingKeys(store, clock, commonName);
+  if (current === undefined || next === undefined) throw new Error('the store has no signing keys');
+  const keys = store.collection('signingKeys');
+  // In this order a crash leaves two current keys or none, both of which the next run or start mends,
+  // and never an unpublished key that has signed.
+  for (const old of previous) await keys.delete(old.id);
+  await keys.update(current.id, (key) => ({
+    ...(structuredClone(key) as SigningKeyRecord),
+    state: 'previous',
+  }));
+  await keys.update(next.id, (key) => ({ ...(structuredClone(key) as SigningKeyRecord), state: 'current' }));
+  await keys.insert(await makeKey('next', clock, commonName));
+  return next.id;
+}
+
+/** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517; wire-details 3.4). */
+export function publicKeySet(keys: readonly SigningKey[]): { keys: Record<string, unknown>[] } {
+  return {
+    keys: keys.map(({ id, jwk, x5c }) => ({
+      kty: jwk.kty,
+      use: 'sig',
+      alg: 'RS256',
+      kid: id,
+      n: jwk.n,
+      e: jwk.e,
+      x5c,
+      x5t: thumbprint(x5c[0] ?? ''),
+    })),
+  };
+}
+
+/** SHA-1 of the certificate, base64url, as RFC 7515 §4.1.7 defines `x5t`. */
+function thumbprint(certificate: string): string {
+  return createHash('sha1').update(Buffer.from(certificate, 'base64')).digest('base64url');
+}
+
+async function makeKey(
+  state: SigningKeyRecord['state'],
+  clock: Clock,
+  commonName: string,
+): Promise<SigningKeyRecord> {
+  const { privateKey, publicKey } = await generateKeyPair('RS256', {
+    modulusLength: 2048,
+    extractable: true,
+  });
+  const jwk = await exportJWK(privateKey);
+  const kid = await calculateJwkThumbprint(jwk as JWK);
+  // Loaded only here, at a first start: it is large, and wants its polyfill first.
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: randomUUID().replaceAll('-', ''),
+    name: `CN=${commonName}`,
+    notBefore: new Date(clock()),
+    notAfter: new Date(clock() + CERTIFICATE_DAYS * 86_400_000),
+    keys: { privateKey, publicKey },
+    signingAlgorithm: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  });
+  return {
+    id: kid,
+    state,
+    jwk: { ...jwk, kid, use: 'sig', alg: 'RS256' },
+    x5c: [Buffer.from(certificate.rawData).toString('base64')],
+    createdAt: epochSeconds(clock),
+  };
+}

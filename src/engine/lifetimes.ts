@@ -1,0 +1,61 @@
+// How long what the engine keeps is kept, in seconds: by the tenant's, the API's and the application's settings.
+import type { Client, Configuration, RefreshToken, Session } from 'oidc-provider';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { applicationSettings } from './applications.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+/** "Does not expire", for an engine that wants a number. */
+const NEVER = 10 * 365 * DAY;
+
+/** Access tokens without an API (wire-details 2.2): from the token endpoint, and from /authorize. */
+const OPAQUE = DAY;
+const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
+
+/** How long a login page may stay open. */
+const INTERACTION = HOUR;
+
+/** The engine's `ttl` configuration. */
+export function lifetimes(directory: Directory, clock: Clock): NonNullable<Configuration['ttl']> {
+  return {
+    AccessToken: (_ctx, token) =>
+      token.resourceServer?.accessTokenTTL ?? (token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE),
+    ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE,
+    AuthorizationCode: () => 60,
+    IdToken: (_ctx, _token, client) => applicationSettings(client).idTokenLifetime,
+    Interaction: () => INTERACTION,
+    Session: (_ctx, session) => sessionLifetime(directory, clock, session),
+    Grant: (ctx, grant) =>
+      grant.getOIDCScope().split(' ').includes('offline_access') && ctx.oidc.client !== undefined
+        ? absoluteLifetime(ctx.oidc.client)
+        : 31 * DAY,
+    RefreshToken: (_ctx, token, client) => refreshTokenLifetime(clock, token, client),
+  };
+}
+
+/** What a refresh token has left: its idle lifetime from now, but no longer than the absolute one. */
+export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: Client): number {
+  const { refreshToken } = applicationSettings(client);
+  const now = epochSeconds(clock);
+  const left = (token.iiat ?? now) + absoluteLifetime(client) - now;
+  const idles =
+    refreshToken.expiration_type === 'expiring' && refreshToken.infinite_idle_token_lifetime !== true;
+  return Math.max(1, Math.min(left, idles ? refreshToken.idle_token_lifetime : NEVER));
+}
+
+/** From the first token of a family on, rotation or not (wire-details 13.4). */
+function absoluteLifetime(client: Client): number {
+  const { refreshToken } = applicationSettings(client);
+  const expires =
+    refreshToken.expiration_type === 'expiring' && refreshToken.infinite_token_lifetime !== true;
+  return expires ? refreshToken.token_lifetime : NEVER;
+}
+
+/** The idle lifetime from now, but no longer than the absolute one from the login. */
+function sessionLifetime(directory: Directory, clock: Clock, session: Session): number {
+  const { session_lifetime, idle_session_lifetime } = directory.settings().tenant;
+  const now = epochSeconds(clock);
+  const left = (session.loginTs ?? now) + session_lifetime * HOUR - now;
+  return Math.max(1, Math.floor(Math.min(left, idle_session_lifetime * HOUR)));
+}

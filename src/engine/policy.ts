@@ -1,0 +1,52 @@
+// When the browser's user is asked for something: log in, choose an account, consent.
+import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Users } from '../users/users.ts';
+
+const { Check, Prompt, base } = interactionPolicy;
+
+/** The texts that SDKs know (wire-details 1.4). */
+const LOGIN_REQUIRED = 'Login required';
+const CONSENT_REQUIRED = 'Consent required';
+
+/** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
+export function policy(users: Users): interactionPolicy.Prompt[] {
+  const prompts = base();
+  const login = prompts.get('login');
+  const consent = prompts.get('consent');
+  if (login === undefined || consent === undefined) throw new Error('the engine has no such prompts');
+  login.checks.add(
+    new Check('connection', LOGIN_REQUIRED, 'login_required', (ctx) => wrongConnection(users, ctx)),
+  );
+  // "native" here is any application with a custom scheme; the hosted service asks nothing extra of them.
+  consent.checks.remove('native_client_prompt');
+  for (const check of login.checks) check.description = LOGIN_REQUIRED;
+  for (const check of consent.checks) check.description = CONSENT_REQUIRED;
+  prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
+  prompts.add(new Prompt({ name: 'grant' }, new Check('saved', 'never asked', saveGrant)));
+  return prompts;
+}
+
+/** A session of another connection does not answer a request for this one. */
+async function wrongConnection(users: Users, { oidc }: KoaContextWithOIDC): Promise<boolean> {
+  const connection = oidc.params?.connection;
+  const accountId = oidc.session?.accountId;
+  if (typeof connection !== 'string' || accountId === undefined || oidc.result?.login !== undefined) {
+    return Check.NO_NEED_TO_PROMPT;
+  }
+  const user = await users.get(accountId);
+  const matches = user?.identities.some((identity) => identity.connection === connection) === true;
+  return matches ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+}
+
+/**
+ * Prompts are asked in order, so when this one's turn comes all others are content and the response is
+ * about to be issued: the moment to keep the grant, which a request that still waits for the user or
+ * fails must not leave behind.
+ */
+async function saveGrant({ oidc }: KoaContextWithOIDC): Promise<boolean> {
+  const { grant, session, client } = oidc;
+  if (grant !== undefined && session !== undefined && client !== undefined) {
+    session.grantIdFor(client.clientId, await grant.save());
+  }
+  return Check.NO_NEED_TO_PROMPT;
+}

@@ -1,0 +1,171 @@
+// The engine: oidc-provider configured for a tenant, and what the rest of Gatehouse sees of it.
+
+import type { JSONWebKeySet } from 'jose';
+import type { Context, Middleware } from 'koa';
+import mount from 'koa-mount';
+import Provider, { type Configuration, type JWKS } from 'oidc-provider';
+import type { Logger } from 'pino';
+import { AuthError } from '../http/errors.ts';
+import type { Clock } from '../http/runtime.ts';
+import type { Settings } from '../settings.ts';
+import type { SigningKeyRecord } from '../store/collections.ts';
+import type { Frozen, Store } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { Users } from '../users/users.ts';
+import { accessTokenFormat } from './access-token.ts';
+import { createAdapter } from './adapter.ts';
+import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
+import { resourceIndicators } from './audience.ts';
+import { authorizationRequests, registerWebMessage } from './authorize.ts';
+import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
+import { authenticateClient } from './client-authentication.ts';
+import { engineFailures } from './failures.ts';
+import { loadGrant } from './grants.ts';
+import { extraParameters } from './implicit.ts';
+import { type Interactions, interactionPath, interactions } from './interaction.ts';
+import { adaptEngine } from './internals.ts';
+import { publicKeySet, signingKeys } from './keys.ts';
+import { lifetimes } from './lifetimes.ts';
+import { policy } from './policy.ts';
+import { keepRefreshTokenAlive } from './refresh.ts';
+import { tokenRequests } from './token-endpoint.ts';
+import { registerVendorGrant, type VendorGrant } from './tokens.ts';
+import { type Userinfo, userinfo } from './userinfo.ts';
+
+export interface EngineDependencies {
+  settings: Settings;
+  store: Store;
+  directory: Directory;
+  users: Users;
+  clock: Clock;
+  log: Logger;
+  /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
+  grants: VendorGrant[];
+  /** Shows an error to the browser where redirecting would be wrong. */
+  errorPage(ctx: Context, error: AuthError): Promise<void>;
+}
+
+export interface Engine {
+  /** Authorization, token, revocation, discovery: at the root, in this order. */
+  middleware: Middleware[];
+  interactions: Interactions;
+  userinfo: Userinfo;
+  /** The public keys, for `/.well-known/jwks.json`. */
+  keySet: JSONWebKeySet;
+  /** @see authenticateClient */
+  authenticateClient(ctx: Context): Promise<string>;
+}
+
+const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
+
+/** Builds the engine of a tenant. */
+export async function createEngine(deps: EngineDependencies): Promise<Engine> {
+  const { settings, store, directory, users, clock, log } = deps;
+  const keys = await signingKeys(store, clock, new URL(settings.baseUrl).hostname);
+  const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
+  const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes));
+  // Requests reach the engine through ours, which has decided on proxies already.
+  provider.proxy = false;
+  adaptEngine(provider);
+  registerWebMessage(provider);
+  const failures = engineFailures(provider, log);
+  for (const grant of deps.grants) {
+    registerVendorGrant({ store, directory, users, failures, clock }, provider, grant);
+  }
+  // RFC 9207 promises `iss` on every response; the engine leaves it out beside an ID token.
+  provider.on('authorization.success', (_ctx, response) => {
+    if (response !== undefined) response.iss = settings.issuer;
+  });
+  const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
+  return {
+    middleware: [authorizationRequests(), tokenRequests(failures), mount(provider)],
+    interactions: interactions(provider, { store, users }),
+    userinfo: userinfo({ provider, keySet, directory, users, clock }),
+    keySet,
+    authenticateClient: (ctx) => authenticateClient(provider, ctx),
+  };
+}
+
+function configuration(
+  deps: EngineDependencies,
+  keys: readonly Frozen<SigningKeyRecord>[],
+  grantTypes: ReadonlySet<string>,
+): Configuration {
+  const { settings, store, directory, users, clock } = deps;
+  return {
+    adapter: createAdapter({ store, directory, clock, grantTypes }),
+    jwks: { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS,
+    routes: {
+      authorization: '/authorize',
+      token: '/oauth/token',
+      revocation: '/oauth/revoke',
+      userinfo: '/userinfo',
+      jwks: '/.well-known/jwks.json',
+      end_session: '/oidc/logout',
+    },
+    features: {
+      devInteractions: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      claimsParameter: { enabled: true },
+      clientCredentials: { enabled: true },
+      revocation: { enabled: true },
+      resourceIndicators: { enabled: true, ...resourceIndicators(directory) },
+    },
+    enableHttpPostMethods: false,
+    scopes: [...OIDC_SCOPES],
+    claims: claimsByScope,
+    responseTypes: RESPONSE_TYPES,
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+    enabledJWA: {
+      clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
+      idTokenSigningAlgValues: ['RS256', 'HS256'],
+    },
+    // SDKs read the profile from the ID token, whatever else is issued.
+    conformIdTokenClaims: false,
+    allowOmittingSingleRegisteredRedirectUri: false,
+    extraParams: extraParameters(directory),
+    extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
+    cookies: cookies(),
+    interactions: { policy: policy(users), url: (_ctx, interaction) => interactionPath(interaction.uid) },
+    findAccount: accounts(users, directory),
+    loadExistingGrant: loadGrant({ store, directory, users }),
+    // Logging out of the browser does not revoke what an application holds (wire-details 13.4).
+    expiresWithSession: () => false,
+    rotateRefreshToken: async (ctx) => {
+      const { RefreshToken: token, Client: client } = ctx.oidc.entities;
+      if (token === undefined || client === undefined) return true;
+      if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
+      await keepRefreshTokenAlive(store, clock, token, client);
+      return false;
+    },
+    ttl: lifetimes(directory, clock),
+    formats: { customizers: { jwt: accessTokenFormat(settings.issuer, directory, users) } },
+    // Answered by our own CORS middleware, for all endpoints alike.
+    clientBasedCORS: () => true,
+    renderError: (ctx, out, error) =>
+      deps.errorPage(
+        ctx as unknown as Context,
+        new AuthError(ctx.status, out.error, out.error_description ?? 'The request is invalid.', {
+          cause: error,
+        }),
+      ),
+  };
+}
+
+/**
+ * `None`, because an application's silent login frames /authorize from its own site; what a forged
+ * cross-site request could start ends at a page that asks, or at the application's registered callback.
+ */
+function cookies(): Configuration['cookies'] {
+  return {
+    names: {
+      session: '__Host-gatehouse_session',
+      interaction: '__Secure-gatehouse_interaction',
+      resume: '__Secure-gatehouse_resume',
+    },
+    long: { httpOnly: true, secure: true, sameSite: 'none', signed: false, path: '/' },
+    short: { httpOnly: true, secure: true, sameSite: 'lax', signed: false },
+  };
+}

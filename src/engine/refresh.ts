@@ -1,0 +1,20 @@
+// Refresh tokens that are not rotated: each use keeps them alive for another idle lifetime.
+import type { Client, RefreshToken } from 'oidc-provider';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { ArtifactRecord } from '../store/collections.ts';
+import type { Store } from '../store/contract.ts';
+import { refreshTokenLifetime } from './lifetimes.ts';
+
+/** Moves the expiry of a refresh token that was just used, never beyond its absolute lifetime. */
+export async function keepRefreshTokenAlive(
+  store: Store,
+  clock: Clock,
+  token: RefreshToken,
+  client: Client,
+): Promise<void> {
+  const expiresAt = epochSeconds(clock) + refreshTokenLifetime(clock, token, client);
+  await store.collection('artifacts').update(`RefreshToken:${token.jti}`, (record) => {
+    const current = structuredClone(record) as ArtifactRecord;
+    return { ...current, expiresAt, payload: { ...current.payload, exp: expiresAt } };
+  });
+}

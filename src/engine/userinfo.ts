@@ -1,0 +1,177 @@
+// GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). Ours, because the engine's refuses
+// the tokens that SDKs send: JWTs, and tokens bound to an API.
+import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
+import type { Context, Middleware } from 'koa';
+import type Provider from 'oidc-provider';
+import type { Clock } from '../http/runtime.ts';
+import type { UserRecord } from '../store/collections.ts';
+import type { Frozen } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { standardClaims } from '../users/profile.ts';
+import type { Users } from '../users/users.ts';
+import { userinfoAudience } from './access-token.ts';
+import { admit } from './admission.ts';
+import { bodyFields } from './token-endpoint.ts';
+
+export interface UserinfoDependencies {
+  provider: Provider;
+  keySet: JSONWebKeySet;
+  directory: Directory;
+  users: Users;
+  clock: Clock;
+}
+
+/** What an access token says, opaque or JWT. */
+interface Presented {
+  userId: string;
+  clientId: string;
+  scopes: string[];
+  /** Epoch seconds. */
+  issuedAt: number;
+}
+
+/** Why a request gets no profile: RFC 6750 §3.1. */
+interface Refusal {
+  status: 400 | 401 | 403;
+  error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
+  description?: string;
+}
+
+const UNKNOWN: Refusal = {
+  status: 401,
+  error: 'invalid_token',
+  description: 'The access token is invalid or expired',
+};
+
+export interface Userinfo {
+  /** Reads the access token; answers itself when it is missing, invalid, or has no `openid`. */
+  authenticate: Middleware;
+  /** Whose token it is, once `authenticate` has passed: the key of the endpoint's rate limit. */
+  holder(ctx: Context): string;
+  /** Answers with the profile. */
+  respond: Middleware;
+}
+
+/** The three steps of `/userinfo`, between which the server puts the rate limit. */
+export function userinfo(deps: UserinfoDependencies): Userinfo {
+  const presented = new WeakMap<object, Presented>();
+  const tokenOf = (ctx: Context): Presented => {
+    const token = presented.get(ctx);
+    if (token === undefined) throw new Error('userinfo: authenticate has not run');
+    return token;
+  };
+  const readToken = tokenReader(deps);
+  return {
+    authenticate: async (ctx, next) => {
+      const token = accessToken(ctx);
+      if (typeof token === 'object') return refuse(ctx, token);
+      const found = await readToken(token);
+      if (found === undefined) return refuse(ctx, UNKNOWN);
+      if (!found.scopes.includes('openid')) {
+        return refuse(ctx, {
+          status: 403,
+          error: 'insufficient_scope',
+          description: 'The scope openid is required',
+        });
+      }
+      presented.set(ctx, found);
+      await next();
+    },
+    holder: (ctx) => tokenOf(ctx).userId,
+    respond: async (ctx) => {
+      const token = tokenOf(ctx);
+      const user = await deps.users.get(token.userId);
+      if (user === undefined || admit(user) !== undefined) return refuse(ctx, UNKNOWN);
+      const client = await deps.directory.client(token.clientId);
+      const oidcConformant = client?.oidc_conformant === true;
+      ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
+      ctx.body = {
+        sub: user.id,
+        ...standardClaims(asAtIssue(user, token.issuedAt), token.scopes, { oidcConformant }),
+      };
+    },
+  };
+}
+
+/** The token, by exactly one of the ways of RFC 6750 §2 and the spec; or why not. */
+function accessToken(ctx: Context): string | Refusal {
+  const header = ctx.get('Authorization');
+  const bearer = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
+  if (header !== '' && bearer === undefined) {
+    return {
+      status: 400,
+      error: 'invalid_request',
+      description: 'The Authorization header must be "Bearer <token>"',
+    };
+  }
+  const inBody = ctx.method === 'POST' ? bodyFields(ctx).access_token : undefined;
+  const inQuery = ctx.query.access_token;
+  const given = [bearer, inBody, ...(Array.isArray(inQuery) ? inQuery : [inQuery])].filter(Boolean);
+  const [token] = given;
+  if (token === undefined) return { status: 401 };
+  if (given.length > 1) {
+    return { status: 400, error: 'invalid_request', description: 'The access token must be given once' };
+  }
+  return token;
+}
+
+function tokenReader({ provider, keySet, clock }: UserinfoDependencies) {
+  const keys = createLocalJWKSet(keySet);
+  const audience = userinfoAudience(provider.issuer);
+  const readJwt = async (token: string): Promise<Presented | undefined> => {
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        issuer: provider.issuer,
+        audience,
+        algorithms: ['RS256'],
+        requiredClaims: ['exp', 'iat', 'sub'],
+        currentDate: new Date(clock()),
+      });
+      return {
+        userId: String(payload.sub),
+        clientId: String(payload.azp ?? payload.client_id),
+        scopes: String(payload.scope ?? '').split(' '),
+        issuedAt: Number(payload.iat),
+      };
+    } catch (thrown) {
+      if (thrown instanceof joseErrors.JOSEError) return undefined;
+      throw thrown;
+    }
+  };
+  return async (token: string): Promise<Presented | undefined> => {
+    if (token.split('.').length === 3) return readJwt(token);
+    const found = await provider.AccessToken.find(token);
+    if (found?.accountId === undefined || found.clientId === undefined) return undefined;
+    return {
+      userId: found.accountId,
+      clientId: found.clientId,
+      scopes: [...found.scopes],
+      issuedAt: found.iat ?? 0,
+    };
+  };
+}
+
+/** E-mail is a snapshot of when the token was issued; all else is as it is now (spec "User profile"). */
+function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
+  const then = user.email_history?.find(({ until }) => issuedAt < until);
+  if (then === undefined) return user;
+  const { email: _now, ...rest } = user;
+  return {
+    ...rest,
+    ...(then.email === undefined ? {} : { email: then.email }),
+    email_verified: then.email_verified,
+  };
+}
+
+/** The hosted service answers in plain text; what is wrong is in the header, where SDKs read it. */
+function refuse(ctx: Context, { status, error, description }: Refusal): void {
+  ctx.status = status;
+  ctx.set(
+    'WWW-Authenticate',
+    ['Bearer realm="Users"', error && `error="${error}"`, description && `error_description="${description}"`]
+      .filter(Boolean)
+      .join(', '),
+  );
+  ctx.type = 'text';
+  ctx.body = status === 401 ? 'Unauthorized' : (description ?? 'Unauthorized');
+}

@@ -1,0 +1,58 @@
+// The password grants (RFC 6749 §4.3; wire-details 2.1): the tenant's default directory, or a realm named.
+import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { AuthError } from '../http/errors.ts';
+import { databaseFor, type LoginDependencies, logIn } from './login.ts';
+
+type Limit = (ip: string, identifier: string) => Promise<void>;
+
+/**
+ * The `password` and `password-realm` grants of the tenant.
+ * @param limit throws AuthError 429 when a user is tried too often from one address.
+ */
+export function passwordGrants(deps: LoginDependencies, limit: Limit): VendorGrant[] {
+  const { directory } = deps;
+  const authenticate = async (request: GrantRequest, realm: string) => {
+    const identifier = required(request, 'username');
+    const password = required(request, 'password');
+    const connection = await databaseFor(directory, request.clientId, realm);
+    await limit(request.ip, `${connection.name}\n${identifier}`);
+    const user = await logIn(deps, {
+      clientId: request.clientId,
+      connection,
+      identifier,
+      password,
+      ip: request.ip,
+    });
+    return { userId: user.id };
+  };
+  return [
+    {
+      grantType: 'password',
+      parameters: ['username', 'password'],
+      gty: 'password',
+      authenticate: async (request) => {
+        const realm = directory.settings().tenant.default_directory;
+        if (realm === undefined) {
+          throw new AuthError(
+            400,
+            'invalid_request',
+            'Authorization server not configured with default connection.',
+          );
+        }
+        return authenticate(request, realm);
+      },
+    },
+    {
+      grantType: `http://${directory.settings().vendor_host}/oauth/grant-type/password-realm`,
+      parameters: ['username', 'password', 'realm'],
+      gty: 'password',
+      authenticate: async (request) => authenticate(request, required(request, 'realm')),
+    },
+  ];
+}
+
+function required({ params }: GrantRequest, name: string): string {
+  const value = params[name];
+  if (value === undefined) throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
+  return value;
+}

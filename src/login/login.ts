@@ -1,0 +1,75 @@
+// Logging in with a password: which connection, whether the password is right, what is recorded of it.
+import { AuthError } from '../http/errors.ts';
+import type { UserRecord } from '../store/collections.ts';
+import type { Frozen } from '../store/contract.ts';
+import type { Connection, Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Users } from '../users/users.ts';
+
+export interface LoginDependencies {
+  directory: Directory;
+  users: Users;
+  events: Events;
+}
+
+export interface PasswordLogin {
+  clientId: string;
+  connection: Connection;
+  /** E-mail address or username. */
+  identifier: string;
+  password: string;
+  ip: string;
+}
+
+/** One answer for an unknown user and a wrong password; SDKs compare it (wire-details 0.5). */
+export const WRONG_CREDENTIALS = 'Wrong email or password.';
+
+/**
+ * Verifies a password; takes as long for an unknown user as for a wrong password.
+ * @returns the user.
+ * @throws AuthError 403 `invalid_grant`, the same whatever was wrong.
+ */
+export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Frozen<UserRecord>> {
+  const { connection, identifier, password, ip, clientId } = login;
+  const user = await deps.users.verifyPassword(connection, identifier, password);
+  const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip };
+  if (user === undefined) {
+    const known = await deps.users.findInConnection(connection, identifier);
+    deps.events.record({
+      ...seen,
+      type: known === undefined ? 'fu' : 'fp',
+      ...(known && { user_id: known.id }),
+    });
+    throw new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS);
+  }
+  if (user.blocked === true) {
+    deps.events.record({ ...seen, type: 'f', user_id: user.id, description: 'user is blocked' });
+    return user;
+  }
+  await deps.users.recordLogin(user.id, ip);
+  deps.events.record({ ...seen, type: 's', user_id: user.id });
+  return user;
+}
+
+/**
+ * The database connection that a login of an application goes to: the one named, or its first.
+ * @throws AuthError 400 `invalid_request` when it does not exist or is not the application's.
+ */
+export async function databaseFor(
+  directory: Directory,
+  clientId: string,
+  name?: string,
+): Promise<Connection> {
+  const enabled = (await directory.connectionsOf(clientId)).filter(({ strategy }) => strategy === 'auth0');
+  const found = name === undefined ? enabled[0] : enabled.find((connection) => isNamed(connection, name));
+  if (found !== undefined) return found;
+  throw new AuthError(
+    400,
+    'invalid_request',
+    'The connection was not found or is not enabled for this application.',
+  );
+}
+
+function isNamed(connection: Connection, name: string): boolean {
+  return connection.name === name || connection.realms?.includes(name) === true;
+}
