@@ -1,0 +1,122 @@
+// The contract's methods over a table: each change is made in memory at once and acknowledged when it is
+// durable. A record whose last change is not durable yet is handed out only when it is, so that nobody
+// acts on what a failing disk may take back; a change on top of it need not wait, the journal keeps order.
+import type { Collection, Stored } from './contract.ts';
+import { type AnyRecord, encodeRecord } from './record.ts';
+import * as rows from './table.ts';
+
+/** Makes a change durable; undefined when there is nothing to wait for. */
+export type Commit = (change: rows.Change) => Promise<void> | undefined;
+
+const defaultPage = 50;
+
+/**
+ * The collection over a table. `check` is called at the start of each method and throws when the store
+ * is not to be used.
+ */
+export function createCollection(table: rows.Table, commit: Commit, check: () => void): Collection<Stored> {
+  /** The last change of each record that is not durable yet. */
+  const pending = new Map<string, Promise<void>>();
+
+  async function write(change: rows.Change): Promise<void> {
+    const durable = commit(change);
+    if (durable === undefined) return;
+    const ids = change.put === undefined ? change.deleted : [...change.deleted, change.put.record.id];
+    for (const id of ids) pending.set(id, durable);
+    try {
+      await durable;
+    } finally {
+      for (const id of ids) if (pending.get(id) === durable) pending.delete(id);
+    }
+  }
+
+  /** Reads; when what was found is not durable yet, waits, and if it never will be, reads again. */
+  async function read<R>(find: () => R, idsOf: (result: R) => string[]): Promise<R> {
+    const result = find();
+    const waits = pending.size === 0 ? [] : idsOf(result).flatMap((id) => pending.get(id) ?? []);
+    if (waits.length === 0) return result;
+    const outcomes = await Promise.allSettled(waits);
+    return outcomes.every(({ status }) => status === 'fulfilled') ? result : find();
+  }
+
+  async function remove(ids: string[]): Promise<void> {
+    const change = rows.remove(table, ids);
+    if (change.deleted.length > 0) await write(change);
+  }
+
+  return {
+    async insert(record) {
+      check();
+      await write(rows.place(table, encodeRecord(record), true));
+    },
+    async put(record) {
+      check();
+      await write(rows.place(table, encodeRecord(record), false));
+    },
+    async get(id) {
+      check();
+      return read(
+        () => rows.find(table, id),
+        () => [id],
+      );
+    },
+    async findBy(index, value) {
+      check();
+      return read(() => rows.findBy(table, index, value), idsOf);
+    },
+    async update(id, change) {
+      check();
+      const current = rows.find(table, id);
+      if (current === undefined) return absent(id);
+      const next = encodeRecord(change(current));
+      if (next.record.id !== id) throw new TypeError(`${table.name}: an update must keep the id`);
+      await write(rows.place(table, next, false));
+      return next.record;
+    },
+    async take(id) {
+      check();
+      const record = rows.find(table, id);
+      if (record === undefined) return absent(id);
+      await remove([id]);
+      return record;
+    },
+    async delete(id) {
+      check();
+      if (rows.find(table, id) === undefined) {
+        await pending.get(id);
+        return false;
+      }
+      await remove([id]);
+      return true;
+    },
+    async deleteBy(index, value) {
+      check();
+      const ids = idsOf(rows.findBy(table, index, value));
+      await remove(ids);
+      return ids.length;
+    },
+    async list({ after, limit = defaultPage } = {}) {
+      check();
+      const { records, more } = await read(
+        () => rows.page(table, after, limit),
+        (found) => idsOf(found.records),
+      );
+      const next = more ? records.at(-1)?.id : undefined;
+      return next === undefined ? { records } : { records, next };
+    },
+    async count() {
+      check();
+      return rows.count(table);
+    },
+  };
+
+  /** That there is no record is told, too, only when its deletion is durable. */
+  async function absent(id: string): Promise<undefined> {
+    await pending.get(id);
+    return undefined;
+  }
+}
+
+function idsOf(records: AnyRecord[]): string[] {
+  return records.map((record) => record.id);
+}

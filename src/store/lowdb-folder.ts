@@ -1,0 +1,77 @@
+// When and where to fold: closed segments queue up, and one fold at a time takes all that have. It runs in
+// a thread of its own, except where there is so little to do that starting one (a tenth of a second) is more.
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { type FoldTask, fold } from './lowdb-fold.ts';
+import { snapshotBytes } from './lowdb-snapshot.ts';
+import { segmentPath } from './segment.ts';
+
+export interface Folder {
+  /** Has a closed segment folded in the background. */
+  add(segment: number): void;
+  /** The bytes that the snapshots took after the last fold. */
+  snapshotBytes(): number;
+  /** Waits until all segments are folded; those that could not be stay for the next start. */
+  finish(): Promise<void>;
+}
+
+export interface FolderOptions {
+  directory: string;
+  /** Now, in epoch milliseconds. */
+  clock: () => number;
+  log: Pick<Logger, 'error'> | undefined;
+  /** Segments and snapshots of fewer bytes than this together are folded without a thread. */
+  inPlaceBytes: number;
+}
+
+/** Folds what it is given; a fault costs no data (the segments stay) and is logged, and tried again. */
+export async function createFolder({ directory, clock, log, inPlaceBytes }: FolderOptions): Promise<Folder> {
+  const closed: number[] = [];
+  let running: Promise<void> | undefined;
+  let snapshots = await snapshotBytes(directory);
+
+  const foldAll = async () => {
+    while (closed.length > 0) {
+      const segments = [...closed];
+      const task = { directory, segments, now: clock() };
+      const bytes = snapshots + (await segmentBytes(directory, segments));
+      await (bytes < inPlaceBytes ? fold(task) : foldInThread(task));
+      closed.splice(0, segments.length);
+      snapshots = await snapshotBytes(directory);
+    }
+  };
+  const start = () => {
+    running ??= foldAll()
+      .catch((err: unknown) => log?.error({ err }, 'the journal could not be folded; it is kept'))
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  };
+  return {
+    add(segment) {
+      closed.push(segment);
+      void start();
+    },
+    snapshotBytes: () => snapshots,
+    async finish() {
+      await running;
+      if (closed.length > 0) await start();
+    },
+  };
+}
+
+async function segmentBytes(directory: string, segments: number[]): Promise<number> {
+  const files = await Promise.all(segments.map((segment) => stat(segmentPath(directory, segment))));
+  return files.reduce((sum, file) => sum + file.size, 0);
+}
+
+async function foldInThread(task: FoldTask): Promise<void> {
+  // The published package holds JavaScript; the repository runs the TypeScript as it is.
+  const file = import.meta.url.endsWith('.ts') ? './lowdb-fold-worker.ts' : './lowdb-fold-worker.js';
+  const worker = new Worker(new URL(file, import.meta.url), { workerData: task, name: 'fold' });
+  const [code] = await once(worker, 'exit');
+  if (code !== 0) throw new Error(`the folding thread ended with code ${code}`);
+}

@@ -1,0 +1,62 @@
+// A record as the store keeps it: JSON data, checked once, cloned on the way in, frozen on the way out.
+import type { Frozen, Stored } from './contract.ts';
+
+/** A record of any collection, as it is kept in memory. */
+export type AnyRecord = Frozen<Stored>;
+
+/** A record with its JSON text, which is what an engine writes to disk or sends to a database. */
+export interface Encoded {
+  record: AnyRecord;
+  json: string;
+}
+
+/**
+ * Copies a record by way of its JSON text, so that memory holds exactly what a reopened store would
+ * read (no `undefined`, no dates) and nothing that the caller can still change.
+ * @throws TypeError when it is not a record or cannot be JSON.
+ */
+export function encodeRecord(record: unknown): Encoded {
+  const json = JSON.stringify(record);
+  return { json, record: decodeRecord(json === undefined ? undefined : JSON.parse(json)) };
+}
+
+/**
+ * Takes parsed JSON as a record and freezes it.
+ * @throws TypeError when it is not an object with a string `id` and, if any, a numeric `expiresAt`.
+ */
+export function decodeRecord(parsed: unknown): AnyRecord {
+  if (!isObject(parsed)) throw new TypeError('a record must be an object');
+  if (!hasId(parsed)) throw new TypeError('a record needs an id: a string that is not empty');
+  const expiresAt = parsed.expiresAt;
+  if (expiresAt !== undefined && typeof expiresAt !== 'number') {
+    throw new TypeError('expiresAt must be a number of epoch seconds');
+  }
+  deepFreeze(parsed);
+  return parsed;
+}
+
+/** Whether a parsed value is a JSON object (not null, not an array). */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a record is gone at a time in epoch milliseconds: from the second it expires. */
+export function isExpired(record: AnyRecord, now: number): boolean {
+  return record.expiresAt !== undefined && record.expiresAt * 1000 <= now;
+}
+
+/** Orders ids as every engine must: by character code, not by locale. */
+export function compareIds(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function hasId(value: Record<string, unknown>): value is Record<string, unknown> & { id: string } {
+  return typeof value.id === 'string' && value.id !== '';
+}
+
+function deepFreeze(value: object): void {
+  for (const part of Object.values(value)) {
+    if (typeof part === 'object' && part !== null) deepFreeze(part);
+  }
+  Object.freeze(value);
+}

@@ -1,0 +1,708 @@
+// The contract of src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
+import { expect } from 'chai';
+import type { ArtifactRecord, UserRecord } from '../../src/store/collections.ts';
+import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
+
+/** An engine under test: an open store, and what opens the same data again after closing it. */
+export interface Opened {
+  store: Store;
+  reopen(): Promise<Store>;
+  cleanup(): Promise<void>;
+}
+
+type Clock = () => number;
+type Case = (opened: Opened, time: { now: number }) => Promise<void>;
+type Register = (behaviour: string, run: Case) => void;
+
+const connection = 'Username-Password-Authentication';
+const startSeconds = 1_800_000_000;
+
+/** A user whose e-mail address, if any, is a unique key in each of these connections. */
+export function aUser(id: string, email?: string, connections = [connection]): UserRecord {
+  return {
+    id,
+    ...(email === undefined ? {} : { email }),
+    email_verified: false,
+    user_metadata: {},
+    app_metadata: {},
+    identities: connections.map((name) => ({
+      provider: 'auth0',
+      user_id: id,
+      connection: name,
+      isSocial: false,
+    })),
+    created_at: '2026-11-01T09:00:00.000Z',
+    updated_at: '2026-11-01T09:00:00.000Z',
+    logins_count: 0,
+  };
+}
+
+function anArtifact(id: string, grantId: string, expiresAt?: number): ArtifactRecord {
+  return {
+    id,
+    model: 'RefreshToken',
+    payload: { grantId },
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+/**
+ * Declares the contract's tests for an engine.
+ * @param open opens an empty store on the given clock (epoch milliseconds)
+ */
+export function storeContract(name: string, open: (clock: Clock) => Promise<Opened>): void {
+  const test: Register = (behaviour, run) => {
+    it(behaviour, async () => {
+      const time = { now: startSeconds * 1000 };
+      const opened = await open(() => time.now);
+      try {
+        await run(opened, time);
+      } finally {
+        await opened.cleanup();
+      }
+    });
+  };
+  describe(`${name} store`, () => {
+    describe('records', () => recordCases(test));
+    describe('unique keys', () => uniqueKeyCases(test));
+    describe('indexes', () => indexCases(test));
+    describe('update', () => updateCases(test));
+    describe('races', () => raceCases(test));
+    describe('list and count', () => listCases(test));
+    describe('expiry', () => expiryCases(test));
+    describe('the records it hands out', () => ownershipCases(test));
+    describe('closing and opening again', () => reopenCases(test));
+  });
+}
+
+/** What a rejected promise rejects with; fails when it resolves. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it should have been rejected');
+}
+
+async function expectTaken(promise: Promise<unknown>, collection: string, key: string): Promise<void> {
+  const error = await rejection(promise);
+  expect(error).to.be.instanceOf(UniqueKeyError);
+  expect(error).to.include({ collection, key });
+}
+
+function recordCases(test: Register): void {
+  test('a record inserted is read back by its id', async ({ store }) => {
+    const user = aUser('auth0|1', 'ada@example.com');
+    await store.collection('users').insert(user);
+    expect(await store.collection('users').get('auth0|1')).to.deep.equal(user);
+  });
+
+  test('an id that was never stored gives undefined', async ({ store }) => {
+    expect(await store.collection('users').get('auth0|none')).to.equal(undefined);
+  });
+
+  test('the same id in two collections is two records', async ({ store }) => {
+    await store.collection('users').insert(aUser('auth0|1'));
+    expect(await store.collection('credentials').get('auth0|1')).to.equal(undefined);
+    await store.collection('credentials').insert({ id: 'auth0|1', passwordHash: 'hash', history: [] });
+    expect(await store.collection('users').delete('auth0|1')).to.equal(true);
+    expect(await store.collection('credentials').get('auth0|1')).to.include({ passwordHash: 'hash' });
+  });
+
+  test('put adds a record, and replaces the whole of it the next time', async ({ store }) => {
+    const users = store.collection('users');
+    await users.put({ ...aUser('auth0|1'), nickname: 'ada' });
+    expect(await users.get('auth0|1')).to.include({ nickname: 'ada' });
+    await users.put({ ...aUser('auth0|1'), name: 'Ada' });
+    expect(await users.get('auth0|1')).to.deep.equal({ ...aUser('auth0|1'), name: 'Ada' });
+    expect(await users.count()).to.equal(1);
+  });
+
+  test('delete says whether there was a record, and leaves none', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1'));
+    expect(await users.delete('auth0|1')).to.equal(true);
+    expect(await users.delete('auth0|1')).to.equal(false);
+    expect(await users.get('auth0|1')).to.equal(undefined);
+  });
+
+  test('take gives the record and leaves none', async ({ store }) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert(anArtifact('code:1', 'g1'));
+    expect(await artifacts.take('code:1')).to.deep.equal(anArtifact('code:1', 'g1'));
+    expect(await artifacts.take('code:1')).to.equal(undefined);
+    expect(await artifacts.findBy('grantId', 'g1')).to.deep.equal([]);
+  });
+
+  test('a record without an id is refused', async ({ store }) => {
+    const users = store.collection('users');
+    expect(await rejection(users.insert(aUser('')))).to.be.instanceOf(TypeError);
+    expect(await rejection(users.put({ ...aUser('x'), id: 7 } as never))).to.be.instanceOf(TypeError);
+    expect(await users.count()).to.equal(0);
+  });
+
+  test('text of any script, quotes, line ends and large values come back as they were', async (opened) => {
+    const user_metadata = {
+      scripts: 'Zoë Ångström 山田太郎 עברית العربية नमस्ते e\u0301 👩🏽‍🚀',
+      quoting: '"\\\'`\r\n\t\u2028</script>{"a":1},\n]}\n',
+      'key "with" 👍\n': [null, true, 0.1, -1e21, { deep: { deeper: [[]] } }],
+      large: '0123456789é'.repeat(100_000),
+    };
+    const id = 'oauth2|ünï "codé"\n|1';
+    await opened.store.collection('users').insert({ ...aUser(id), user_metadata });
+    expect((await opened.store.collection('users').get(id))?.user_metadata).to.deep.equal(user_metadata);
+    const again = await opened.reopen();
+    expect((await again.collection('users').get(id))?.user_metadata).to.deep.equal(user_metadata);
+  });
+
+  test('a key named __proto__ is data like any other', async (opened) => {
+    const user_metadata = JSON.parse('{"__proto__":{"polluted":true}}');
+    await opened.store.collection('users').insert({ ...aUser('auth0|1'), user_metadata });
+    const again = await opened.reopen();
+    const read = (await again.collection('users').get('auth0|1'))?.user_metadata ?? {};
+    expect(Object.keys(read)).to.deep.equal(['__proto__']);
+    expect('polluted' in {}).to.equal(false);
+  });
+}
+
+function uniqueKeyCases(test: Register): void {
+  test('insert refuses a taken id, names it, and changes nothing', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert({ ...aUser('auth0|1', 'ada@example.com'), name: 'first' });
+    await expectTaken(users.insert({ ...aUser('auth0|1', 'eve@example.com') }), 'users', 'id');
+    expect(await users.get('auth0|1')).to.include({ name: 'first', email: 'ada@example.com' });
+    expect(await users.findBy('connectionEmail', `${connection}\neve@example.com`)).to.deep.equal([]);
+  });
+
+  test('insert and put refuse a taken unique key, name it, and change nothing', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await expectTaken(users.insert(aUser('auth0|2', 'ada@example.com')), 'users', 'connectionEmail');
+    await expectTaken(users.put(aUser('auth0|3', 'ada@example.com')), 'users', 'connectionEmail');
+    expect(await users.count()).to.equal(1);
+  });
+
+  test('put of an existing record refuses the key of another and leaves it as it was', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await users.insert(aUser('auth0|2', 'bob@example.com'));
+    await expectTaken(users.put(aUser('auth0|2', 'ada@example.com')), 'users', 'connectionEmail');
+    expect(await users.get('auth0|2')).to.include({ email: 'bob@example.com' });
+    expect(await users.findBy('email', 'bob@example.com')).to.have.length(1);
+  });
+
+  test('the error tells which of several unique keys is taken', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert({ ...aUser('auth0|1', 'ada@example.com'), username: 'ada', phone_number: '+1' });
+    const other = aUser('auth0|2', 'bob@example.com');
+    await expectTaken(users.insert({ ...other, username: 'ada' }), 'users', 'connectionUsername');
+    await expectTaken(users.insert({ ...other, phone_number: '+1' }), 'users', 'connectionPhone');
+  });
+
+  test('a record may hold several values of one key: each is taken', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com', ['one', 'two', 'one']));
+    await expectTaken(users.insert(aUser('auth0|2', 'ada@example.com', ['one'])), 'users', 'connectionEmail');
+    await expectTaken(
+      users.insert(aUser('auth0|3', 'ada@example.com', ['three', 'two'])),
+      'users',
+      'connectionEmail',
+    );
+    await users.insert(aUser('auth0|4', 'ada@example.com', ['three']));
+    expect(await users.findBy('connectionEmail', 'two\nada@example.com')).to.have.length(1);
+  });
+
+  test('records without the key do not collide', async ({ store }) => {
+    await store.collection('users').insert(aUser('auth0|1'));
+    await store.collection('users').insert(aUser('auth0|2'));
+    expect(await store.collection('users').count()).to.equal(2);
+  });
+
+  test('delete, take and deleteBy free the unique keys', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await users.delete('auth0|1');
+    await users.insert(aUser('auth0|2', 'ada@example.com'));
+    await users.take('auth0|2');
+    await users.insert(aUser('auth0|3', 'ada@example.com'));
+    await users.deleteBy('email', 'ada@example.com');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    expect(await users.count()).to.equal(1);
+  });
+
+  test('update and put free the keys they give up, and take the new ones', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await users.update('auth0|1', (user) => ({ ...aUser(user.id), email: 'lovelace@example.com' }));
+    await users.insert(aUser('auth0|2', 'ada@example.com'));
+    await expectTaken(users.insert(aUser('auth0|3', 'lovelace@example.com')), 'users', 'connectionEmail');
+    await users.put(aUser('auth0|1'));
+    await users.insert(aUser('auth0|3', 'lovelace@example.com'));
+    const found = await users.findBy('connectionEmail', `${connection}\nlovelace@example.com`);
+    expect(found.map(({ id }) => id)).to.deep.equal(['auth0|3']);
+  });
+
+  test('update refuses the key of another, and leaves the record and its keys', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await users.insert(aUser('auth0|2', 'bob@example.com'));
+    const update = users.update('auth0|2', (user) => ({ ...aUser(user.id, 'ada@example.com') }));
+    await expectTaken(update, 'users', 'connectionEmail');
+    expect(await users.get('auth0|2')).to.include({ email: 'bob@example.com' });
+    await expectTaken(users.insert(aUser('auth0|3', 'bob@example.com')), 'users', 'connectionEmail');
+  });
+
+  test('a key is exact: letter case and the parts of a joined key count', async ({ store }) => {
+    const grants = store.collection('clientGrants');
+    await grants.insert({ id: '1', client_id: 'a', audience: 'b/c', scope: [] });
+    await grants.insert({ id: '2', client_id: 'a', audience: 'B/c', scope: [] });
+    await expectTaken(
+      grants.insert({ id: '3', client_id: 'a', audience: 'b/c', scope: [] }),
+      'clientGrants',
+      'clientAudience',
+    );
+  });
+}
+
+function indexCases(test: Register): void {
+  test('findBy gives all records of a value in id order, and no others', async ({ store }) => {
+    const artifacts = store.collection('artifacts');
+    for (const id of ['t:b', 't:a', 't:Z', 't:10', 't:9']) await artifacts.insert(anArtifact(id, 'g1'));
+    await artifacts.insert(anArtifact('t:other', 'g2'));
+    const ids = (await artifacts.findBy('grantId', 'g1')).map(({ id }) => id);
+    expect(ids).to.deep.equal(['t:10', 't:9', 't:Z', 't:a', 't:b']);
+  });
+
+  test('findBy a unique key gives its one record', async ({ store }) => {
+    await store.collection('users').insert(aUser('auth0|1', 'ada@example.com'));
+    const found = await store.collection('users').findBy('connectionEmail', `${connection}\nada@example.com`);
+    expect(found).to.deep.equal([aUser('auth0|1', 'ada@example.com')]);
+  });
+
+  test('a value that no record has gives none, also where it is the name of an object member', async ({
+    store,
+  }) => {
+    for (const value of ['', 'nobody@example.com', '__proto__', 'constructor']) {
+      expect(await store.collection('users').findBy('email', value)).to.deep.equal([]);
+    }
+  });
+
+  test('an index that is not declared is an error of the caller', async ({ store }) => {
+    expect(await rejection(store.collection('users').findBy('shoe_size', '9'))).to.be.instanceOf(Error);
+    expect(await rejection(store.collection('users').deleteBy('shoe_size', '9'))).to.be.instanceOf(Error);
+  });
+
+  test('an index follows update, put and delete', async ({ store }) => {
+    const users = store.collection('users');
+    const idsOf = async (email: string) => (await users.findBy('email', email)).map(({ id }) => id);
+    await users.insert(aUser('auth0|1', 'ada@example.com', ['one']));
+    await users.insert(aUser('auth0|2', 'ada@example.com', ['two']));
+    await users.update('auth0|1', ({ id }) => aUser(id, 'new@example.com', ['one']));
+    expect(await idsOf('ada@example.com')).to.deep.equal(['auth0|2']);
+    expect(await idsOf('new@example.com')).to.deep.equal(['auth0|1']);
+    await users.put(aUser('auth0|2', 'new@example.com', ['two']));
+    expect(await idsOf('new@example.com')).to.deep.equal(['auth0|1', 'auth0|2']);
+    await users.delete('auth0|1');
+    expect(await idsOf('new@example.com')).to.deep.equal(['auth0|2']);
+  });
+
+  test('deleteBy deletes what findBy gives and says how many', async ({ store }) => {
+    const artifacts = store.collection('artifacts');
+    for (const id of ['a', 'b', 'c']) await artifacts.insert(anArtifact(id, 'g1'));
+    await artifacts.insert(anArtifact('d', 'g2'));
+    expect(await artifacts.deleteBy('grantId', 'g1')).to.equal(3);
+    expect(await artifacts.deleteBy('grantId', 'g1')).to.equal(0);
+    expect((await artifacts.list()).records.map(({ id }) => id)).to.deep.equal(['d']);
+  });
+
+  test('deleteBy works by a unique key', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    expect(await users.deleteBy('connectionEmail', `${connection}\nada@example.com`)).to.equal(1);
+    expect(await users.count()).to.equal(0);
+  });
+}
+
+function updateCases(test: Register): void {
+  test('gives the new record, which is then what is read', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1'));
+    const updated = await users.update('auth0|1', ({ id }) => ({ ...aUser(id), name: 'Ada' }));
+    expect(updated).to.deep.equal({ ...aUser('auth0|1'), name: 'Ada' });
+    expect(await users.get('auth0|1')).to.deep.equal(updated);
+  });
+
+  test('of no record gives undefined and does not call the function', async ({ store }) => {
+    let called = false;
+    const updated = await store.collection('users').update('auth0|none', ({ id }) => {
+      called = true;
+      return aUser(id);
+    });
+    expect(updated).to.equal(undefined);
+    expect(called).to.equal(false);
+    expect(await store.collection('users').count()).to.equal(0);
+  });
+
+  test('throws on what the function throws, and leaves the record', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    const fault = new Error('no');
+    const update = users.update('auth0|1', () => {
+      throw fault;
+    });
+    expect(await rejection(update)).to.equal(fault);
+    expect(await users.get('auth0|1')).to.deep.equal(aUser('auth0|1', 'ada@example.com'));
+    await users.update('auth0|1', ({ id }) => ({ ...aUser(id), name: 'still writable' }));
+    expect(await users.get('auth0|1')).to.include({ name: 'still writable' });
+  });
+
+  test('refuses another id, and leaves the record', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1'));
+    expect(await rejection(users.update('auth0|1', () => aUser('auth0|2')))).to.be.instanceOf(TypeError);
+    expect(await users.get('auth0|1')).to.deep.equal(aUser('auth0|1'));
+    expect(await users.get('auth0|2')).to.equal(undefined);
+  });
+
+  test('100 at once on one counter lose none', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1'));
+    const results = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        users.update('auth0|1', ({ id, logins_count }) => ({ ...aUser(id), logins_count: logins_count + 1 })),
+      ),
+    );
+    const counts = results.map((user) => user?.logins_count ?? 0).sort((a, b) => a - b);
+    expect(counts).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1));
+    expect(await users.get('auth0|1')).to.include({ logins_count: 100 });
+  });
+
+  test('keeps count in a collection that need not survive a crash, too', async ({ store, reopen }) => {
+    const limits = store.collection('limits');
+    await limits.insert({ id: 'ip', tokens: 100, at: 0 });
+    const spend = () => limits.update('ip', ({ tokens, ...rest }) => ({ ...rest, tokens: tokens - 1 }));
+    await Promise.all(Array.from({ length: 100 }, spend));
+    expect(await limits.get('ip')).to.include({ tokens: 0 });
+    const again = (await reopen()).collection('limits');
+    await again.put({ id: 'ip', tokens: 5, at: 0 });
+    expect(await again.take('ip')).to.include({ tokens: 5 });
+  });
+}
+
+function raceCases(test: Register): void {
+  const racers = Array.from({ length: 50 }, (_, n) => n);
+
+  test('of 50 takes exactly one gets the record', async ({ store }) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert(anArtifact('code:1', 'g1'));
+    const taken = await Promise.all(racers.map(() => artifacts.take('code:1')));
+    expect(taken.filter((record) => record !== undefined)).to.deep.equal([anArtifact('code:1', 'g1')]);
+  });
+
+  test('of takes and deletes together exactly one has the record', async ({ store }) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert(anArtifact('code:1', 'g1'));
+    const results = await Promise.all([
+      ...racers.map(() => artifacts.delete('code:1')),
+      ...racers.map(async () => (await artifacts.take('code:1')) !== undefined),
+      artifacts.deleteBy('grantId', 'g1').then((deleted) => deleted === 1),
+    ]);
+    expect(results.filter(Boolean)).to.have.length(1);
+  });
+
+  test('of 50 inserts of one id exactly one succeeds', async ({ store }) => {
+    const users = store.collection('users');
+    const results = await Promise.allSettled(
+      racers.map((n) => users.insert(aUser('auth0|1', `${n}@a.example`))),
+    );
+    expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+    expect(await users.count()).to.equal(1);
+  });
+
+  test('of 50 inserts of one unique key exactly one succeeds, the others are told', async ({ store }) => {
+    const users = store.collection('users');
+    const results = await Promise.allSettled(
+      racers.map((n) => users.insert(aUser(`auth0|${n}`, 'ada@a.example'))),
+    );
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    expect(refused).to.have.length(49);
+    for (const error of refused) expect(error).to.be.instanceOf(UniqueKeyError);
+    expect(await users.findBy('email', 'ada@a.example')).to.have.length(1);
+  });
+}
+
+function listCases(test: Register): void {
+  const ids = ['10', '9', 'A', 'B|1', 'Z', 'a', 'a|1', 'b', 'é', '中'];
+
+  test('pages come in id order (by character code), each record once', async ({ store }) => {
+    const users = store.collection('users');
+    for (const id of [...ids].reverse()) await users.insert(aUser(id));
+    const seen: string[] = [];
+    let after: string | undefined;
+    do {
+      const page: Page<UserRecord> = await users.list({
+        limit: 3,
+        ...(after === undefined ? {} : { after }),
+      });
+      expect(page.records.length).to.be.within(1, 3);
+      seen.push(...page.records.map(({ id }) => id));
+      after = page.next;
+    } while (after !== undefined);
+    expect(seen).to.deep.equal(ids);
+  });
+
+  test('a page that ends with the last record has no next', async ({ store }) => {
+    const users = store.collection('users');
+    for (const id of ['a', 'b', 'c', 'd']) await users.insert(aUser(id));
+    const first = await users.list({ limit: 2 });
+    expect(first.next).to.equal('b');
+    const second = await users.list({ limit: 2, after: 'b' });
+    expect(second.records.map(({ id }) => id)).to.deep.equal(['c', 'd']);
+    expect(second).not.to.have.property('next');
+    expect(await users.list({ limit: 2, after: 'd' })).to.deep.equal({ records: [] });
+  });
+
+  test('a page goes on after an id that is no longer there', async ({ store }) => {
+    const users = store.collection('users');
+    for (const id of ['a', 'b', 'c']) await users.insert(aUser(id));
+    await users.delete('b');
+    expect((await users.list({ after: 'b' })).records.map(({ id }) => id)).to.deep.equal(['c']);
+  });
+
+  test('a page has 50 records unless said otherwise; thousands come in order', async ({ store }) => {
+    const logs = store.collection('logs');
+    const numbers = Array.from({ length: 3000 }, (_, n) => (n * 1753) % 3000);
+    const idOf = (n: number) => `log${String(n).padStart(5, '0')}`;
+    await Promise.all(numbers.map((n) => logs.insert({ id: idOf(n), type: 's', date: '2026-11-01' })));
+    expect((await logs.list()).records).to.have.length(50);
+    const all = await logs.list({ limit: 3000 });
+    expect(all.records.map(({ id }) => id)).to.deep.equal(numbers.map((_, n) => idOf(n)));
+    expect(all).not.to.have.property('next');
+    await Promise.all(numbers.filter((n) => n % 3 !== 0).map((n) => logs.delete(idOf(n))));
+    const rest = (await logs.list({ limit: 3000 })).records.map(({ id }) => id);
+    expect(rest).to.deep.equal(Array.from({ length: 1000 }, (_, n) => idOf(n * 3)));
+  });
+
+  test('an empty collection has an empty page', async ({ store }) => {
+    expect(await store.collection('users').list()).to.deep.equal({ records: [] });
+    expect(await store.collection('users').count()).to.equal(0);
+  });
+
+  test('count follows inserts and deletes', async ({ store }) => {
+    const users = store.collection('users');
+    for (const id of ['a', 'b', 'c']) await users.insert(aUser(id));
+    await users.delete('b');
+    expect(await users.count()).to.equal(2);
+  });
+}
+
+function expiryCases(test: Register): void {
+  const expiresAt = startSeconds + 60;
+
+  test('a record is there until the second it expires, and gone from then on', async ({ store }, time) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert(anArtifact('t:1', 'g1', expiresAt));
+    time.now = expiresAt * 1000 - 1;
+    expect(await artifacts.get('t:1')).to.deep.equal(anArtifact('t:1', 'g1', expiresAt));
+    time.now = expiresAt * 1000;
+    expect(await artifacts.get('t:1')).to.equal(undefined);
+  });
+
+  test('an expired record is invisible to every method', async ({ store }, time) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert(anArtifact('t:1', 'g1', expiresAt));
+    await artifacts.insert(anArtifact('t:2', 'g1'));
+    time.now = expiresAt * 1000;
+    expect((await artifacts.findBy('grantId', 'g1')).map(({ id }) => id)).to.deep.equal(['t:2']);
+    expect((await artifacts.list()).records.map(({ id }) => id)).to.deep.equal(['t:2']);
+    expect(await artifacts.list({ limit: 1 })).not.to.have.property('next');
+    expect(await artifacts.count()).to.equal(1);
+    expect(await artifacts.update('t:1', ({ id }) => anArtifact(id, 'g2'))).to.equal(undefined);
+    expect(await artifacts.take('t:1')).to.equal(undefined);
+    expect(await artifacts.delete('t:1')).to.equal(false);
+    expect(await artifacts.deleteBy('grantId', 'g1')).to.equal(1);
+  });
+
+  test('an expired record is gone where records need not survive a crash, too', async ({ store }, time) => {
+    const limits = store.collection('limits');
+    await limits.insert({ id: 'ip', tokens: 1, at: 0, expiresAt });
+    time.now = expiresAt * 1000;
+    expect(await limits.get('ip')).to.equal(undefined);
+    expect(await limits.count()).to.equal(0);
+    await limits.insert({ id: 'ip', tokens: 2, at: 0 });
+    expect(await limits.get('ip')).to.include({ tokens: 2 });
+  });
+
+  test('the id of an expired record is free', async ({ store }, time) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert(anArtifact('t:1', 'g1', expiresAt));
+    time.now = expiresAt * 1000;
+    await artifacts.insert(anArtifact('t:1', 'g2'));
+    expect(await artifacts.findBy('grantId', 'g1')).to.deep.equal([]);
+    expect(await artifacts.findBy('grantId', 'g2')).to.have.length(1);
+  });
+
+  test('the unique keys of an expired record are free for insert, put and update', async (opened, time) => {
+    const users = opened.store.collection('users');
+    for (const name of ['a', 'b', 'c']) {
+      await users.insert({ ...aUser(`old|${name}`, `${name}@a.example`), expiresAt });
+    }
+    await users.insert(aUser('new|c'));
+    time.now = expiresAt * 1000;
+    await users.insert(aUser('new|a', 'a@a.example'));
+    await users.put(aUser('new|b', 'b@a.example'));
+    await users.update('new|c', ({ id }) => aUser(id, 'c@a.example'));
+    const again = (await opened.reopen()).collection('users');
+    for (const name of ['a', 'b', 'c']) {
+      const found = await again.findBy('connectionEmail', `${connection}\n${name}@a.example`);
+      expect(found.map(({ id }) => id)).to.deep.equal([`new|${name}`]);
+    }
+    expect(await again.count()).to.equal(3);
+  });
+
+  test('update and put move the expiry, or end it', async ({ store }, time) => {
+    const artifacts = store.collection('artifacts');
+    for (const id of ['later', 'never', 'sooner']) await artifacts.insert(anArtifact(id, 'g1', expiresAt));
+    await artifacts.update('later', ({ id }) => anArtifact(id, 'g1', expiresAt + 3600));
+    await artifacts.put(anArtifact('never', 'g1'));
+    await artifacts.put(anArtifact('sooner', 'g1', startSeconds + 1));
+    time.now = (startSeconds + 1) * 1000;
+    expect(await artifacts.count()).to.equal(2);
+    time.now = expiresAt * 1000;
+    expect((await artifacts.list()).records.map(({ id }) => id)).to.deep.equal(['later', 'never']);
+    time.now = (expiresAt + 3600) * 1000;
+    expect((await artifacts.list()).records.map(({ id }) => id)).to.deep.equal(['never']);
+    expect(await artifacts.count()).to.equal(1);
+  });
+
+  test('an expiry survives opening again, before it is due and after', async (opened, time) => {
+    await opened.store.collection('artifacts').insert(anArtifact('t:1', 'g1', expiresAt));
+    await opened.store.collection('artifacts').insert(anArtifact('t:2', 'g1', expiresAt + 3600));
+    const second = await opened.reopen();
+    expect(await second.collection('artifacts').count()).to.equal(2);
+    time.now = expiresAt * 1000;
+    expect(await second.collection('artifacts').get('t:1')).to.equal(undefined);
+    const third = await opened.reopen();
+    expect((await third.collection('artifacts').list()).records.map(({ id }) => id)).to.deep.equal(['t:2']);
+  });
+}
+
+function ownershipCases(test: Register): void {
+  test('what is done to an object after it was stored does not reach the store', async ({ store }) => {
+    const users = store.collection('users');
+    const inserted = { ...aUser('auth0|1', 'ada@example.com'), user_metadata: { tags: ['a'] } };
+    const inserting = users.insert(inserted);
+    inserted.user_metadata.tags.push('b');
+    inserted.email = 'eve@example.com';
+    await inserting;
+    inserted.identities.pop();
+    const read = await users.get('auth0|1');
+    expect(read).to.deep.include({ email: 'ada@example.com', user_metadata: { tags: ['a'] } });
+    expect(read?.identities).to.have.length(1);
+  });
+
+  test('what is done to the object that update made does not reach the store', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1'));
+    const made = { ...aUser('auth0|1'), user_metadata: { tags: ['a'] } };
+    await users.update('auth0|1', () => made);
+    made.user_metadata.tags.push('b');
+    expect((await users.get('auth0|1'))?.user_metadata).to.deep.equal({ tags: ['a'] });
+  });
+
+  test('what is done to a record that was read does not reach the store', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert({ ...aUser('auth0|1', 'ada@example.com'), user_metadata: { tags: ['a'] } });
+    const spoil = (user: unknown) => {
+      const record = user as { email: string; user_metadata: { tags: string[] } };
+      // An engine may hand out frozen records, or copies.
+      for (const change of [
+        () => record.user_metadata.tags.push('b'),
+        () => (record.email = 'eve@a.example'),
+      ]) {
+        try {
+          change();
+        } catch (error) {
+          expect(error).to.be.instanceOf(TypeError);
+        }
+      }
+    };
+    spoil(await users.get('auth0|1'));
+    spoil((await users.findBy('email', 'ada@example.com'))[0]);
+    spoil((await users.list()).records[0]);
+    await rejection(
+      users.update('auth0|1', (user) => {
+        spoil(user);
+        throw new Error('no');
+      }),
+    );
+    const read = await users.get('auth0|1');
+    expect(read).to.deep.include({ email: 'ada@example.com', user_metadata: { tags: ['a'] } });
+  });
+
+  test('a property that is undefined is not stored', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert({ ...aUser('auth0|1'), user_metadata: { gone: undefined, there: null } });
+    expect((await users.get('auth0|1'))?.user_metadata).to.have.all.keys('there');
+  });
+}
+
+function reopenCases(test: Register): void {
+  test('everything written is there again, with its keys and indexes', async (opened) => {
+    const users = opened.store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await users.insert(aUser('auth0|2', 'bob@example.com'));
+    await users.insert(aUser('auth0|3', 'eve@example.com'));
+    await users.update('auth0|2', ({ id }) => ({ ...aUser(id, 'bob@example.com'), name: 'Bob' }));
+    await users.delete('auth0|3');
+    const again = (await opened.reopen()).collection('users');
+    expect((await again.list()).records).to.deep.equal([
+      aUser('auth0|1', 'ada@example.com'),
+      { ...aUser('auth0|2', 'bob@example.com'), name: 'Bob' },
+    ]);
+    expect(await again.findBy('email', 'bob@example.com')).to.have.length(1);
+    await expectTaken(again.insert(aUser('auth0|4', 'ada@example.com')), 'users', 'connectionEmail');
+    await again.insert(aUser('auth0|4', 'eve@example.com'));
+  });
+
+  test('changes go on over several openings', async (opened) => {
+    let store = opened.store;
+    for (let n = 0; n < 4; n++) {
+      await store.collection('users').insert(aUser(`auth0|${n}`, `${n}@a.example`));
+      if (n > 0) expect(await store.collection('users').delete(`auth0|${n - 1}`)).to.equal(true);
+      store = await opened.reopen();
+    }
+    expect((await store.collection('users').list()).records).to.deep.equal([aUser('auth0|3', '3@a.example')]);
+  });
+
+  test('close waits for the writes under way', async (opened) => {
+    const users = opened.store.collection('users');
+    const writes = Array.from({ length: 20 }, (_, n) => users.insert(aUser(`auth0|${n}`)));
+    const again = await opened.reopen();
+    await Promise.all(writes);
+    expect(await again.collection('users').count()).to.equal(20);
+  });
+
+  test('an open store is ready; a closed one is not, and refuses reads and writes', async ({ store }) => {
+    await store.ready();
+    const users = store.collection('users');
+    await store.close();
+    await store.close();
+    for (const refused of [
+      store.ready(),
+      users.get('a'),
+      users.findBy('email', 'a'),
+      users.list(),
+      users.count(),
+      users.insert(aUser('a')),
+      users.put(aUser('a')),
+      users.update('a', ({ id }) => aUser(id)),
+      users.take('a'),
+      users.delete('a'),
+      users.deleteBy('email', 'a'),
+    ]) {
+      expect(await rejection(refused)).to.be.instanceOf(Error);
+    }
+  });
+}

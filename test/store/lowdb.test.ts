@@ -1,0 +1,22 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { storeContract } from './contract.ts';
+
+storeContract('lowdb', async (clock) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-store-'));
+  let store = await openLowdbStore({ dataDir, clock });
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      store = await openLowdbStore({ dataDir, clock });
+      return store;
+    },
+    cleanup: async () => {
+      await store.close();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+});
