@@ -3,7 +3,11 @@ import { createHash } from 'node:crypto';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context, Middleware } from 'koa';
 import type Provider from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
 import { normalizeRequest } from './implicit.ts';
+
+/** Shows an error to the browser where redirecting would be wrong. */
+export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
 /** Takes authorization requests as applications send them, and answers in the hosted service's manner. */
 export function authorizationRequests(): Middleware {
@@ -66,9 +70,14 @@ function scriptHash(html: string): string {
  * that opened or frames it, if that window is of the redirect_uri's origin. It may be framed by that
  * origin alone. Ours rather than the engine's experimental one, for the headers.
  */
-export function registerWebMessage(provider: Provider): void {
-  provider.registerResponseMode('web_message', (ctx, redirectUri, response) => {
+export function registerWebMessage(provider: Provider, errorPage: ErrorPage): void {
+  provider.registerResponseMode('web_message', async (ctx, redirectUri, response) => {
     const { origin } = new URL(redirectUri);
+    if (origin === 'null') {
+      // A callback with a scheme of its own has no origin that a message could be limited to.
+      const description = 'web_message needs a redirect_uri with a web origin.';
+      return errorPage(ctx as unknown as Context, new AuthError(400, 'invalid_request', description));
+    }
     const message = JSON.stringify({ type: 'authorization_response', response });
     const script = `(function(){var target=window.opener||window.parent;target.postMessage(${forScript(message)},${forScript(JSON.stringify(origin))});if(window.opener)window.close();})();`;
     ctx.status = 200;

@@ -3,11 +3,8 @@
 // when the version moves or one of these is gone.
 import type Provider from 'oidc-provider';
 import { type Client, errors, type Grant, type KoaContextWithOIDC } from 'oidc-provider';
-// @ts-expect-error the package types only its main entry
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
-// @ts-expect-error the package types only its main entry
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
-// @ts-expect-error the package types only its main entry
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 
 /** The version that the imports and changes in this file were written against. */
@@ -39,10 +36,7 @@ export function issueTokenResponse(
   gty: string,
 ): Promise<void> {
   const helpers = Object.fromEntries(
-    Object.entries(grantHelpers as Record<string, (...args: unknown[]) => unknown>).map(([name, helper]) => [
-      name,
-      helper.bind(undefined, provider),
-    ]),
+    Object.entries(grantHelpers).map(([name, helper]) => [name, helper.bind(undefined, provider)]),
   );
   return issueTokens(provider, helpers, ctx, source, grant, { gty, entityLabel: 'grant' });
 }
@@ -52,7 +46,12 @@ interface EngineClasses {
     prototype: Client & { includeSid(): boolean };
     Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
   };
-  OIDCContext: { prototype: { clientJwtAuthExpectedAudience(): Set<string> } };
+  OIDCContext: {
+    prototype: {
+      clientJwtAuthExpectedAudience(): Set<string>;
+      urlFor(name: string, options?: Record<string, unknown>): string;
+    };
+  };
   Grant: { IN_PAYLOAD: string[] };
 }
 
@@ -92,6 +91,9 @@ export function adaptEngine(provider: Provider): void {
       }
     }
   };
+
+  // Links and endpoints are of the issuer, never of whatever Host header a request came with.
+  OIDCContext.prototype.urlFor = (name, options) => provider.urlFor(name, options);
 
   // SDKs sign assertions for the issuer, with or without its slash (wire.md "Decided").
   const { clientJwtAuthExpectedAudience } = OIDCContext.prototype;

@@ -34,14 +34,20 @@ export function lifetimes(directory: Directory, clock: Clock): NonNullable<Confi
   };
 }
 
+/** Whether an application's refresh tokens end when they are not used for a while. */
+export function expiresByIdleness(client: Client): boolean {
+  const { refreshToken } = applicationSettings(client);
+  return refreshToken.expiration_type === 'expiring' && refreshToken.infinite_idle_token_lifetime !== true;
+}
+
 /** What a refresh token has left: its idle lifetime from now, but no longer than the absolute one. */
 export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: Client): number {
-  const { refreshToken } = applicationSettings(client);
   const now = epochSeconds(clock);
   const left = (token.iiat ?? now) + absoluteLifetime(client) - now;
-  const idles =
-    refreshToken.expiration_type === 'expiring' && refreshToken.infinite_idle_token_lifetime !== true;
-  return Math.max(1, Math.min(left, idles ? refreshToken.idle_token_lifetime : NEVER));
+  const idle = expiresByIdleness(client)
+    ? applicationSettings(client).refreshToken.idle_token_lifetime
+    : NEVER;
+  return Math.max(1, Math.min(left, idle));
 }
 
 /** From the first token of a family on, rotation or not (wire-details 13.4). */

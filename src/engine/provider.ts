@@ -16,7 +16,7 @@ import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { resourceIndicators } from './audience.ts';
-import { authorizationRequests, registerWebMessage } from './authorize.ts';
+import { authorizationRequests, type ErrorPage, registerWebMessage } from './authorize.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
 import { engineFailures } from './failures.ts';
@@ -41,8 +41,7 @@ export interface EngineDependencies {
   log: Logger;
   /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
   grants: VendorGrant[];
-  /** Shows an error to the browser where redirecting would be wrong. */
-  errorPage(ctx: Context, error: AuthError): Promise<void>;
+  errorPage: ErrorPage;
 }
 
 export interface Engine {
@@ -67,7 +66,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
   adaptEngine(provider);
-  registerWebMessage(provider);
+  registerWebMessage(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
     registerVendorGrant({ store, directory, users, failures, clock }, provider, grant);

@@ -3,15 +3,19 @@ import type { Client, RefreshToken } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../http/runtime.ts';
 import type { ArtifactRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
-import { refreshTokenLifetime } from './lifetimes.ts';
+import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';
 
-/** Moves the expiry of a refresh token that was just used, never beyond its absolute lifetime. */
+/**
+ * Moves the expiry of a refresh token that was just used, never beyond its absolute lifetime. One that
+ * does not expire by idleness has nothing to move.
+ */
 export async function keepRefreshTokenAlive(
   store: Store,
   clock: Clock,
   token: RefreshToken,
   client: Client,
 ): Promise<void> {
+  if (!expiresByIdleness(client)) return;
   const expiresAt = epochSeconds(clock) + refreshTokenLifetime(clock, token, client);
   await store.collection('artifacts').update(`RefreshToken:${token.jti}`, (record) => {
     const current = structuredClone(record) as ArtifactRecord;

@@ -1,0 +1,25 @@
+// Types of the engine's inner modules that internals.ts imports; the package types only its main entry.
+declare module 'oidc-provider/lib/helpers/grant_common.js' {
+  import type Provider from 'oidc-provider';
+  import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
+  export function issueTokens(
+    provider: Provider,
+    helpers: Record<string, unknown>,
+    ctx: KoaContextWithOIDC,
+    source: object,
+    grant: Grant,
+    options: { gty: string; entityLabel: string },
+  ): Promise<void>;
+}
+
+declare module 'oidc-provider/lib/helpers/grants.js' {
+  const helpers: Record<string, (...args: unknown[]) => unknown>;
+  export = helpers;
+}
+
+declare module 'oidc-provider/lib/shared/client_auth.js' {
+  import type { KoaContextWithOIDC } from 'oidc-provider';
+
+  const stack: ((ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> | void)[];
+  export default stack;
+}

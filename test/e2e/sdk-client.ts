@@ -1,0 +1,77 @@
+// A program as people write them with published SDKs, run as its own process so that it trusts the server's
+// CA the documented way (NODE_EXTRA_CA_CERTS is read at start). The test tells it what to call.
+import { AuthClient, type AuthClientOptions } from '@auth0/auth0-auth-js';
+import * as oidc from 'openid-client';
+
+type Arguments = Record<string, any>; // any: each call has its own, given by the test that knows them
+
+const authClients = new Map<string, AuthClient>();
+
+function authClient(options: AuthClientOptions): AuthClient {
+  const key = JSON.stringify(options);
+  const existing = authClients.get(key) ?? new AuthClient(options);
+  authClients.set(key, existing);
+  return existing;
+}
+
+async function discover({ issuer, clientId, secret, privateKey }: Arguments): Promise<oidc.Configuration> {
+  if (privateKey === undefined) return oidc.discovery(new URL(issuer), clientId, secret);
+  const der = Buffer.from(privateKey.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+  const key = await crypto.subtle.importKey('pkcs8', der, { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }, false, ['sign']);
+  return oidc.discovery(new URL(issuer), clientId, undefined, oidc.PrivateKeyJwt(key));
+}
+
+const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
+  'auth-js': async ({ options, method, args }) => {
+    const client = authClient(options) as unknown as Record<string, (...all: unknown[]) => Promise<unknown>>;
+    const call = client[method];
+    if (call === undefined) throw new Error(`no such method: ${method}`);
+    return call.apply(client, args);
+  },
+  'auth-js-code': ({ options, callback, codeVerifier }) =>
+    authClient(options).getTokenByCode(new URL(callback), { codeVerifier }),
+  'auth-js-signup': ({ options, user }) => authClient(options).database.signUp(user),
+  'oidc-discovery': async (args) => (await discover(args)).serverMetadata(),
+  'oidc-authorization-url': async (args) => {
+    const verifier = oidc.randomPKCECodeVerifier();
+    const code_challenge = await oidc.calculatePKCECodeChallenge(verifier);
+    const url = oidc.buildAuthorizationUrl(await discover(args), {
+      code_challenge,
+      code_challenge_method: 'S256',
+      ...args.parameters,
+    });
+    return { url: url.href, verifier };
+  },
+  'oidc-code': async (args) => {
+    const config = await discover(args);
+    const tokens = await oidc.authorizationCodeGrant(config, new URL(args.callback), {
+      pkceCodeVerifier: args.verifier,
+      expectedState: args.state,
+      expectedNonce: args.nonce,
+      idTokenExpected: true,
+    });
+    const claims = tokens.claims();
+    const profile = await oidc.fetchUserInfo(config, tokens.access_token, claims?.sub ?? '');
+    return { tokens, claims, profile };
+  },
+  'oidc-refresh': async (args) => {
+    const tokens = await oidc.refreshTokenGrant(await discover(args), args.refreshToken);
+    return { tokens, claims: tokens.claims() };
+  },
+  'oidc-client-credentials': async (args) => oidc.clientCredentialsGrant(await discover(args), args.parameters),
+};
+
+process.on('message', async ({ id, name, args }: { id: number; name: string; args: Arguments }) => {
+  try {
+    const call = calls[name];
+    if (call === undefined) throw new Error(`no such call: ${name}`);
+    process.send?.({ id, result: JSON.parse(JSON.stringify((await call(args)) ?? null)) });
+  } catch (thrown) {
+    const error = thrown as Error & { code?: string; cause?: { error?: string; error_description?: string } };
+    process.send?.({
+      id,
+      error: { name: error.name, message: error.message, code: error.code, cause: { ...error.cause } },
+    });
+  }
+});
+process.send?.({ ready: true });

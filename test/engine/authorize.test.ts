@@ -1,0 +1,462 @@
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import {
+  API,
+  authorize,
+  follow,
+  header,
+  logIn,
+  payload,
+  pkce,
+  responseOf,
+  SPA_CALLBACK,
+  spaRequest,
+  submitLogin,
+  THIRD_CALLBACK,
+  tenant,
+  token,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('GET /authorize', () => {
+  let server: TestServer;
+  const { verifier, challenge } = pkce();
+
+  before(async () => {
+    server = await startServer({ tenant });
+  });
+  after(() => server.stop());
+
+  const agent = () => createAgent(server);
+  const loggedIn = async () => {
+    const browser = agent();
+    await logIn(browser, server, spaRequest(challenge));
+    return browser;
+  };
+
+  describe('what goes back to the application', () => {
+    it('gives a code and the state in the query, and the issuer', async () => {
+      const answer = await logIn(agent(), server, spaRequest(challenge));
+      expect(answer.status).to.equal(302);
+      expect(answer.location.startsWith(`${SPA_CALLBACK}?`)).to.equal(true);
+      expect(responseOf(answer)).to.have.keys('code', 'state', 'iss');
+      expect(responseOf(answer)).to.include({ state: 'the-state', iss: server.issuer });
+    });
+
+    it('answers with 302 at every step', async () => {
+      const browser = agent();
+      expect((await authorize(browser, spaRequest(challenge))).status).to.equal(302);
+    });
+
+    it('gives access token and ID token in the fragment for response_type=token', async () => {
+      const answer = await logIn(
+        agent(),
+        server,
+        spaRequest(challenge, { response_type: 'token', nonce: undefined }),
+      );
+      const { hash, search } = new URL(answer.location);
+      expect(search).to.equal('');
+      expect(Object.fromEntries(new URLSearchParams(hash.slice(1)))).to.include.keys(
+        'access_token',
+        'id_token',
+        'token_type',
+        'expires_in',
+        'scope',
+        'state',
+      );
+      const { id_token, access_token, expires_in, token_type } = responseOf(answer);
+      expect({ expires_in, token_type }).to.deep.equal({ expires_in: '7200', token_type: 'Bearer' });
+      expect(payload(id_token!)).to.include.keys('at_hash', 'sid', 'sub');
+      expect(payload(id_token!), 'no nonce was sent').not.to.have.property('nonce');
+      const profile = await agent().get('/userinfo', { authorization: `Bearer ${access_token}` });
+      expect(profile.json()).to.have.property('email', 'ada@example.test');
+    });
+
+    it('adds openid for response_type=token without it, and keeps a nonce that was sent', async () => {
+      const answer = await logIn(
+        agent(),
+        server,
+        spaRequest(challenge, { response_type: 'token', scope: 'email' }),
+      );
+      const { id_token, scope } = responseOf(answer);
+      expect(scope).to.equal('openid email');
+      expect(payload(id_token!)).to.have.property('nonce', 'the-nonce');
+    });
+
+    it('answers every hybrid and implicit response type with just what it names', async () => {
+      const browser = await loggedIn();
+      const expected: Record<string, string[]> = {
+        code: ['code'],
+        id_token: ['id_token'],
+        'token id_token': ['access_token', 'expires_in', 'id_token', 'scope', 'token_type'],
+        'code id_token': ['code', 'id_token'],
+        'code token': ['access_token', 'code', 'expires_in', 'scope', 'token_type'],
+        'code token id_token': ['access_token', 'code', 'expires_in', 'id_token', 'scope', 'token_type'],
+      };
+      for (const [type, keys] of Object.entries(expected)) {
+        const answer = await authorize(browser, spaRequest(challenge, { response_type: type }));
+        expect(Object.keys(responseOf(answer)).sort(), type).to.deep.equal([...keys, 'iss', 'state'].sort());
+      }
+    });
+
+    it('puts c_hash and at_hash into the ID token beside a code and a token', async () => {
+      const answer = await logIn(
+        agent(),
+        server,
+        spaRequest(challenge, { response_type: 'code token id_token' }),
+      );
+      expect(payload(responseOf(answer).id_token!)).to.include.keys('c_hash', 'at_hash', 'nonce');
+    });
+
+    it('posts the answer to the application with response_mode=form_post', async () => {
+      const browser = await loggedIn();
+      const answer = await authorize(
+        browser,
+        spaRequest(challenge, { response_type: 'id_token', response_mode: 'form_post' }),
+      );
+      expect(answer.status).to.equal(200);
+      expect(answer.text).to.contain(`action="${SPA_CALLBACK}"`).and.to.contain('name="id_token"');
+      expect(answer.headers['content-security-policy']).to.contain('form-action http://localhost:5173');
+    });
+
+    it('posts the answer to the framing window with response_mode=web_message, and to no other origin', async () => {
+      const browser = await loggedIn();
+      const answer = await authorize(
+        browser,
+        spaRequest(challenge, { response_mode: 'web_message', prompt: 'none' }),
+      );
+      expect(answer.status).to.equal(200);
+      expect(answer.text)
+        .to.contain('"type":"authorization_response"')
+        .and.to.contain(',"http://localhost:5173")');
+      expect(answer.headers['content-security-policy']).to.contain('frame-ancestors http://localhost:5173;');
+      expect(answer.headers).not.to.have.property('x-frame-options');
+    });
+
+    it('escapes what it echoes into the web_message script', async () => {
+      const state = '</script><script>alert(1)</script>';
+      const answer = await authorize(
+        agent(),
+        spaRequest(challenge, { response_mode: 'web_message', prompt: 'none', state }),
+      );
+      expect(answer.text).not.to.contain('<script>alert');
+      expect(answer.text.match(/<script/g)).to.have.length(1);
+    });
+
+    it('takes the same parameters by POST', async () => {
+      const browser = agent();
+      const sent = await browser.request('/authorize', { form: spaRequest(challenge) });
+      const answer = await submitLogin(browser, server, await follow(browser, sent, server.url));
+      expect(responseOf(answer)).to.have.property('code');
+    });
+  });
+
+  describe('what it refuses', () => {
+    it('shows a page and redirects nowhere for an unknown client', async () => {
+      const answer = await authorize(agent(), spaRequest(challenge, { client_id: 'nobody' }));
+      expect(answer.status).to.equal(400);
+      expect(answer.location).to.equal('');
+      expect(answer.headers['content-type']).to.contain('text/html');
+    });
+
+    for (const uri of [
+      'http://localhost:5173/callback/',
+      'http://localhost:5173/callback?x=1',
+      'http://localhost:5173/Callback',
+      'https://localhost:5173/callback',
+      'http://localhost:5174/callback',
+      'http://127.0.0.1:5173/callback',
+      'http://localhost:5173/callback#fragment',
+      'http://localhost:5173/callback/../callback',
+      'http://user@localhost:5173/callback',
+      'http://localhost:5173/callback%00',
+      'https://evil.example',
+    ]) {
+      it(`shows a page and redirects nowhere for the redirect_uri ${uri}`, async () => {
+        const answer = await authorize(agent(), spaRequest(challenge, { redirect_uri: uri }));
+        expect(answer.status).to.equal(400);
+        expect(answer.location).to.equal('');
+      });
+    }
+
+    it('refuses a missing redirect_uri', async () => {
+      const answer = await authorize(agent(), spaRequest(challenge, { redirect_uri: undefined }));
+      expect(answer.status).to.equal(400);
+      expect(answer.location).to.equal('');
+    });
+
+    it('accepts a callback that is registered with a query, and keeps that query', async () => {
+      const uri = 'http://localhost:5173/other?with=query';
+      const answer = await logIn(agent(), server, spaRequest(challenge, { redirect_uri: uri }));
+      expect(responseOf(answer))
+        .to.include({ with: 'query', state: 'the-state' })
+        .and.to.have.property('code');
+    });
+
+    const errors: [string, Record<string, string | undefined>, string, RegExp][] = [
+      [
+        'a public client without PKCE',
+        { code_challenge: undefined, code_challenge_method: undefined },
+        'invalid_request',
+        /PKCE/,
+      ],
+      [
+        'PKCE with the plain method',
+        { code_challenge_method: 'plain' },
+        'invalid_request',
+        /code_challenge_method/,
+      ],
+      ['an unknown response type', { response_type: 'cookie' }, 'unsupported_response_type', /response_type/],
+      ['an unknown response mode', { response_mode: 'pigeon' }, 'unsupported_response_mode', /response_mode/],
+      [
+        'tokens in the query',
+        { response_type: 'token', response_mode: 'query' },
+        'invalid_request',
+        /response_mode/,
+      ],
+      ['an unknown connection', { connection: 'nowhere' }, 'invalid_request', /connection was not found/],
+      ['a connection not enabled for the client', { connection: 'staff' }, 'invalid_request', /not enabled/],
+      ['an unknown organization', { organization: 'org_none' }, 'invalid_request', /organization/],
+      [
+        'an unknown audience',
+        { audience: 'https://nowhere.test' },
+        'access_denied',
+        /^Service not found: https:\/\/nowhere\.test$/,
+      ],
+      ['an unknown prompt', { prompt: 'dance' }, 'invalid_request', /prompt/],
+      ['a max_age that is no number', { max_age: 'old' }, 'invalid_request', /max_age/],
+      ['claims that are no JSON', { claims: '{' }, 'invalid_request', /claims/],
+      ['a request object', { request: 'eyJ' }, 'request_not_supported', /./],
+      [
+        'an ID token without a nonce',
+        { response_type: 'id_token', nonce: undefined },
+        'invalid_request',
+        /nonce/,
+      ],
+    ];
+    for (const [what, over, error, description] of errors) {
+      it(`sends ${what} back to the redirect_uri as ${error}, with the state`, async () => {
+        const answer = await authorize(agent(), spaRequest(challenge, over));
+        expect(answer.status).to.equal(302);
+        expect(answer.location.startsWith(SPA_CALLBACK)).to.equal(true);
+        const response = responseOf(answer);
+        expect(response).to.include({ error, state: 'the-state' });
+        expect(response.error_description).to.match(description);
+      });
+    }
+
+    it('gives implicit types only to applications with that grant type', async () => {
+      const request = { ...webRequest({ response_type: 'token' }), client_id: 'code-only' };
+      expect(responseOf(await authorize(agent(), request))).to.include({
+        error: 'unauthorized_client',
+        error_description: "Grant type 'implicit' not allowed for the client.",
+      });
+    });
+
+    it('refuses a parameter that is sent twice', async () => {
+      const answer = await agent().get(
+        `/authorize?${new URLSearchParams(spaRequest(challenge))}&scope=openid`,
+      );
+      expect(responseOf(answer)).to.include({ error: 'invalid_request' });
+    });
+
+    it('keeps its notes to itself: a client cannot send them', async () => {
+      const forged = JSON.stringify({ offline: true, withoutNonce: true, upstream: { x: 'y' } });
+      const answer = await logIn(agent(), server, {
+        ...spaRequest(challenge, { response_type: 'code id_token' }),
+        gatehouse_notes: forged,
+      });
+      expect(payload(responseOf(answer).id_token!)).to.have.property('nonce', 'the-nonce');
+    });
+  });
+
+  describe('prompt=none', () => {
+    for (const mode of ['query', 'fragment', 'form_post', 'web_message']) {
+      it(`answers login_required in response_mode=${mode}, with the state`, async () => {
+        const answer = await authorize(
+          agent(),
+          spaRequest(challenge, { prompt: 'none', response_mode: mode }),
+        );
+        const carrier =
+          mode === 'query' || mode === 'fragment'
+            ? decodeURIComponent(answer.location.replaceAll('+', ' '))
+            : answer.text;
+        expect(carrier)
+          .to.contain('login_required')
+          .and.to.contain('Login required')
+          .and.to.contain('the-state');
+      });
+    }
+
+    it('answers with a code when the user is logged in', async () => {
+      const answer = await authorize(await loggedIn(), spaRequest(challenge, { prompt: 'none' }));
+      expect(responseOf(answer)).to.have.property('code');
+    });
+
+    it('answers consent_required for a third-party application that was not allowed', async () => {
+      const answer = await authorize(await loggedIn(), {
+        ...webRequest({ prompt: 'none', redirect_uri: THIRD_CALLBACK }),
+        client_id: 'third',
+      });
+      expect(responseOf(answer)).to.include({
+        error: 'consent_required',
+        error_description: 'Consent required',
+      });
+    });
+
+    it('cannot be combined with another prompt', async () => {
+      const answer = await authorize(agent(), spaRequest(challenge, { prompt: 'none login' }));
+      expect(responseOf(answer)).to.include({ error: 'invalid_request' });
+    });
+  });
+
+  describe('the session', () => {
+    it('is shared by the applications of the tenant', async () => {
+      const answer = await authorize(await loggedIn(), webRequest());
+      expect(answer.location).to.match(/^http:\/\/localhost:3001\/callback\?code=/);
+    });
+
+    it('does not do for prompt=login', async () => {
+      const answer = await authorize(await loggedIn(), webRequest({ prompt: 'login' }));
+      expect(new URL(answer.location).pathname).to.match(/^\/u\//);
+    });
+
+    it('does not do for a connection it is not of', async () => {
+      const answer = await authorize(await loggedIn(), webRequest({ connection: 'staff' }));
+      expect(new URL(answer.location).pathname).to.match(/^\/u\//);
+    });
+
+    it('cannot be fixed: its cookie changes when the user logs in', async () => {
+      const browser = agent();
+      const page = await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
+      const before = browser.cookies().find(({ name }) => name.includes('session'))?.value;
+      await submitLogin(browser, server, page);
+      const after = browser.cookies().find(({ name }) => name.includes('session'))?.value;
+      expect(after).to.be.a('string').and.not.to.equal(before);
+    });
+
+    it('changes hands when another user logs in, without the first one staying behind', async () => {
+      const browser = agent();
+      await logIn(browser, server, webRequest());
+      const page = await follow(
+        browser,
+        await authorize(browser, webRequest({ prompt: 'login', connection: 'staff' })),
+        server.url,
+      );
+      const answer = await submitLogin(browser, server, page, {
+        email: 'staff1',
+        password: 'Correct-Horse-1',
+      });
+      const tokens = await token(browser, {
+        grant_type: 'authorization_code',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        code: responseOf(answer).code,
+        redirect_uri: webRequest().redirect_uri,
+      });
+      expect(payload(tokens.json().id_token)).to.have.property('email', 'staff@example.test');
+    });
+  });
+
+  describe('consent', () => {
+    const thirdRequest = (over: Record<string, string | undefined> = {}) => ({
+      ...webRequest({
+        redirect_uri: THIRD_CALLBACK,
+        scope: 'openid profile read:things',
+        audience: API,
+        ...over,
+      }),
+      client_id: 'third',
+    });
+    const consentPage = async (browser = agent()) => {
+      const page = await logIn(browser, server, thirdRequest());
+      return { browser, page };
+    };
+
+    it('is asked of the user for a third-party application, naming it and what it wants', async () => {
+      const { page } = await consentPage();
+      expect(page.status).to.equal(200);
+      expect(page.text).to.contain('Third party').and.to.contain('Read things');
+    });
+
+    it('is remembered, also in a later session, and asked again for more', async () => {
+      const { browser, page } = await consentPage();
+      const { readForm } = await import('../support/agent.ts');
+      const { action, fields } = readForm(page, '_csrf');
+      const given = await follow(
+        browser,
+        await browser.request(action, { form: { ...fields, decision: 'accept' } }),
+        server.url,
+      );
+      expect(responseOf(given)).to.have.property('code');
+      const later = await logIn(agent(), server, thirdRequest());
+      expect(responseOf(later)).to.have.property('code');
+      const more = await logIn(
+        agent(),
+        server,
+        thirdRequest({ scope: 'openid profile read:things write:things' }),
+      );
+      expect(more.text).to.contain('Write things');
+    });
+
+    it('that is denied ends as access_denied at the application, and is not remembered', async () => {
+      const browser = agent();
+      const page = await logIn(browser, server, thirdRequest({ scope: 'openid write:things' }));
+      const { readForm } = await import('../support/agent.ts');
+      const { action, fields } = readForm(page, '_csrf');
+      const denied = await follow(
+        browser,
+        await browser.request(action, { form: { ...fields, decision: 'deny' } }),
+        server.url,
+      );
+      expect(responseOf(denied)).to.include({ error: 'access_denied', state: 'the-state' });
+      const again = await follow(
+        browser,
+        await authorize(browser, thirdRequest({ scope: 'openid write:things' })),
+        server.url,
+      );
+      expect(again.status).to.equal(200);
+    });
+
+    it('is not given by a login form posted in its place', async () => {
+      const { browser, page } = await consentPage(agent());
+      if (page.status !== 200) return expect.fail('no consent page');
+      const { readForm } = await import('../support/agent.ts');
+      const { action, fields } = readForm(page, '_csrf');
+      const answer = await browser.request(action.replace('/consent', '/login'), {
+        form: { ...fields, username: 'ada@example.test', password: 'Correct-Horse-1' },
+      });
+      expect(answer.location).not.to.contain('/authorize/');
+    });
+  });
+
+  it('names the organization in the ID token when one was asked for', async () => {
+    const answer = await logIn(agent(), server, spaRequest(challenge, { organization: 'org_acme' }));
+    const tokens = await token(agent(), {
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code: responseOf(answer).code,
+      code_verifier: verifier,
+      redirect_uri: SPA_CALLBACK,
+    });
+    expect(payload(tokens.json().id_token)).to.include({ org_id: 'org_acme', org_name: 'acme' });
+  });
+
+  it('signs ID tokens with RS256 and a published key', async () => {
+    const { id_token } = responseOf(
+      await logIn(agent(), server, spaRequest(challenge, { response_type: 'id_token' })),
+    );
+    const keys = (await agent().get('/.well-known/jwks.json')).json().keys;
+    expect(header(id_token!)).to.include({ alg: 'RS256', kid: keys[0].kid });
+    expect(keys[0]).to.include.keys('kty', 'use', 'alg', 'n', 'e', 'x5c', 'x5t');
+    expect(keys[0]).not.to.include.any.keys('d', 'p', 'q');
+  });
+
+  it('leaves nothing of a login request that was abandoned behind in the session', async () => {
+    const browser = agent();
+    await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
+    const answer = await authorize(browser, spaRequest(challenge, { prompt: 'none' }));
+    expect(responseOf(answer)).to.include({ error: 'login_required' });
+  });
+});

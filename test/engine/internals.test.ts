@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect } from 'chai';
+import Provider from 'oidc-provider';
+import {
+  ENGINE_VERSION,
+  engineClientAuthentication,
+  issueTokenResponse,
+} from '../../src/engine/internals.ts';
+
+const require = createRequire(import.meta.url);
+
+describe('the engine internals we rely on', () => {
+  it('are those of the version they were written against', () => {
+    const installed = JSON.parse(readFileSync(require.resolve('oidc-provider/package.json'), 'utf8')).version;
+    const pinned = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+      .dependencies['oidc-provider'];
+    expect({ installed, pinned }).to.deep.equal({ installed: ENGINE_VERSION, pinned: ENGINE_VERSION });
+  });
+
+  it('are there', () => {
+    expect(engineClientAuthentication).to.have.length(3);
+    for (const middleware of engineClientAuthentication) expect(middleware).to.be.a('function');
+    expect(issueTokenResponse).to.be.a('function');
+    const provider = new Provider('https://localhost/', { jwks: { keys: [] } }) as unknown as Record<
+      string,
+      any
+    >; // any: the classes are untyped inside
+    expect(provider.Client.prototype.includeSid).to.be.a('function');
+    expect(provider.Client.prototype.responseTypeAllowed).to.be.a('function');
+    expect(provider.Client.Schema.prototype.redirectUris).to.be.a('function');
+    expect(provider.OIDCContext.prototype.clientJwtAuthExpectedAudience).to.be.a('function');
+    expect(provider.Grant.IN_PAYLOAD).to.include.members(['accountId', 'clientId', 'openid', 'resources']);
+  });
+});

@@ -1,0 +1,202 @@
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { API, payload, spaTokens, tenant, token, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const INVALID = { error: 'invalid_grant', error_description: 'Unknown or invalid refresh token.' };
+
+describe('refresh tokens', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startServer({ tenant });
+  });
+  afterEach(() => server.stop());
+
+  const agent = () => createAgent(server);
+  const refresh = (refresh_token: string, over: Record<string, string | undefined> = {}) =>
+    token(agent(), { grant_type: 'refresh_token', client_id: 'spa', refresh_token, ...over });
+  const spa = async (scope = 'openid profile offline_access', audience?: string): Promise<string> =>
+    (await spaTokens(agent(), server, { scope, audience })).refresh_token;
+  const byPassword = async (
+    client_id: string,
+    over: Record<string, string | undefined> = {},
+  ): Promise<string> =>
+    (
+      await token(agent(), {
+        grant_type: 'password',
+        client_id,
+        client_secret: `${client_id}-secret`,
+        username: USER.email,
+        password: USER.password,
+        scope: 'openid offline_access',
+        ...over,
+      })
+    ).json().refresh_token;
+
+  describe('that rotate', () => {
+    it('give new tokens and a new refresh token for the same scope and API', async () => {
+      const answer = await refresh(await spa('openid profile offline_access read:things', API));
+      expect(answer.status).to.equal(200);
+      expect(answer.json()).to.include({
+        token_type: 'Bearer',
+        scope: 'openid profile offline_access read:things',
+      });
+      expect(payload(answer.json().access_token)).to.deep.include({
+        gty: 'refresh_token',
+        aud: [API, `${server.issuer}userinfo`],
+      });
+      expect(payload(answer.json().id_token)).to.include({ aud: 'spa', nickname: 'ada' });
+      expect(answer.json().refresh_token).to.be.a('string');
+    });
+
+    it('revoke their whole family when a used one comes back, and say no more than that', async () => {
+      const first = await spa();
+      const second = (await refresh(first)).json();
+      const reused = await refresh(first);
+      expect(reused.status).to.equal(400);
+      expect(reused.json()).to.deep.equal(INVALID);
+      expect((await refresh(second.refresh_token)).json()).to.deep.equal(INVALID);
+      const profile = await agent().get('/userinfo', { authorization: `Bearer ${second.access_token}` });
+      expect(profile.status).to.equal(401);
+    });
+
+    it('leave the families of other logins alone', async () => {
+      const stolen = await spa();
+      const other = await spa();
+      await refresh(stolen);
+      await refresh(stolen);
+      expect((await refresh(other)).status).to.equal(200);
+    });
+
+    it('let at most one of twenty racers through, and revoke the family', async () => {
+      const value = await spa();
+      const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(value)));
+      const winners = answers.filter(({ status }) => status === 200);
+      expect(winners.length).to.be.at.most(1);
+      for (const winner of winners)
+        expect((await refresh(winner.json().refresh_token)).json()).to.deep.equal(INVALID);
+    });
+
+    it("may be used again within the application's leeway, which runs from the first use", async () => {
+      const leeway = (value: string) =>
+        refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
+      const first = await byPassword('leeway');
+      expect((await leeway(first)).status).to.equal(200);
+      server.tick(20_000);
+      expect((await leeway(first)).status).to.equal(200);
+      server.tick(20_000);
+      expect((await leeway(first)).json()).to.deep.equal(INVALID);
+    });
+
+    it('end by their idle lifetime, and by the absolute one however often they are used', async () => {
+      const leeway = (value: string) =>
+        refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
+      const idle = await byPassword('leeway');
+      let used = await byPassword('leeway');
+      server.tick(3601_000);
+      expect((await leeway(idle)).json()).to.deep.equal(INVALID);
+      used = await byPassword('leeway');
+      for (let hours = 0; hours < 24; hours++) {
+        server.tick(3590_000);
+        const answer = await leeway(used);
+        if (answer.status !== 200) {
+          expect(hours).to.be.at.least(23);
+          break;
+        }
+        used = answer.json().refresh_token;
+      }
+      server.tick(3500_000);
+      expect((await leeway(used)).json()).to.deep.equal(INVALID);
+    });
+  });
+
+  describe('that do not rotate', () => {
+    const web = (value: string, over: Record<string, string | undefined> = {}) =>
+      refresh(value, { client_id: 'web', client_secret: 'web-secret', ...over });
+
+    it('can be used again and again, and are not sent again', async () => {
+      const value = await byPassword('web');
+      for (let i = 0; i < 3; i++) {
+        const answer = await web(value);
+        expect(answer.status).to.equal(200);
+        expect(answer.json().refresh_token ?? value).to.equal(value);
+      }
+    });
+  });
+
+  describe('what they refuse', () => {
+    it('another client, a made-up token, a missing one', async () => {
+      const value = await byPassword('web');
+      expect((await refresh(value)).json()).to.deep.equal(INVALID);
+      expect((await refresh('made-up')).json()).to.deep.equal(INVALID);
+      const missing = await token(agent(), { grant_type: 'refresh_token', client_id: 'spa' });
+      expect(missing.json()).to.deep.equal({
+        error: 'invalid_request',
+        error_description: 'Missing required parameter: refresh_token',
+      });
+    });
+
+    it('more scope than was granted; less is given', async () => {
+      const value = await spa('openid profile offline_access');
+      expect((await refresh(value, { scope: 'openid email' })).json()).to.have.property(
+        'error',
+        'invalid_scope',
+      );
+      expect((await refresh(value, { scope: 'openid' })).json()).to.have.property('scope', 'openid');
+    });
+
+    it('a user who was blocked since', async () => {
+      const tokens = await spaTokens(agent(), server, { scope: 'openid offline_access' });
+      await server.users.update(payload(tokens.id_token).sub, { blocked: true });
+      const answer = await refresh(tokens.refresh_token);
+      expect(answer.status).to.equal(403);
+      expect(answer.json()).to.deep.equal({ error: 'unauthorized', error_description: 'user is blocked' });
+    });
+
+    it('a user who is gone', async () => {
+      const tokens = await spaTokens(agent(), server, { scope: 'openid offline_access' });
+      await server.store.collection('users').delete(payload(tokens.id_token).sub);
+      const answer = await refresh(tokens.refresh_token);
+      expect(answer.status).to.equal(403);
+      expect(answer.json()).to.deep.equal({
+        error: 'invalid_grant',
+        error_description: "The refresh_token was generated for a user who doesn't exist anymore.",
+      });
+    });
+  });
+
+  describe('/oauth/revoke', () => {
+    const revoke = (fields: Record<string, string>) => agent().request('/oauth/revoke', { json: fields });
+
+    it('ends a refresh token and its family, by JSON and by form', async () => {
+      for (const send of ['json', 'form'] as const) {
+        const value = await spa();
+        const answer = await agent().request('/oauth/revoke', { [send]: { client_id: 'spa', token: value } });
+        expect(answer.status).to.equal(200);
+        expect(answer.text).to.equal('');
+        expect((await refresh(value)).json()).to.deep.equal(INVALID);
+      }
+    });
+
+    it('is 200 for a token nobody knows (RFC 7009 §2.2)', async () => {
+      expect((await revoke({ client_id: 'spa', token: 'made-up' })).status).to.equal(200);
+    });
+
+    it("leaves another client's token alone", async () => {
+      const value = await byPassword('web');
+      await revoke({ client_id: 'spa', token: value });
+      const answer = await refresh(value, { client_id: 'web', client_secret: 'web-secret' });
+      expect(answer.status).to.equal(200);
+    });
+
+    it('refuses a missing token and a wrong secret', async () => {
+      expect((await revoke({ client_id: 'spa' })).json()).to.deep.equal({
+        error: 'invalid_request',
+        error_description: 'Missing required parameter: token',
+      });
+      const wrong = await revoke({ client_id: 'web', client_secret: 'wrong', token: 'x' });
+      expect(wrong.status).to.equal(401);
+      expect(wrong.json()).to.have.property('error', 'invalid_client');
+    });
+  });
+});

@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  logIn,
+  payload,
+  pkce,
+  responseOf,
+  spaRequest,
+  tenant,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const HOUR = 3600_000;
+
+describe('how long a session lasts', () => {
+  let server: TestServer;
+  const { challenge } = pkce();
+  beforeEach(async () => {
+    server = await startServer({
+      tenant: { ...tenant, tenant: { ...tenant.tenant, session_lifetime: 10, idle_session_lifetime: 2 } },
+    });
+  });
+  afterEach(() => server.stop());
+
+  const silent = (browser: ReturnType<typeof createAgent>) =>
+    authorize(browser, spaRequest(challenge, { prompt: 'none' }));
+
+  it("ends when it was idle for the tenant's idle lifetime", async () => {
+    const browser = createAgent(server);
+    await logIn(browser, server, webRequest());
+    server.tick(1.9 * HOUR);
+    expect(responseOf(await silent(browser))).to.have.property('code');
+    server.tick(2.1 * HOUR);
+    expect(responseOf(await silent(browser))).to.include({ error: 'login_required' });
+  });
+
+  it("ends by the tenant's absolute lifetime, however busy it was", async () => {
+    const browser = createAgent(server);
+    await logIn(browser, server, webRequest());
+    for (let i = 0; i < 6; i++) {
+      server.tick(1.5 * HOUR);
+      expect(responseOf(await silent(browser)), `after ${1.5 * (i + 1)} hours`).to.have.property('code');
+    }
+    server.tick(1.5 * HOUR);
+    expect(responseOf(await silent(browser))).to.include({ error: 'login_required' });
+  });
+
+  it('does not satisfy a max_age it is older than; the new login is told by auth_time', async () => {
+    const browser = createAgent(server);
+    await logIn(browser, server, webRequest());
+    server.tick(HOUR);
+    const fresh = await authorize(browser, spaRequest(challenge, { prompt: 'none', max_age: '7200' }));
+    expect(responseOf(fresh)).to.have.property('code');
+    const stale = await authorize(browser, spaRequest(challenge, { prompt: 'none', max_age: '600' }));
+    expect(responseOf(stale)).to.include({ error: 'login_required' });
+    const again = await logIn(
+      browser,
+      server,
+      spaRequest(challenge, { response_type: 'id_token', max_age: '600' }),
+    );
+    const claims = payload(responseOf(again).id_token!);
+    expect(claims.iat - claims.auth_time).to.be.within(0, 5);
+  });
+
+  it('ends with a login page that was left open too long, and says so without redirecting', async () => {
+    const browser = createAgent(server);
+    const page = await follow(browser, await authorize(browser, webRequest()), server.url);
+    expect(page.status).to.equal(200);
+    const at = browser.cookies().find(({ name }) => name.includes('interaction'))?.path ?? '';
+    server.tick(1.1 * HOUR);
+    const late = await browser.get(at);
+    expect(late.status).to.equal(400);
+    expect(late.text).to.contain('expired');
+  });
+});

@@ -1,0 +1,126 @@
+// An HTTP client that keeps cookies like a browser and trusts the test server's CA: one per user agent.
+import https from 'node:https';
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+  /** The `Location` header, made absolute; empty without one. */
+  location: string;
+  /** The body as JSON. @throws SyntaxError when it is none. */
+  json(): Record<string, any>; // any: a test reads what it expects, and fails on anything else
+}
+
+export interface AgentRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  /** Sent as a form. */
+  form?: Record<string, string> | [string, string][];
+  /** Sent as JSON. */
+  json?: unknown;
+  body?: string;
+}
+
+export interface Agent {
+  request(path: string, options?: AgentRequest): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  cookies(): { name: string; value: string; path: string }[];
+}
+
+interface Cookie {
+  name: string;
+  value: string;
+  path: string;
+}
+
+/** @param server where it goes (`url`) and whom it trusts (`ca`, PEM). */
+export function createAgent(server: { url: string; ca: string }): Agent {
+  const jar = new Map<string, Cookie>();
+  const request = (path: string, options: AgentRequest = {}): Promise<Answer> => {
+    const url = new URL(path, server.url);
+    const { body, type } = encode(options);
+    const cookie = [...jar.values()]
+      .filter((c) => url.pathname === c.path || url.pathname.startsWith(c.path.replace(/\/?$/, '/')))
+      .map((c) => `${c.name}=${c.value}`)
+      .join('; ');
+    const headers = {
+      ...(type === undefined
+        ? {}
+        : { 'content-type': type, 'content-length': String(Buffer.byteLength(body)) }),
+      ...(cookie === '' ? {} : { cookie }),
+      ...options.headers,
+    };
+    const method = options.method ?? (type === undefined ? 'GET' : 'POST');
+    return new Promise((resolve, reject) => {
+      const sent = https.request(url, { method, headers, ca: server.ca, agent: false }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          for (const line of response.headers['set-cookie'] ?? []) keep(jar, line, url);
+          const text = Buffer.concat(chunks).toString('utf8');
+          const to = response.headers.location;
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            location: to === undefined ? '' : new URL(to, url).href,
+            json: () => JSON.parse(text),
+          });
+        });
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+  };
+  return {
+    request,
+    get: (path, headers = {}) => request(path, { headers }),
+    cookies: () => [...jar.values()],
+  };
+}
+
+function encode({ form, json, body }: AgentRequest): { body: string; type?: string } {
+  if (json !== undefined) return { body: JSON.stringify(json), type: 'application/json' };
+  if (form !== undefined) {
+    return { body: new URLSearchParams(form).toString(), type: 'application/x-www-form-urlencoded' };
+  }
+  return { body: body ?? '' };
+}
+
+function keep(jar: Map<string, Cookie>, line: string, url: URL): void {
+  const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
+  const [name = '', ...rest] = pair.split('=');
+  const attribute = (wanted: string) =>
+    attributes.find((a) => a.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1);
+  const path = attribute('path') ?? url.pathname;
+  const expires = attribute('expires');
+  const gone = rest.join('=') === '' || (expires !== undefined && Date.parse(expires) <= Date.now());
+  if (gone) jar.delete(`${name} ${path}`);
+  else jar.set(`${name} ${path}`, { name, value: rest.join('='), path });
+}
+
+/** The fields of the first form on a page that has `field`, and where it posts. */
+export function readForm(page: Answer, field?: string): { action: string; fields: Record<string, string> } {
+  for (const [, tag = '', inside = ''] of page.text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)) {
+    const fields: Record<string, string> = {};
+    for (const [input] of inside.matchAll(/<input[^>]*>/g)) {
+      const name = /\bname="([^"]*)"/.exec(input)?.[1];
+      if (name !== undefined) fields[name] = unescape(/\bvalue="([^"]*)"/.exec(input)?.[1] ?? '');
+    }
+    if (field === undefined || field in fields) {
+      return { action: unescape(/\baction="([^"]*)"/.exec(tag)?.[1] ?? ''), fields };
+    }
+  }
+  throw new Error(`no form${field === undefined ? '' : ` with ${field}`} on the page:\n${page.text}`);
+}
+
+function unescape(html: string): string {
+  return html
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#34;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
+}
