@@ -1,0 +1,218 @@
+// Tokens per second against a bare oidc-provider with its memory adapter, and password logins against the
+// bare hash rate; the two in turn, in the same run. Both speak plain HTTP, so that TLS hides nothing.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import autocannon from 'autocannon';
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
+const CONNECTIONS = 16;
+const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const API = 'https://api.example.test/';
+const PROXIED = { 'x-forwarded-proto': 'https' };
+
+const TENANT = `
+tenant: { friendly_name: Bench, default_directory: users }
+clients:
+  - client_id: bench
+    name: Bench
+    app_type: regular_web
+    client_secret: bench-secret-that-is-no-example
+    callbacks: [https://app.example.test/callback]
+    grant_types: [client_credentials, refresh_token, authorization_code, password]
+databases: [{ name: users, enabled_clients: [bench] }]
+resourceServers: [{ name: API, identifier: '${API}', token_lifetime: 3600, allow_offline_access: true, scopes: [{ value: 'read:things' }] }]
+clientGrants: [{ client_id: bench, audience: '${API}', scope: ['read:things'] }]
+users: [{ email: ada@example.test, password: Correct-Horse-1, connection: users, email_verified: true }]
+attackProtection:
+  rateLimits:
+    userinfo: { capacity: 100000000, perMinute: 100000000 }
+    login: { capacity: 100000000, perMinute: 100000000 }
+`;
+
+interface Started {
+  child: ChildProcess;
+  url: string;
+  facts: Record<string, unknown>;
+  milliseconds: number;
+}
+
+async function start(file: string, env: Record<string, string>): Promise<Started> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [file], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+    const facts = JSON.parse(line) as Record<string, unknown>;
+    if (typeof facts.url !== 'string' || (facts.msg !== undefined && facts.msg !== 'listening')) continue;
+    child.stdout?.resume();
+    return { child, url: facts.url, facts, milliseconds: performance.now() - began };
+  }
+  throw new Error(`${file} ended before it listened`);
+}
+
+async function stop({ child }: Started): Promise<void> {
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+type Fields = Record<string, string>;
+
+async function post(url: string, fields: Fields): Promise<Record<string, string>> {
+  const answer = await fetch(url, { method: 'POST', body: new URLSearchParams(fields), headers: PROXIED });
+  if (!answer.ok) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
+  return answer.json() as Promise<Record<string, string>>;
+}
+
+interface Load {
+  url: string;
+  fields?: Fields;
+  headers?: Record<string, string>;
+  connections?: number;
+}
+
+/** Requests per second that were answered with 200. */
+async function load({ url, fields, headers = {}, connections = CONNECTIONS }: Load): Promise<number> {
+  const result = await autocannon({
+    url,
+    connections,
+    duration: SECONDS,
+    headers: {
+      ...PROXIED,
+      ...headers,
+      ...(fields === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+    },
+    ...(fields === undefined ? {} : { method: 'POST', body: new URLSearchParams(fields).toString() }),
+  });
+  if (result.non2xx > 0 || result.errors > 0) {
+    throw new Error(`${url}: ${result.non2xx} failures, ${result.errors} errors`);
+  }
+  return result['2xx'] / result.duration;
+}
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+async function compare(name: string, goal: number, ours: () => Promise<number>, bare: () => Promise<number>) {
+  const pairs: [number, number][] = [];
+  for (let round = 0; round < ROUNDS; round++) pairs.push([await ours(), await bare()]);
+  return {
+    name,
+    'gatehouse/s': Math.round(median(pairs.map(([a]) => a))),
+    'baseline/s': Math.round(median(pairs.map(([, b]) => b))),
+    ratio: Number(median(pairs.map(([a, b]) => a / b)).toFixed(3)),
+    goal,
+  };
+}
+
+const residentMegabytes = (pid: number | undefined) =>
+  Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
+
+async function startToFirstToken(env: Record<string, string>): Promise<{ server: Started; seconds: number }> {
+  const began = performance.now();
+  const server = await start(here('../src/main.ts'), env);
+  await post(`${local(server)}/oauth/token`, machine);
+  return { server, seconds: Number(((performance.now() - began) / 1000).toFixed(2)) };
+}
+
+/** Where the server listens, which behind a proxy is not its public address. */
+const local = ({ facts }: Started) => `http://127.0.0.1:${String(facts.port)}`;
+
+const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-example' };
+const machine = { ...client, grant_type: 'client_credentials', audience: API };
+
+const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+writeFileSync(join(directory, 'tenant.yaml'), TENANT);
+const env = {
+  PORT: '0',
+  BASE_URL: 'https://bench.example.test',
+  TLS: 'proxy',
+  TRUSTED_PROXIES: '127.0.0.1',
+  TENANT_FILE: join(directory, 'tenant.yaml'),
+  DATA_DIR: join(directory, 'data'),
+  LOG_LEVEL: 'info',
+};
+
+const first = await startToFirstToken(env);
+await stop(first.server);
+const again = await startToFirstToken(env);
+const gatehouse = again.server;
+const idle = residentMegabytes(gatehouse.child.pid);
+const bare = await start(here('bare.ts'), {});
+
+const password = {
+  ...client,
+  grant_type: 'password',
+  username: 'ada@example.test',
+  password: 'Correct-Horse-1',
+  scope: 'openid profile email offline_access',
+};
+const tokens = await post(`${local(gatehouse)}/oauth/token`, password);
+const bareClient = { client_id: 'bench', client_secret: 'bench-secret' };
+const refresh = (refresh_token: unknown) => ({
+  grant_type: 'refresh_token',
+  refresh_token: String(refresh_token),
+});
+const bearer = (token: unknown) => ({ authorization: `Bearer ${String(token)}` });
+
+const rows = [
+  await compare(
+    'client_credentials, RS256 JWT',
+    0.85,
+    () => load({ url: `${local(gatehouse)}/oauth/token`, fields: machine }),
+    () =>
+      load({
+        url: `${bare.url}/token`,
+        fields: { ...bareClient, grant_type: 'client_credentials', resource: API, scope: 'read:things' },
+      }),
+  ),
+  await compare(
+    'refresh_token, access token and ID token',
+    0.85,
+    () =>
+      load({
+        url: `${local(gatehouse)}/oauth/token`,
+        fields: { ...client, ...refresh(tokens.refresh_token) },
+      }),
+    () => load({ url: `${bare.url}/token`, fields: { ...bareClient, ...refresh(bare.facts.refreshToken) } }),
+  ),
+  await compare(
+    'userinfo, opaque token',
+    0.85,
+    () => load({ url: `${local(gatehouse)}/userinfo`, headers: bearer(tokens.access_token) }),
+    () => load({ url: `${bare.url}/me`, headers: bearer(bare.facts.accessToken) }),
+  ),
+  await compare(
+    'password login / hash rate',
+    0.9,
+    () =>
+      load({
+        url: `${local(gatehouse)}/oauth/token`,
+        fields: { ...password, scope: 'openid' },
+        connections: 8,
+      }),
+    async () =>
+      (
+        JSON.parse(
+          execFileSync(process.execPath, [here('hash.ts'), String(SECONDS)], { encoding: 'utf8' }),
+        ) as {
+          perSecond: number;
+        }
+      ).perSecond,
+  ),
+];
+console.table(rows);
+console.log(
+  `start to first token: ${first.seconds} s at the first start, ${again.seconds} s after (goal 1.5 s)`,
+);
+console.log(
+  `resident: ${idle} MB when idle (goal 150 MB), ${residentMegabytes(gatehouse.child.pid)} MB after the load`,
+);
+await stop(bare);
+await stop(gatehouse);
+rmSync(directory, { recursive: true });

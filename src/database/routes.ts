@@ -1,0 +1,94 @@
+// /dbconnections/*: users of database connections, from applications. Nothing is decided here.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { Connection, Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import { type SignUpRefusal, signUp } from '../users/signup.ts';
+import type { Profile, User, Users } from '../users/users.ts';
+import { LegacyError, legacyErrors, signUpError } from './errors.ts';
+import { readSignUp, type SignUpBody } from './signup.ts';
+
+export interface DatabaseDependencies {
+  directory: Directory;
+  users: Users;
+  events: Events;
+  log: Logger;
+  /** The endpoint's rate limit. */
+  signUpLimit: Middleware;
+}
+
+/** The routes of database connections. */
+export function databaseRoutes(deps: DatabaseDependencies): Middleware {
+  const router = new Router();
+  router.post('/dbconnections/signup', legacyErrors(deps.log), deps.signUpLimit, (ctx) =>
+    handleSignUp(deps, ctx),
+  );
+  return router.routes() as Middleware;
+}
+
+async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {
+  const body = readSignUp((ctx.request as { body?: unknown }).body);
+  const connection = await databaseOf(deps.directory, body);
+  const { email, password, username } = body;
+  const result = await signUp(deps.users, {
+    connection,
+    email,
+    password,
+    username,
+    profile: profileOf(body),
+  });
+  const seen = {
+    connection: connection.name,
+    user_name: email,
+    ip: ctx.ip,
+    ...(body.client_id && { client_id: body.client_id }),
+  };
+  if (!('user' in result)) {
+    deps.events.record({ ...seen, type: 'fs', description: result.reason });
+    throw refusalError(deps.directory, connection, result);
+  }
+  deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
+  ctx.body = signUpResult(result.user, body);
+}
+
+function refusalError(directory: Directory, connection: Connection, refusal: SignUpRefusal): LegacyError {
+  const { flags } = directory.settings().tenant;
+  return signUpError(refusal, connection.name, flags.enable_public_signup_user_exists_error === true);
+}
+
+/** @throws LegacyError 400 when there is no such database connection, or it is not the application's. */
+async function databaseOf(
+  directory: Directory,
+  { connection: name, client_id: clientId }: SignUpBody,
+): Promise<Connection> {
+  const connection = await directory.connection(name);
+  const enabled = clientId === undefined || connection?.enabled_clients.includes(clientId) === true;
+  if (connection === undefined || connection.strategy !== 'auth0' || !enabled) {
+    throw new LegacyError(400, {
+      error: 'connection not found',
+      code: 'connection_not_found',
+      statusCode: 400,
+    });
+  }
+  return connection;
+}
+
+function profileOf({ given_name, family_name, name, nickname, picture, user_metadata }: SignUpBody): Profile {
+  return Object.fromEntries(
+    Object.entries({ given_name, family_name, name, nickname, picture, user_metadata }).filter(
+      ([, v]) => v !== undefined,
+    ),
+  );
+}
+
+/** Exactly the spec's table: what was supplied, and the id without its strategy. */
+function signUpResult(user: User, body: SignUpBody): Record<string, unknown> {
+  return {
+    _id: user.identities[0]?.user_id,
+    email_verified: user.email_verified,
+    email: user.email,
+    ...(user.username === undefined ? {} : { username: user.username }),
+    ...profileOf(body),
+  };
+}

@@ -1,0 +1,68 @@
+// The passwords that are tried first everywhere, in lower case. Widely published; kept short on purpose: a
+// tenant adds its own by the connection's `password_dictionary.dictionary`.
+const WORDS = `
+123456 password 12345678 qwerty 123456789 12345 1234 111111 1234567 dragon 123123 baseball abc123 football
+monkey letmein 696969 shadow master 666666 qwertyuiop 123321 mustang 1234567890 michael 654321 superman
+1qaz2wsx 7777777 121212 000000 qazwsx 123qwe killer trustno1 jordan jennifer zxcvbnm asdfgh hunter buster
+soccer harley batman andrew tigger sunshine iloveyou 2000 charlie robert thomas hockey ranger daniel starwars
+klaster 112233 george computer michelle jessica pepper 1111 zxcvbn 555555 11111111 131313 freedom 777777 pass
+maggie 159753 aaaaaa ginger princess joshua cheese amanda summer love ashley nicole chelsea biteme matthew
+access yankees 987654321 dallas austin thunder taylor matrix mobilemail mom monitor monitoring montana moon
+moscow password1 password12 password123 password1234 passw0rd p@ssw0rd p@ssword pa$$word pa$$w0rd welcome
+welcome1 welcome123 welcome2024 welcome2025 welcome2026 admin admin1 admin123 administrator root toor login
+test test1 test123 test1234 testing guest default changeme changeme1 change-me secret secret1 secret123
+qwerty1 qwerty12 qwerty123 qwerty1234 qwertz qwertzuiop azerty azertyuiop asdf asdf1234 asdfasdf asdfghjkl
+asdfghjkl1 zaq12wsx zaq1zaq1 1q2w3e 1q2w3e4r 1q2w3e4r5t 1q2w3e4r5t6y q1w2e3r4 q1w2e3r4t5 qweasd qweasdzxc
+qwe123 abcd abcd1234 abcdef abcdefg abcdefgh abc12345 a1b2c3 a1b2c3d4 aa123456 aaa111 aaaaaaaa aaaaaaaaaa
+1234qwer 1234abcd 123abc 123456a 123456q 123456qwerty 12341234 12344321 123654 123789 147258 147258369 147852
+159357 163.com 1a2b3c 1a2b3c4d 202020 212121 222222 232323 252525 333333 3rjs1la7qe 444444 456456 456789
+52013 5201314 5555 55555 654321a 741852 741852963 789456 789456123 852456 88888888 888888 987654 99999999
+999999 00000000 0000000000 0123456789 9876543210 11223344 1122334455 112358 123698745 1357924680 13579
+adobe123 photoshop macromedia autocad google google123 facebook facebook1 twitter linkedin linkedin1 youtube
+instagram microsoft windows apple iphone samsung android nokia internet computer1 server database oracle
+mysql postgres sysadmin superuser operator support manager office company demo demo123 example sample user
+user1 user123 username temp temp123 temporary public private system network security backup service
+baseball1 football1 basketball soccer1 hockey1 golf tennis cricket liverpool liverpool1 arsenal chelsea1
+barcelona realmadrid juventus manchester united rangers celtic steelers cowboys eagles lakers yankees1
+superman1 batman1 spiderman ironman starwars1 pokemon pikachu naruto onepiece minecraft fortnite warcraft
+diablo zelda mario sonic hello hello1 hello123 hellohello hola bonjour whatever nothing something anything
+iloveyou1 iloveyou2 iloveu loveme lovelove loveyou love123 lover lovely sweetheart darling honey sweetie baby
+babygirl babygirl1 babyboy angel angel1 angels princess1 prince queen king kingking family mother father
+mommy daddy sister brother friend friends friendship forever forever1 heart rainbow flower flowers butterfly
+sunflower sunshine1 moonlight starlight summer1 summer2024 summer2025 summer2026 winter winter2024 winter2025
+winter2026 spring spring2024 spring2025 spring2026 autumn autumn2024 autumn2025 autumn2026 january february
+march april may june july august september october november december monday tuesday wednesday thursday
+friday saturday sunday dragon1 monkey1 tiger tigers lion lions eagle falcon phoenix wolf wolves panther
+dolphin dolphins turtle rabbit kitty kitten puppy doggie snoopy garfield mickey donald winnie tweety scooby
+shadow1 master1 killer1 hunter1 hunter2 buster1 pepper1 ginger1 maggie1 bailey cookie cookies chocolate candy
+banana orange apple1 cherry peaches pumpkin coffee pizza cheese1 pickle bubbles cupcake sugar money money1
+dollar million rich lucky lucky1 lucky7 winner success genius smart cool cool123 awesome amazing perfect
+beautiful gorgeous handsome sexy sexy1 hottie peace peanut jesus jesus1 jesuschrist christ god godisgood
+blessed faith hope grace angel123 heaven church prayer trinity michael1 jordan1 jordan23 jennifer1 jessica1
+michelle1 ashley1 amanda1 nicole1 daniel1 andrew1 joshua1 matthew1 robert1 thomas1 charlie1 george1 william
+william1 james james1 john john123 david david1 richard joseph anthony anthony1 christopher chris chris1
+brandon brandon1 justin justin1 ryan tyler tyler1 kevin steven patrick patrick1 alexander alex alex123
+benjamin samantha samantha1 elizabeth victoria stephanie natalie rachel hannah sophie emily olivia isabella
+charlotte alexandra andrea maria martin martina peter sandra thomas12 stefan markus matthias passwort
+passwort1 passwort123 kennwort geheim geheim123 hallo hallo123 hallo1 schatz sommer sommer2025 sommer2026
+winter123 fussball motdepasse soleil doudou loulou chouchou marseille bonjour1 contrasena contraseña amor
+teamo teamo1 mexico mexico1 brasil argentina espana senha senha123 mudar123 parola haslo haslo123 kochanie
+polska qwerty12345 qwertyui zxcvbnm1 zxcvbnm123 poiuytrewq lkjhgfdsa mnbvcxz qazwsxedc qazwsx123 1qazxsw2
+!qaz2wsx 1qaz@wsx q1w2e3 123qweasd 123qweasdzxc trustno1! letmein1 letmein123 opensesame open123 access14
+godzilla gandalf mordor frodo hogwarts harrypotter matrix1 neo123 trinity1 blink182 metallica nirvana slipknot
+eminem michaeljackson madonna guitar drummer music music1 dancer dance freedom1 america usa123 canada england
+london london1 newyork paris berlin tokyo moscow1 russia china japan india australia chicago boston
+california florida texas dallas1 denver seattle vegas diamond silver golden crystal purple yellow orange1
+blue123 green123 red123 black123 blackjack hotrod camaro corvette ferrari porsche mercedes bmw123 honda toyota
+yamaha harley1 mustang1 chevy chevy1 ford nascar racing turbo speed maverick ranger1 cowboy texas1 trucker
+fishing hunting skater surfer sailor captain pirate ninja samurai warrior gladiator spartan knight wizard
+merlin magic magic1 dragonball vegeta goku naruto1 sasuke bleach anime otaku gamer gamer1 player playboy
+hacker hack1234 cracker pass1234 pass123 passpass passw0rd1 password! password1! password123! password01
+password2 password11 password99 qwerty! qwerty1! admin! admin123! welcome1! welcome123! summer2025! winter2025!
+aa123456789 abcd123 abcd12345 abc123456 abc1234 abc123! a123456 a12345678 a123456789 q123456 z123456 w123456
+`;
+
+/** Common passwords, lower case. */
+export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(
+  WORDS.split(/\s+/).filter((word) => word !== ''),
+);

@@ -1,0 +1,16 @@
+// E-mail addresses as identifiers.
+
+/** RFC 5321 §4.5.3.1: the longest address that mail can be sent to. */
+const LONGEST = 254;
+
+/** One @, something before it, a domain with a dot or a single label, no spaces or control characters. */
+const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@<>()[\],;:\\"\p{Cc}.]+)*$/u;
+
+/**
+ * The form under which an address is kept and looked up: NFC, trimmed, lower case.
+ * @returns undefined when it is no address.
+ */
+export function normalizeEmail(text: string): string | undefined {
+  const email = text.normalize('NFC').trim().toLowerCase();
+  return email.length <= LONGEST && ADDRESS.test(email) ? email : undefined;
+}

@@ -1,0 +1,86 @@
+// Signing a user up in a database connection: by the API and at the hosted page alike.
+import type { Connection } from '../tenant/directory.ts';
+import { databaseOptions } from '../tenant/directory.ts';
+import type { DatabaseOptions } from '../tenant/schema.ts';
+import { normalizeEmail } from './email.ts';
+import { containsPersonalInfo, isCommon, judgeStrength, type PolicyVerdict } from './password-policy.ts';
+import type { Profile, User, Users } from './users.ts';
+
+export interface SignUp {
+  connection: Connection;
+  email: string;
+  password: string;
+  username?: string | undefined;
+  profile?: Profile;
+}
+
+/** Why there is no new user. */
+export type SignUpRefusal =
+  | { reason: 'signup-disabled' }
+  | { reason: 'invalid-email' }
+  | { reason: 'invalid-username'; min: number; max: number }
+  | { reason: 'missing-username' }
+  | { reason: 'unexpected-username' }
+  | { reason: 'weak-password'; verdict: PolicyVerdict }
+  | { reason: 'common-password' }
+  | { reason: 'personal-password' }
+  | { reason: 'taken'; key: 'email' | 'username' };
+
+const USERNAME = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
+
+/** Signs a user up. @returns the user, or why not; a taken address is found no sooner than a free one. */
+export async function signUp(users: Users, request: SignUp): Promise<{ user: User } | SignUpRefusal> {
+  const options = databaseOptions(request.connection);
+  const refusal = refusalOf(options, request);
+  if (refusal !== undefined) return refusal;
+  const { connection, email, password, username, profile } = request;
+  const created = await users.create({
+    connection: connection.name,
+    email,
+    password,
+    ...(username === undefined ? {} : { username }),
+    ...(profile === undefined ? {} : { profile }),
+  });
+  return 'user' in created ? created : { reason: 'taken', key: created.taken };
+}
+
+function refusalOf(options: DatabaseOptions, request: SignUp): SignUpRefusal | undefined {
+  if (options.disable_signup) return { reason: 'signup-disabled' };
+  if (normalizeEmail(request.email) === undefined) return { reason: 'invalid-email' };
+  return usernameRefusal(options, request.username) ?? passwordRefusal(options, request.password, request);
+}
+
+function usernameRefusal(options: DatabaseOptions, username: string | undefined): SignUpRefusal | undefined {
+  if (!options.requires_username)
+    return username === undefined ? undefined : { reason: 'unexpected-username' };
+  if (username === undefined || username === '') return { reason: 'missing-username' };
+  const { min, max } = usernameLength(options);
+  const length = [...username.trim()].length;
+  // An address as username would answer to somebody else's e-mail login.
+  const valid =
+    length >= min &&
+    length <= max &&
+    USERNAME.test(username.trim()) &&
+    normalizeEmail(username) === undefined;
+  return valid ? undefined : { reason: 'invalid-username', min, max };
+}
+
+/** How long a username of a connection may be, in characters. */
+export function usernameLength({ validation }: DatabaseOptions): { min: number; max: number } {
+  return { min: validation?.username?.min ?? 1, max: validation?.username?.max ?? 15 };
+}
+
+/** What is wrong with a password, for a user of whom this much is known; nothing when it may be set. */
+export function passwordRefusal(
+  options: DatabaseOptions,
+  password: string,
+  user: { email?: string; username?: string | undefined; profile?: Profile },
+): SignUpRefusal | undefined {
+  const verdict = judgeStrength(options, password);
+  if (!verdict.verified) return { reason: 'weak-password', verdict };
+  if (isCommon(options, password)) return { reason: 'common-password' };
+  const { email, username, profile } = user;
+  if (containsPersonalInfo(options, password, { email, username, ...profile }))
+    return { reason: 'personal-password' };
+  return undefined;
+}

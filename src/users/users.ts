@@ -1,0 +1,196 @@
+// The users of the tenant: who they are, which connection they are of, what their password is.
+import type { Clock, Random } from '../http/runtime.ts';
+import { epochSeconds } from '../http/runtime.ts';
+import { type CredentialRecord, connectionKey, type UserRecord } from '../store/collections.ts';
+import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import { normalizeEmail } from './email.ts';
+import type { Hasher } from './hashing.ts';
+
+export type User = Frozen<UserRecord>;
+
+/** What may be said of a new user, beside who they are. */
+export type Profile = Partial<
+  Pick<
+    UserRecord,
+    | 'given_name'
+    | 'family_name'
+    | 'name'
+    | 'nickname'
+    | 'picture'
+    | 'user_metadata'
+    | 'app_metadata'
+    | 'email_verified'
+    | 'blocked'
+    | 'permissions'
+  >
+>;
+
+export interface NewUser {
+  connection: string;
+  email: string;
+  username?: string;
+  password: string;
+  profile?: Profile;
+}
+
+/** How many earlier passwords are kept, at most; a connection's rule looks at fewer or as many. */
+const HISTORY = 24;
+
+export interface Users {
+  get(id: string): Promise<User | undefined>;
+  /** By e-mail address or username, in one connection. */
+  findInConnection(connection: { name: string }, identifier: string): Promise<User | undefined>;
+  /** @returns the new user, or which of its identifiers is taken. */
+  create(user: NewUser): Promise<{ user: User } | { taken: 'email' | 'username' }>;
+  /** The user when the password is right; takes the same time when there is no such user. */
+  verifyPassword(
+    connection: { name: string },
+    identifier: string,
+    password: string,
+  ): Promise<User | undefined>;
+  /** Whether a password is the user's present one or one of the last `size`. */
+  isUsedBefore(userId: string, password: string, size: number): Promise<boolean>;
+  setPassword(userId: string, password: string): Promise<void>;
+  /** Notes a login, beside which the profile stays as it is. */
+  recordLogin(userId: string, ip: string): Promise<void>;
+  /** Changes a user's record; an e-mail address that was there before is kept for tokens issued till now. */
+  update(userId: string, patch: Partial<UserRecord>): Promise<User | undefined>;
+}
+
+export interface UsersDependencies {
+  store: Store;
+  hasher: Hasher;
+  clock: Clock;
+  random: Random;
+}
+
+/** The users in a store. */
+export function createUsers(deps: UsersDependencies): Users {
+  const { store, hasher, clock } = deps;
+  const users = store.collection('users');
+  const credentials = store.collection('credentials');
+  const now = () => new Date(clock()).toISOString();
+
+  const findInConnection = async (
+    { name }: { name: string },
+    identifier: string,
+  ): Promise<User | undefined> => {
+    const email = normalizeEmail(identifier);
+    const byEmail =
+      email === undefined ? [] : await users.findBy('connectionEmail', connectionKey(name, email));
+    if (byEmail[0] !== undefined) return byEmail[0];
+    const username = identifier.trim().toLowerCase();
+    return (await users.findBy('connectionUsername', connectionKey(name, username)))[0];
+  };
+
+  const setPassword = async (userId: string, password: string): Promise<void> => {
+    const passwordHash = await hasher.hash(password);
+    const updated = await credentials.update(userId, (current) => ({
+      id: userId,
+      passwordHash,
+      history: [current.passwordHash, ...current.history].slice(0, HISTORY),
+    }));
+    if (updated === undefined) await credentials.put({ id: userId, passwordHash, history: [] });
+    await update(userId, { last_password_reset: now() });
+  };
+
+  const update = (userId: string, patch: Partial<UserRecord>): Promise<User | undefined> =>
+    users.update(userId, (current) => {
+      const before = structuredClone(current) as UserRecord;
+      return { ...before, ...patch, id: userId, updated_at: now(), ...emailHistory(before, patch, clock) };
+    });
+
+  return {
+    get: (id) => users.get(id),
+    findInConnection,
+    create: (user) => createUser(deps, user),
+    verifyPassword: async (connection, identifier, password) => {
+      const user = await findInConnection(connection, identifier);
+      const credential = user === undefined ? undefined : await credentials.get(user.id);
+      if (user === undefined || credential === undefined) {
+        await hasher.verifyNothing(password);
+        return undefined;
+      }
+      const { ok, stale } = await hasher.verify(credential.passwordHash, password);
+      if (ok && stale) await rehash(deps, user.id, credential.passwordHash, password);
+      return ok ? user : undefined;
+    },
+    isUsedBefore: async (userId, password, size) => {
+      const credential = await credentials.get(userId);
+      if (credential === undefined) return false;
+      const hashes = [credential.passwordHash, ...credential.history].slice(0, Math.max(1, size));
+      for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
+      return false;
+    },
+    setPassword,
+    recordLogin: async (userId, ip) => {
+      await users.update(userId, (current) => {
+        const before = structuredClone(current) as UserRecord;
+        return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
+      });
+    },
+    update,
+  };
+}
+
+async function createUser(
+  { store, hasher, clock, random }: UsersDependencies,
+  { connection, email, username, password, profile = {} }: NewUser,
+): Promise<{ user: User } | { taken: 'email' | 'username' }> {
+  const hex = random(12).toString('hex');
+  const id = `auth0|${hex}`;
+  const at = new Date(clock()).toISOString();
+  const record: UserRecord = {
+    id,
+    email: normalizeEmail(email) ?? email,
+    email_verified: false,
+    ...(username === undefined ? {} : { username: username.trim().toLowerCase() }),
+    user_metadata: {},
+    app_metadata: {},
+    ...profile,
+    identities: [{ provider: 'auth0', user_id: hex, connection, isSocial: false }],
+    created_at: at,
+    updated_at: at,
+    logins_count: 0,
+  };
+  // Hashed before anything is looked up: a taken address answers no sooner than a free one.
+  const passwordHash = await hasher.hash(password);
+  const credential: CredentialRecord = { id, passwordHash, history: [] };
+  // The credential first: a user without one could never log in, one without a user harms nobody.
+  await store.collection('credentials').insert(credential);
+  try {
+    await store.collection('users').insert(record);
+  } catch (thrown) {
+    await store.collection('credentials').delete(id);
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+    return { taken: thrown.key === 'connectionUsername' ? 'username' : 'email' };
+  }
+  const user = await store.collection('users').get(id);
+  if (user === undefined) throw new Error('the new user is not in the store');
+  return { user };
+}
+
+/** An old hash is replaced unless the password was changed meanwhile. */
+async function rehash({ store, hasher }: UsersDependencies, userId: string, old: string, password: string) {
+  const passwordHash = await hasher.hash(password);
+  await store.collection('credentials').update(userId, (current) => ({
+    ...(structuredClone(current) as CredentialRecord),
+    passwordHash: current.passwordHash === old ? passwordHash : current.passwordHash,
+  }));
+}
+
+/** Longer than any access token lives, by default: after that nobody asks for the address of back then. */
+const EMAIL_HISTORY = 20;
+
+function emailHistory(before: UserRecord, patch: Partial<UserRecord>, clock: Clock): Partial<UserRecord> {
+  const changes =
+    ('email' in patch && patch.email !== before.email) ||
+    ('email_verified' in patch && patch.email_verified !== before.email_verified);
+  if (!changes) return {};
+  const entry = {
+    ...(before.email === undefined ? {} : { email: before.email }),
+    email_verified: before.email_verified,
+    until: epochSeconds(clock),
+  };
+  return { email_history: [...(before.email_history ?? []), entry].slice(-EMAIL_HISTORY) };
+}
