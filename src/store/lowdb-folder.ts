@@ -4,13 +4,14 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
+import type { Clock } from '../http/runtime.ts';
 import { type FoldTask, fold } from './lowdb-fold.ts';
 import { snapshotBytes } from './lowdb-snapshot.ts';
 import { segmentPath } from './segment.ts';
 
 export interface Folder {
-  /** Has a closed segment folded in the background. */
-  add(segment: number): void;
+  /** Has closed segments folded in the background. */
+  add(...segments: number[]): void;
   /** The bytes that the snapshots took after the last fold. */
   snapshotBytes(): number;
   /** Waits until all segments are folded; those that could not be stay for the next start. */
@@ -19,8 +20,7 @@ export interface Folder {
 
 export interface FolderOptions {
   directory: string;
-  /** Now, in epoch milliseconds. */
-  clock: () => number;
+  clock: Clock;
   log: Pick<Logger, 'error'> | undefined;
   /** Segments and snapshots of fewer bytes than this together are folded without a thread. */
   inPlaceBytes: number;
@@ -51,8 +51,8 @@ export async function createFolder({ directory, clock, log, inPlaceBytes }: Fold
     return running;
   };
   return {
-    add(segment) {
-      closed.push(segment);
+    add(...segments) {
+      closed.push(...segments);
       void start();
     },
     snapshotBytes: () => snapshots,

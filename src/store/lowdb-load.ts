@@ -2,6 +2,7 @@
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { Clock } from '../http/runtime.ts';
 import { syncDirectory } from './files.ts';
 import { collectionSpecs } from './keys.ts';
 import { replay } from './lowdb-fold.ts';
@@ -23,7 +24,7 @@ export interface Loaded {
  */
 export async function load(
   directory: string,
-  clock: () => number,
+  clock: Clock,
   log: Pick<Logger, 'warn'> | undefined,
 ): Promise<Loaded> {
   await deleteTemporaries(directory);

@@ -12,6 +12,7 @@
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { Clock } from '../http/runtime.ts';
 import type { CollectionName, Records } from './collections.ts';
 import type { Collection, Store } from './contract.ts';
 import { directoryMode, syncDirectory } from './files.ts';
@@ -27,8 +28,8 @@ import type { Table } from './table.ts';
 export interface LowdbOptions {
   /** The directory of all that the server keeps; the store's files are in `store` below it. */
   dataDir: string;
-  /** Now, in epoch milliseconds. */
-  clock: () => number;
+  /** What expiry goes by. */
+  clock: Clock;
   log?: Pick<Logger, 'warn' | 'error'>;
   /**
    * The least size in bytes of a journal segment to fold (8 MiB unless said otherwise). It is also half of
@@ -68,7 +69,7 @@ async function openLocked(directory: string, unlock: () => void, options: LowdbO
     onClosed: (segment) => folder.add(segment),
     onFailed: (err) => log?.error({ err }, 'the store is read-only: a write to disk failed'),
   });
-  for (const segment of segments) folder.add(segment);
+  folder.add(...segments);
   return createStore({ tables, journal, folder, unlock, log });
 }
 

@@ -1,5 +1,6 @@
 // One collection in memory: records by id, their unique keys, indexes and expiry. No I/O and nothing
 // asynchronous, so that each function here is one atomic step; making it durable is the engine's part.
+import type { Clock } from '../http/runtime.ts';
 import { UniqueKeyError } from './contract.ts';
 import { createExpiry, type Expiry } from './expiry.ts';
 import { type AnySpec, keyValues } from './keys.ts';
@@ -9,8 +10,7 @@ import { createSortedIds, type SortedIds } from './sorted-ids.ts';
 export interface Table {
   readonly name: string;
   readonly spec: AnySpec;
-  /** Now, in epoch milliseconds. */
-  readonly clock: () => number;
+  readonly clock: Clock;
   readonly records: Map<string, AnyRecord>;
   readonly ids: SortedIds;
   /** Each unique key's values, and the id that has them. */
@@ -29,7 +29,7 @@ export interface Change {
 }
 
 /** An empty table. */
-export function createTable(name: string, spec: AnySpec, clock: () => number): Table {
+export function createTable(name: string, spec: AnySpec, clock: Clock): Table {
   return {
     name,
     spec,

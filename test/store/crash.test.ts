@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { watch } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { findAll, type Report } from './processes/crash-writer.ts';
+
+const program = fileURLToPath(new URL('./processes/crash-writer.ts', import.meta.url));
+const kills = 66;
+
+/** What each record may be: as last acknowledged or, where a write was cut short, as that would have made it. */
+type Expected = Map<string, (string | null)[]>;
+
+/** When a run is killed: while it opens what the one before has left, while it folds, or at any time. */
+type Moment = 'opening' | 'folding' | 'any';
+const moments: Moment[] = ['any', 'folding', 'any', 'folding', 'any', 'opening'];
+
+interface Seen {
+  acknowledged: number;
+  verified: boolean;
+  folding: boolean;
+}
+
+/** Runs the writer on a directory, kills it at a random moment, and follows its report till the end. */
+async function runAndKill(dataDir: string, run: number, moment: Moment, expected: Expected): Promise<Seen> {
+  const child = spawn(process.execPath, [program, dataDir, String(run)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = once(child, 'close');
+  const killWithin = (milliseconds: number) => {
+    setTimeout(() => child.kill('SIGKILL'), Math.random() * milliseconds);
+  };
+  const seen: Seen = { acknowledged: 0, verified: false, folding: false };
+  const watcher = watch(join(dataDir, 'store'), (_event, file) => {
+    if (seen.verified && file?.endsWith('.tmp')) seen.folding = true;
+    if (seen.folding && moment === 'folding') killWithin(6);
+  });
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const report = parse(line);
+      if (report === undefined) continue;
+      follow(report, expected, seen);
+      if ('opening' in report && moment === 'opening') killWithin(30);
+      if ('found' in report) killWithin(moment === 'folding' ? 2000 : 200);
+    }
+  } finally {
+    child.kill('SIGKILL');
+    watcher.close();
+  }
+  expect((await closed)[1]).to.equal('SIGKILL');
+  return seen;
+}
+
+function follow(report: Report, expected: Expected, seen: Seen): void {
+  if ('found' in report) {
+    verify(expected, report.found);
+    seen.verified = true;
+  } else if ('trying' in report) {
+    expected.set(report.trying, [...(expected.get(report.trying) ?? [null]), report.value]);
+  } else if ('acknowledged' in report) {
+    expected.set(report.acknowledged, (expected.get(report.acknowledged) ?? []).slice(-1));
+    seen.acknowledged++;
+  }
+}
+
+/** A line of the report; undefined for one that the kill cut short. */
+function parse(line: string): Report | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function verify(expected: Expected, found: [string, string][]): void {
+  const actual = new Map(found);
+  for (const key of actual.keys()) expect(expected.has(key), `${key} was never written`).to.equal(true);
+  for (const [key, allowed] of expected) {
+    const value = actual.get(key) ?? null;
+    expect(allowed, key).to.include(value);
+    expected.set(key, [value]);
+  }
+}
+
+describe('lowdb store killed while it writes', function () {
+  this.timeout(120_000);
+
+  it(`keeps every acknowledged write over ${kills} kills, and always opens`, async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'));
+    try {
+      await mkdir(join(dataDir, 'store'), { mode: 0o700 });
+      const expected: Expected = new Map();
+      let acknowledged = 0;
+      let verified = 0;
+      let folding = 0;
+      for (let run = 0; run < kills; run++) {
+        const seen = await runAndKill(dataDir, run, moments[run % moments.length] ?? 'any', expected);
+        acknowledged += seen.acknowledged;
+        verified += Number(seen.verified);
+        folding += Number(seen.folding);
+      }
+      const store = await openLowdbStore({ dataDir, clock: Date.now });
+      verify(expected, await findAll(store));
+      await store.close();
+      expect(verified, 'kills after which all was verified').to.be.at.least(50);
+      expect(folding, 'kills of runs that had begun to fold').to.be.at.least(kills / 6);
+      expect(acknowledged).to.be.greaterThan(kills * 50);
+    } finally {
+      await rm(dataDir, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,10 @@
+// Opens a store and keeps it open until it is killed; says `open`, or why not.
+import { openLowdbStore } from '../../../src/store/lowdb.ts';
+
+try {
+  await openLowdbStore({ dataDir: process.argv[2] ?? '', clock: Date.now });
+  process.stdout.write('open\n');
+  setInterval(() => {}, 60_000);
+} catch (error) {
+  process.stdout.write(`${error instanceof Error ? error.message : error}\n`);
+}
