@@ -1,14 +1,35 @@
 // The whole HTTP surface of one tenant: the middleware order, and what is mounted where.
-import Koa from 'koa';
+import { fileURLToPath } from 'node:url';
+import { bodyParser } from '@koa/bodyparser';
+import Router from '@koa/router';
+import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { databaseRoutes } from './database/routes.ts';
+import { developmentRoutes } from './development/routes.ts';
+import { withTryLogin } from './development/try-login.ts';
+import { createEngine, type Engine } from './engine/provider.ts';
+import { anyOrigin, applicationOrigins } from './http/cors.ts';
+import { createCsrf } from './http/csrf.ts';
+import { type AuthError, errorsAs, oauthShape, toAuthError } from './http/errors.ts';
+import { securityHeaders } from './http/headers.ts';
+import { behindProxy } from './http/proxy.ts';
 import type { Clock, Random } from './http/runtime.ts';
+import { createViews } from './http/views.ts';
+import { passwordGrants } from './login/grant.ts';
+import type { LoginLimit } from './login/login.ts';
+import { loginRoutes } from './login/routes.ts';
+import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import type { Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
+import { isApplicationOrigin, openDirectory } from './tenant/directory.ts';
+import { createEvents } from './tenant/events.ts';
+import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
 export interface TenantDependencies {
   settings: Settings;
   store: Store;
+  users: Users;
   log: Logger;
   clock: Clock;
   random: Random;
@@ -20,11 +41,139 @@ export interface Tenant {
   close(): Promise<void>;
 }
 
+const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
+
+/** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. */
+const LARGEST_BODY = '56kb';
+
+/** What browser applications call from their own origin. */
+const CROSS_ORIGIN = /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/)/;
+const PUBLIC = /^\/\.well-known\//;
+
 /**
  * Builds the server of the tenant whose file was applied to the store.
  * @throws Error when the store holds no tenant.
  */
-export async function createTenant(_deps: TenantDependencies): Promise<Tenant> {
+export async function createTenant({
+  settings,
+  store,
+  users,
+  log,
+  clock,
+  random,
+}: TenantDependencies): Promise<Tenant> {
+  const opened = await openDirectory(store);
+  const directory = settings.production ? opened : withTryLogin(opened, settings.baseUrl);
+  const events = createEvents(store, clock, random, log);
+  const views = createViews({ directory: VIEWS, random, settings: directory.settings });
+  const csrf = createCsrf(settings.baseUrl, random);
+  const limits = createRateLimits(store, directory, clock);
+  const limit: LoginLimit = (ctx, connection, identifier) =>
+    limits.take(ctx, 'login', `${ctx.ip}\n${connection.name}\n${identifier.trim().toLowerCase()}`);
+  const errorPage = (ctx: Context, error: AuthError) =>
+    views.page(
+      ctx,
+      'error',
+      { error: error.error, description: error.error_description },
+      { status: error.status },
+    );
+  const engine = await createEngine({
+    settings,
+    store,
+    directory,
+    users,
+    clock,
+    log,
+    grants: passwordGrants({ directory, users, events }, limit),
+    errorPage,
+  });
+
   const app = new Koa();
-  return { app, close: async () => {} };
+  app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
+  app.use(securityHeaders());
+  app.use(health(store, log));
+  if (settings.tls.mode === 'proxy') app.use(behindProxy(settings.tls.trustedProxies));
+  app.use(requestLog(log, clock));
+  app.use(views.assets.serve);
+  app.use(pathIs(PUBLIC, anyOrigin()));
+  app.use(
+    pathIs(
+      CROSS_ORIGIN,
+      applicationOrigins((origin) => isApplicationOrigin(directory, origin)),
+    ),
+  );
+  app.use(pathIs(CROSS_ORIGIN, errorsAs(oauthShape, log)));
+  app.use(errorPages(errorPage, log));
+  app.use(bodyParser({ jsonLimit: LARGEST_BODY, formLimit: LARGEST_BODY, encoding: 'utf-8' }));
+  app.use(endpoints(engine, limits));
+  app.use(
+    databaseRoutes({ directory, users, events, log, signUpLimit: limits.limit('signup', (ctx) => ctx.ip) }),
+  );
+  app.use(loginRoutes({ directory, users, events, views, csrf, limit, interactions: engine.interactions }));
+  if (!settings.production)
+    app.use(developmentRoutes({ baseUrl: settings.baseUrl, directory: opened, views }));
+  for (const middleware of engine.middleware) app.use(middleware);
+  return { app, close: () => events.flush() };
+}
+
+/** Endpoints of the engine's that the engine itself does not serve. */
+function endpoints({ userinfo, keySet }: Engine, limits: RateLimits): Middleware {
+  const router = new Router();
+  router.get('/.well-known/jwks.json', (ctx) => {
+    ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
+    ctx.body = keySet;
+  });
+  router.register(
+    '/userinfo',
+    ['get', 'post'],
+    [userinfo.authenticate, limits.limit('userinfo', (ctx) => userinfo.holder(ctx)), userinfo.respond],
+  );
+  return router.routes() as Middleware;
+}
+
+/** `/healthz`: the process answers. `/readyz`: the store does, too. */
+function health(store: Store, log: Logger): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path === '/healthz') {
+      ctx.body = { status: 'ok' };
+    } else if (ctx.path === '/readyz') {
+      const fault = await store.ready().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (fault !== undefined) log.error({ err: fault }, 'the store is not ready');
+      ctx.status = fault === undefined ? 200 : 503;
+      ctx.body = { status: fault === undefined ? 'ok' : 'unavailable' };
+    } else {
+      await next();
+    }
+  };
+}
+
+/** A line per request; its query is left out, where codes and tokens may be. */
+function requestLog(log: Logger, clock: Clock): Middleware {
+  return async (ctx, next) => {
+    const started = clock();
+    await next();
+    log.debug(
+      { method: ctx.method, path: ctx.path, status: ctx.status, ms: clock() - started, ip: ctx.ip },
+      'request',
+    );
+  };
+}
+
+function pathIs(pattern: RegExp, middleware: Middleware): Middleware {
+  return (ctx, next) => (pattern.test(ctx.path) ? middleware(ctx, next) : next());
+}
+
+/** What goes wrong on a browser's way is shown as a page. */
+function errorPages(errorPage: (ctx: Context, error: AuthError) => Promise<void>, log: Logger): Middleware {
+  return async (ctx, next) => {
+    if (CROSS_ORIGIN.test(ctx.path)) return next();
+    try {
+      await next();
+    } catch (thrown) {
+      await errorPage(ctx, toAuthError(thrown, log));
+    }
+  };
 }

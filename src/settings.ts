@@ -1,10 +1,13 @@
-// The process's settings, read once from the environment (design.md §5).
+// The process's settings, read once from the environment (README "Settings").
+import { z } from 'zod';
+
 export type TlsSettings =
   | { mode: 'auto' }
   | { mode: 'files'; certFile: string; keyFile: string }
   | { mode: 'proxy'; trustedProxies: string[] };
 
 export interface Settings {
+  /** 0: any free port; the base URL then follows the one that was taken. */
   port: number;
   host: string;
   /** The public origin, without a slash at its end. */
@@ -16,4 +19,136 @@ export interface Settings {
   tls: TlsSettings;
   production: boolean;
   logLevel: string;
+}
+
+/** Settings that cannot be used: every fault, one per line. */
+export class SettingsFault {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    this.faults = faults;
+  }
+}
+
+const environment = z.object({
+  PORT: z.coerce.number('PORT must be a number').int().min(0).max(65535).default(3000),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  BASE_URL: z.string().optional(),
+  TENANT_FILE: z.string().min(1).default('config/tenant.yaml'),
+  DATA_DIR: z.string().min(1).default('./data'),
+  TLS: z.enum(['auto', 'files', 'proxy']).default('auto'),
+  TLS_CERT: z.string().optional(),
+  TLS_KEY: z.string().optional(),
+  TRUSTED_PROXIES: z.string().optional(),
+  DATABASE_URL: z.string().optional(),
+  NODE_ENV: z.string().default('development'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+});
+
+type Environment = z.output<typeof environment>;
+
+/**
+ * Reads the settings.
+ * @param env the environment; an empty variable counts as not set.
+ * @throws SettingsFault naming everything that is wrong.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const given = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const result = environment.safeParse(given);
+  const faults = result.success ? [] : result.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`);
+  const read = result.success ? result.data : environment.parse(withoutFaulty(given, result.error));
+  faults.push(...crossFaults(read));
+  if (faults.length > 0) throw new SettingsFault(faults);
+  const baseUrl = read.BASE_URL ?? `https://localhost:${read.PORT}`;
+  return {
+    port: read.PORT,
+    host: read.HOST,
+    baseUrl: new URL(baseUrl).origin,
+    issuer: `${new URL(baseUrl).origin}/`,
+    tenantFile: read.TENANT_FILE,
+    dataDir: read.DATA_DIR,
+    tls: tlsOf(read),
+    production: read.NODE_ENV === 'production',
+    logLevel: read.LOG_LEVEL,
+  };
+}
+
+/** The settings of a server whose port was chosen by the system. */
+export function withPort(settings: Settings, port: number): Settings {
+  if (settings.port !== 0 || settings.baseUrl !== 'https://localhost:0') return { ...settings, port };
+  const baseUrl = `https://localhost:${port}`;
+  return { ...settings, port, baseUrl, issuer: `${baseUrl}/` };
+}
+
+function withoutFaulty(given: Record<string, unknown>, error: z.ZodError): Record<string, unknown> {
+  const faulty = new Set(error.issues.map(({ path }) => path[0]));
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !faulty.has(name)));
+}
+
+function crossFaults(read: Environment): string[] {
+  const faults: string[] = [];
+  if (read.BASE_URL !== undefined && !isOrigin(read.BASE_URL)) {
+    faults.push('BASE_URL: must be an https origin, such as https://login.example.com, without a path');
+  }
+  if (read.TLS === 'files') {
+    if (read.TLS_CERT === undefined) faults.push('TLS_CERT: required with TLS=files');
+    if (read.TLS_KEY === undefined) faults.push('TLS_KEY: required with TLS=files');
+  }
+  if (read.TLS === 'proxy') {
+    if (read.TRUSTED_PROXIES === undefined) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
+    if (read.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
+  }
+  for (const address of list(read.TRUSTED_PROXIES)) {
+    if (!isAddress(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
+  }
+  if (read.DATABASE_URL !== undefined) {
+    faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
+  }
+  if (read.NODE_ENV === 'production') {
+    if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');
+    if (read.BASE_URL === undefined) faults.push('BASE_URL: required in production');
+  }
+  return faults;
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return (
+    url?.protocol === 'https:' &&
+    url.pathname === '/' &&
+    url.search === '' &&
+    url.hash === '' &&
+    url.username === ''
+  );
+}
+
+function isAddress(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/');
+  const version = z.ipv4().safeParse(address).success
+    ? 32
+    : z.ipv6().safeParse(address).success
+      ? 128
+      : undefined;
+  if (version === undefined || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= version);
+}
+
+function list(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function tlsOf(read: Environment): TlsSettings {
+  switch (read.TLS) {
+    case 'auto':
+      return { mode: 'auto' };
+    case 'files':
+      return { mode: 'files', certFile: read.TLS_CERT ?? '', keyFile: read.TLS_KEY ?? '' };
+    case 'proxy':
+      return { mode: 'proxy', trustedProxies: list(read.TRUSTED_PROXIES) };
+  }
 }

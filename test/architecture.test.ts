@@ -2,7 +2,17 @@
 import { expect } from 'chai';
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
 
-const FEATURES = ['login', 'passwordless', 'database', 'mfa', 'logout', 'saml', 'connections', 'management'];
+const FEATURES = [
+  'login',
+  'passwordless',
+  'database',
+  'mfa',
+  'logout',
+  'saml',
+  'connections',
+  'management',
+  'development',
+];
 const features = `^src/(${FEATURES.join('|')})/`;
 /** Only one place may import the package. */
 const owned: [string, string][] = [

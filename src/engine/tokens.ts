@@ -20,7 +20,7 @@ export interface GrantRequest {
   /** The grant's own parameters, as sent. */
   params: Readonly<Record<string, string | undefined>>;
   ip: string;
-  /** The first of the request's Accept-Language, for messages to the user. */
+  /** The request itself, for its rate limits. */
   ctx: Context;
 }
 

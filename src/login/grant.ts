@@ -1,21 +1,16 @@
 // The password grants (RFC 6749 §4.3; wire-details 2.1): the tenant's default directory, or a realm named.
 import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
-import { databaseFor, type LoginDependencies, logIn } from './login.ts';
+import { databaseFor, type LoginDependencies, type LoginLimit, logIn } from './login.ts';
 
-type Limit = (ip: string, identifier: string) => Promise<void>;
-
-/**
- * The `password` and `password-realm` grants of the tenant.
- * @param limit throws AuthError 429 when a user is tried too often from one address.
- */
-export function passwordGrants(deps: LoginDependencies, limit: Limit): VendorGrant[] {
+/** The `password` and `password-realm` grants of the tenant. */
+export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
   const { directory } = deps;
   const authenticate = async (request: GrantRequest, realm: string) => {
     const identifier = required(request, 'username');
     const password = required(request, 'password');
     const connection = await databaseFor(directory, request.clientId, realm);
-    await limit(request.ip, `${connection.name}\n${identifier}`);
+    await limit(request.ctx, connection, identifier);
     const user = await logIn(deps, {
       clientId: request.clientId,
       connection,

@@ -1,4 +1,5 @@
 // Logging in with a password: which connection, whether the password is right, what is recorded of it.
+import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
@@ -20,6 +21,9 @@ export interface PasswordLogin {
   password: string;
   ip: string;
 }
+
+/** Counts a try of a password. @throws AuthError 429 when a user is tried too often from one address. */
+export type LoginLimit = (ctx: Context, connection: Connection, identifier: string) => Promise<void>;
 
 /** One answer for an unknown user and a wrong password; SDKs compare it (wire-details 0.5). */
 export const WRONG_CREDENTIALS = 'Wrong email or password.';

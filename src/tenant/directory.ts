@@ -2,6 +2,7 @@
 
 import type { Records } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
 import type { DatabaseOptions, TenantRecord } from './schema.ts';
 import { databaseOptionsSchema } from './schema.ts';
 
@@ -38,26 +39,14 @@ export interface Directory {
  */
 export async function openDirectory(store: Store): Promise<Directory> {
   let settings = await readSettings(store);
-  const all = async <N extends 'clients' | 'connections' | 'resourceServers'>(name: N) => {
-    const found: Frozen<Records[N]>[] = [];
-    let after: string | undefined;
-    do {
-      const page = await store
-        .collection(name)
-        .list({ limit: 500, ...(after === undefined ? {} : { after }) });
-      found.push(...page.records);
-      after = page.next;
-    } while (after !== undefined);
-    return found;
-  };
-  const connections = () => all('connections');
+  const connections = () => listAll(store.collection('connections'));
   return {
     settings: () => settings,
     refresh: async () => {
       settings = await readSettings(store);
     },
     client: (clientId) => store.collection('clients').get(clientId),
-    clients: () => all('clients'),
+    clients: () => listAll(store.collection('clients')),
     connection: async (name) => (await store.collection('connections').findBy('name', name))[0],
     connections,
     connectionsOf: async (clientId) =>
@@ -66,7 +55,7 @@ export async function openDirectory(store: Store): Promise<Directory> {
         .sort((a, b) => (a.name < b.name ? -1 : 1)),
     resourceServer: async (identifier) =>
       (await store.collection('resourceServers').findBy('identifier', identifier))[0],
-    resourceServers: () => all('resourceServers'),
+    resourceServers: () => listAll(store.collection('resourceServers')),
     organization: async (idOrName) =>
       (await store.collection('organizations').get(idOrName)) ??
       (await store.collection('organizations').findBy('name', idOrName))[0],

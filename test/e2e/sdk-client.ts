@@ -17,7 +17,13 @@ function authClient(options: AuthClientOptions): AuthClient {
 async function discover({ issuer, clientId, secret, privateKey }: Arguments): Promise<oidc.Configuration> {
   if (privateKey === undefined) return oidc.discovery(new URL(issuer), clientId, secret);
   const der = Buffer.from(privateKey.replace(/-----[^-]+-----|\s/g, ''), 'base64');
-  const key = await crypto.subtle.importKey('pkcs8', der, { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }, false, ['sign']);
+  const key = await crypto.subtle.importKey(
+    'pkcs8',
+    der,
+    { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+    false,
+    ['sign'],
+  );
   return oidc.discovery(new URL(issuer), clientId, undefined, oidc.PrivateKeyJwt(key));
 }
 
@@ -58,7 +64,8 @@ const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
     const tokens = await oidc.refreshTokenGrant(await discover(args), args.refreshToken);
     return { tokens, claims: tokens.claims() };
   },
-  'oidc-client-credentials': async (args) => oidc.clientCredentialsGrant(await discover(args), args.parameters),
+  'oidc-client-credentials': async (args) =>
+    oidc.clientCredentialsGrant(await discover(args), args.parameters),
 };
 
 process.on('message', async ({ id, name, args }: { id: number; name: string; args: Arguments }) => {

@@ -32,10 +32,7 @@ const sdkTenant = {
     ...database,
     enabled_clients: [...database.enabled_clients, 'key-client'],
   })),
-  clientGrants: [
-    ...tenant.clientGrants,
-    { client_id: 'key-client', audience: API, scope: ['read:things'] },
-  ],
+  clientGrants: [...tenant.clientGrants, { client_id: 'key-client', audience: API, scope: ['read:things'] }],
 };
 
 describe('published SDKs', () => {
@@ -62,16 +59,25 @@ describe('published SDKs', () => {
     ['a secret', () => ({ domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' })],
     [
       'a private key',
-      () => ({ domain: new URL(server.url).host, clientId: 'key-client', clientAssertionSigningKey: keys.privateKey }),
+      () => ({
+        domain: new URL(server.url).host,
+        clientId: 'key-client',
+        clientAssertionSigningKey: keys.privateKey,
+      }),
     ],
   ];
   for (const [kind, options] of kinds) {
     describe(`@auth0/auth0-auth-js AuthClient with ${kind}`, () => {
-      const call = (method: string, ...args: unknown[]) => sdk.call('auth-js', { options: options(), method, args });
+      const call = (method: string, ...args: unknown[]) =>
+        sdk.call('auth-js', { options: options(), method, args });
 
       it('logs a user in: buildAuthorizationUrl, getTokenByCode, getUserInfo, getTokenByRefreshToken, revokeToken', async () => {
         const { authorizationUrl, codeVerifier } = await call('buildAuthorizationUrl', {
-          authorizationParams: { redirect_uri: WEB_CALLBACK, scope: 'openid profile email offline_access', audience: API },
+          authorizationParams: {
+            redirect_uri: WEB_CALLBACK,
+            scope: 'openid profile email offline_access',
+            audience: API,
+          },
         });
         const callback = await browse(authorizationUrl);
         const tokens = await sdk.call('auth-js-code', { options: options(), callback, codeVerifier });
@@ -83,8 +89,13 @@ describe('published SDKs', () => {
         expect(payload(refreshed.accessToken)).to.include({ gty: 'refresh_token', sub: tokens.claims.sub });
         const newest = refreshed.refreshToken ?? tokens.refreshToken;
         await call('revokeToken', { token: newest });
-        const failure = await call('getTokenByRefreshToken', { refreshToken: newest }).catch((error) => error);
-        expect(failure.cause).to.include({ error: 'invalid_grant', error_description: 'Unknown or invalid refresh token.' });
+        const failure = await call('getTokenByRefreshToken', { refreshToken: newest }).catch(
+          (error) => error,
+        );
+        expect(failure.cause).to.include({
+          error: 'invalid_grant',
+          error_description: 'Unknown or invalid refresh token.',
+        });
       });
 
       it('gets tokens by password, in the default directory and a realm, and reads why not', async () => {
@@ -95,10 +106,20 @@ describe('published SDKs', () => {
           scope: 'openid profile email',
         });
         expect(tokens.claims).to.include({ email: USER.email });
-        const inRealm = await call('getTokenByPassword', { username: USER.email, password: USER.password, realm: 'users' });
+        const inRealm = await call('getTokenByPassword', {
+          username: USER.email,
+          password: USER.password,
+          realm: 'users',
+        });
         expect(inRealm.accessToken).to.be.a('string');
-        const failure = await call('getTokenByPassword', { username: USER.email, password: 'Wrong-1-password' }).catch((e) => e);
-        expect(failure.cause).to.include({ error: 'invalid_grant', error_description: 'Wrong email or password.' });
+        const failure = await call('getTokenByPassword', {
+          username: USER.email,
+          password: 'Wrong-1-password',
+        }).catch((e) => e);
+        expect(failure.cause).to.include({
+          error: 'invalid_grant',
+          error_description: 'Wrong email or password.',
+        });
       });
 
       it('gets tokens for itself by client credentials', async () => {
@@ -117,10 +138,17 @@ describe('published SDKs', () => {
         const created = await sdk.call('auth-js-signup', { options: options(), user });
         expect(created).to.deep.include({ email: user.email, emailVerified: false, givenName: 'Grace' });
         expect(created.id).to.match(/^[0-9a-f]{24}$/);
-        const tokens = await call('getTokenByPassword', { username: user.email, password: user.password, scope: 'openid profile' });
+        const tokens = await call('getTokenByPassword', {
+          username: user.email,
+          password: user.password,
+          scope: 'openid profile',
+        });
         expect(tokens.claims).to.include({ sub: `auth0|${created.id}`, given_name: 'Grace' });
         const weak = await sdk
-          .call('auth-js-signup', { options: options(), user: { ...user, email: 'x@example.test', password: 'weak' } })
+          .call('auth-js-signup', {
+            options: options(),
+            user: { ...user, email: 'x@example.test', password: 'weak' },
+          })
           .catch((error) => error);
         expect(weak.message).to.be.a('string').and.not.equal('');
       });
@@ -150,7 +178,12 @@ describe('published SDKs', () => {
       it(`logs a user in with code and PKCE, reads the profile and refreshes, with ${kind}`, async () => {
         const { url, verifier } = await sdk.call('oidc-authorization-url', {
           ...credentials(),
-          parameters: { redirect_uri: WEB_CALLBACK, scope: 'openid email offline_access', state: 's1', nonce: 'n1' },
+          parameters: {
+            redirect_uri: WEB_CALLBACK,
+            scope: 'openid email offline_access',
+            state: 's1',
+            nonce: 'n1',
+          },
         });
         const { tokens, claims, profile } = await sdk.call('oidc-code', {
           ...credentials(),
@@ -161,12 +194,18 @@ describe('published SDKs', () => {
         });
         expect(claims).to.include({ email: USER.email, nonce: 'n1' });
         expect(profile).to.include({ sub: claims.sub, email: USER.email });
-        const refreshed = await sdk.call('oidc-refresh', { ...credentials(), refreshToken: tokens.refresh_token });
+        const refreshed = await sdk.call('oidc-refresh', {
+          ...credentials(),
+          refreshToken: tokens.refresh_token,
+        });
         expect(refreshed.claims.sub).to.equal(claims.sub);
       });
 
       it(`gets client credentials with ${kind}`, async () => {
-        const tokens = await sdk.call('oidc-client-credentials', { ...credentials(), parameters: { audience: API } });
+        const tokens = await sdk.call('oidc-client-credentials', {
+          ...credentials(),
+          parameters: { audience: API },
+        });
         expect(payload(tokens.access_token)).to.include({ gty: 'client-credentials' });
       });
     }
@@ -182,7 +221,9 @@ describe('published SDKs', () => {
   it('do not get through without trusting the CA', async () => {
     const distrusting = await startSdkProcess('');
     try {
-      const failure = await distrusting.call('oidc-discovery', { issuer: server.issuer, clientId: 'web', secret: 'x' }).catch((e) => e);
+      const failure = await distrusting
+        .call('oidc-discovery', { issuer: server.issuer, clientId: 'web', secret: 'x' })
+        .catch((e) => e);
       expect(failure).to.be.instanceOf(Error);
     } finally {
       await distrusting.stop();

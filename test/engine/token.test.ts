@@ -464,10 +464,15 @@ describe('POST /oauth/token', () => {
     const basic = (id: string, secret: string) =>
       `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`;
     const assertion = (claims: Record<string, unknown> = {}, key = keyPair.privateKey, alg = 'RS256') =>
-      new SignJWT({ iss: 'key-client', sub: 'key-client', aud: server.issuer, jti: randomUUID(), ...claims })
+      new SignJWT({
+        iss: 'key-client',
+        sub: 'key-client',
+        aud: server.issuer,
+        jti: randomUUID(),
+        exp: Math.floor(Date.now() / 1000) + 120,
+        ...claims,
+      })
         .setProtectedHeader({ alg })
-        .setIssuedAt()
-        .setExpirationTime('2m')
         .sign(createPrivateKey(key));
     const withAssertion = (client_assertion: string, over: Record<string, string | undefined> = {}) =>
       token(agent(), {

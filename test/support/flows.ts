@@ -13,6 +13,8 @@ export const USER = { email: 'ada@example.test', password: 'Correct-Horse-1' };
 /** The tenant that engine and login tests run against, in the tenant file's vocabulary. */
 export const tenant = {
   tenant: { friendly_name: 'Test tenant', default_directory: 'users' },
+  // Tests log the same user in over and over; the limit itself is tested in test/protection.
+  attackProtection: { rateLimits: { login: { capacity: 10_000, perMinute: 10_000 } } },
   clients: [
     {
       client_id: 'spa',

@@ -1,0 +1,95 @@
+#!/usr/bin/env node
+// The `gatehouse` command.
+import { writeFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import { rotateSigningKeys } from './engine/keys.ts';
+import { systemClock, systemRandom } from './http/runtime.ts';
+import { createLog } from './log.ts';
+import { fail, runServer, tenantOf } from './run.ts';
+import { readSettings, type Settings } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { openLowdbStore } from './store/lowdb.ts';
+import { applyTenant } from './tenant/apply.ts';
+import { productionFaults } from './tenant/examples.ts';
+import { exportTenant } from './tenant/export.ts';
+import { TenantFault } from './tenant/load.ts';
+import { createHasher } from './users/hashing.ts';
+import { createUsers } from './users/users.ts';
+
+const log = createLog(process.env.LOG_LEVEL ?? 'info');
+
+/** Opens the store for one command; a server that runs on it must be stopped first, and the store says so. */
+async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openLowdbStore({ dataDir: settings.dataDir, clock: systemClock, log });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function check(): Promise<void> {
+  const settings = readSettings(process.env);
+  const { tenant, warnings } = await tenantOf(settings, process.env, log);
+  for (const warning of warnings) console.log(`warning: ${warning}`);
+  const faults = settings.production ? productionFaults(tenant) : [];
+  if (faults.length > 0) throw new TenantFault(faults);
+  console.log(
+    `${settings.tenantFile}: ${tenant.clients.length} applications, ${tenant.resourceServers.length} APIs, no faults`,
+  );
+}
+
+async function apply(): Promise<void> {
+  const settings = readSettings(process.env);
+  const { tenant, warnings } = await tenantOf(settings, process.env, log);
+  for (const warning of warnings) console.log(`warning: ${warning}`);
+  await withStore(settings, async (store) => {
+    const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
+    await applyTenant({ store, users, random: systemRandom }, tenant, {
+      mode: 'match',
+      users: !settings.production,
+    });
+  });
+  console.log(`applied ${settings.tenantFile}`);
+}
+
+async function exportTo({ output }: { output?: string }): Promise<void> {
+  const yaml = await withStore(readSettings(process.env), exportTenant);
+  if (output === undefined) process.stdout.write(yaml);
+  else await writeFile(output, yaml, { mode: 0o600 });
+}
+
+async function rotate(): Promise<void> {
+  const kid = await withStore(readSettings(process.env), (store) => rotateSigningKeys(store, systemClock));
+  console.log(`from the next start on tokens are signed with ${kid}`);
+}
+
+const program = new Command('gatehouse')
+  .description('A self-hosted identity server. Settings come from the environment: see the README.')
+  .action(() => runServer(process.env, log));
+program
+  .command('start')
+  .description('start the server (the default)')
+  .action(() => runServer(process.env, log));
+program
+  .command('check')
+  .description('check the settings and the tenant file, and name every fault')
+  .action(check);
+program.command('apply').description('make the tenant in the store equal to the tenant file').action(apply);
+program
+  .command('export')
+  .description('write the tenant in the store as a tenant file')
+  .option('-o, --output <file>', 'where to (standard output otherwise)')
+  .action(exportTo);
+program
+  .command('keys')
+  .description('signing keys')
+  .command('rotate')
+  .description('sign with the next key from the next start on')
+  .action(rotate);
+
+try {
+  await program.parseAsync();
+} catch (thrown) {
+  fail(thrown);
+}

@@ -1,0 +1,42 @@
+// "Try login" of the development page: an application that exists beside the tenant's own, in no store and
+// in no export, allowed every database connection.
+
+import type { Client, Connection, Directory } from '../tenant/directory.ts';
+import { clientSchema } from '../tenant/schema.ts';
+
+export const TRY_LOGIN = 'gatehouse-try-login';
+
+/** Where the try ends, below the base URL. */
+export const TRY_LOGIN_CALLBACK = '/dev/callback';
+
+/** The tenant as it is, and the "Try login" application in it. */
+export function withTryLogin(directory: Directory, baseUrl: string): Directory {
+  const client: Client = {
+    ...clientSchema.parse({
+      client_id: TRY_LOGIN,
+      name: 'Try login',
+      app_type: 'spa',
+      oidc_conformant: true,
+      callbacks: [`${baseUrl}${TRY_LOGIN_CALLBACK}`],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'none',
+    }),
+    id: TRY_LOGIN,
+  };
+  const enabled = (connection: Connection): Connection => ({
+    ...connection,
+    enabled_clients: [...connection.enabled_clients, TRY_LOGIN],
+  });
+  return {
+    ...directory,
+    client: async (id) => (id === TRY_LOGIN ? client : directory.client(id)),
+    connection: async (name) => {
+      const found = await directory.connection(name);
+      return found === undefined ? undefined : enabled(found);
+    },
+    connectionsOf: async (id) =>
+      id === TRY_LOGIN
+        ? (await directory.connections()).sort((a, b) => (a.name < b.name ? -1 : 1))
+        : directory.connectionsOf(id),
+  };
+}

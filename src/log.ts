@@ -1,0 +1,40 @@
+// The process's log: JSON lines on standard output. What could be a secret is cut out, wherever it turns up.
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+const SECRETS = [
+  'authorization',
+  'cookie',
+  'password',
+  'client_secret',
+  'client_assertion',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'code',
+  'code_verifier',
+  'passwordHash',
+];
+
+/** @param level pino's level; `destination` is standard output unless a test reads along. */
+export function createLog(level: string, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[secret]' },
+      serializers: { err: describeError },
+      base: null,
+    },
+    ...(destination === undefined ? [] : [destination]),
+  );
+}
+
+/** An error's name, message, stack and causes; none of the other members it may carry. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  return {
+    type: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+  };
+}

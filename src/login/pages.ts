@@ -1,0 +1,153 @@
+// What the login pages show: models for views/pages/login, made of a waiting request.
+import type { PendingInteraction } from '../engine/interaction.ts';
+import { interactionPath } from '../engine/interaction.ts';
+import type { Client, Connection, Directory } from '../tenant/directory.ts';
+import { databaseOptions } from '../tenant/directory.ts';
+import { judgeStrength, type RuleVerdict } from '../users/password-policy.ts';
+import { type SignUpRefusal, usernameLength } from '../users/signup.ts';
+import type { User } from '../users/users.ts';
+import type { Step } from './steps.ts';
+
+/** What every login page shows. */
+interface PageModel {
+  /** Where the form posts. */
+  action: string;
+  csrf: string;
+  client: { name: string };
+  /** A message key. */
+  alert?: string;
+}
+
+export interface LoginPage extends PageModel {
+  requiresUsername: boolean;
+  values: { username: string };
+  signupUrl?: string;
+}
+
+export interface SignUpPage extends PageModel {
+  values: { email: string; username: string };
+  username?: { min: number; max: number };
+  rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
+  /** Message keys by field. */
+  faults: { email?: string; username?: string; password?: string };
+  loginUrl: string;
+}
+
+export interface ConsentPage extends PageModel {
+  scopes: { key?: string; text?: string; api?: string }[];
+  user: string;
+}
+
+export interface AccountPage extends PageModel {
+  user: string;
+  loginUrl: string;
+}
+
+/** A request, with what its pages need to know. */
+export interface Visit {
+  pending: PendingInteraction;
+  client: Client;
+  csrf: string;
+}
+
+/** The path of a step of a request. */
+export function stepPath({ uid }: PendingInteraction, step: Step): string {
+  return `${interactionPath(uid)}/${step}`;
+}
+
+function base({ pending, client, csrf }: Visit, step: Step): PageModel {
+  return { action: stepPath(pending, step), csrf, client: { name: client.name } };
+}
+
+export function loginPage(
+  visit: Visit,
+  connection: Connection,
+  shown: { username: string; alert?: string },
+): LoginPage {
+  const { requires_username, disable_signup } = databaseOptions(connection);
+  return {
+    ...base(visit, 'login'),
+    requiresUsername: requires_username,
+    values: { username: shown.username },
+    ...(shown.alert === undefined ? {} : { alert: shown.alert }),
+    ...(disable_signup ? {} : { signupUrl: stepPath(visit.pending, 'signup') }),
+  };
+}
+
+/** @param refusal why the last attempt failed, with the password it was made with. */
+export function signUpPage(
+  visit: Visit,
+  connection: Connection,
+  values: { email: string; username: string },
+  refusal?: { refusal: SignUpRefusal; password: string },
+): SignUpPage {
+  const options = databaseOptions(connection);
+  const { rules } = judgeStrength(options, refusal?.password ?? '');
+  return {
+    ...base(visit, 'signup'),
+    values,
+    ...(options.requires_username ? { username: usernameLength(options) } : {}),
+    // Nothing was typed yet: no rule is called missed.
+    rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+    ...describeRefusal(refusal?.refusal),
+    loginUrl: stepPath(visit.pending, 'login'),
+  };
+}
+
+function describeRefusal(refusal: SignUpRefusal | undefined): {
+  alert?: string;
+  faults: SignUpPage['faults'];
+} {
+  const marked = (faults: SignUpPage['faults']) => ({ alert: 'signup.failed', faults });
+  switch (refusal?.reason) {
+    case undefined:
+      return { faults: {} };
+    case 'signup-disabled':
+      return { alert: 'signup.disabled', faults: {} };
+    case 'invalid-email':
+      return marked({ email: 'signup.email' });
+    case 'invalid-username':
+    case 'missing-username':
+    case 'unexpected-username':
+      return marked({ username: 'signup.username' });
+    case 'weak-password':
+      return marked({ password: 'signup.weak' });
+    case 'common-password':
+      return marked({ password: 'signup.common' });
+    case 'personal-password':
+      return marked({ password: 'signup.personal' });
+    case 'taken':
+      // The same words whatever is taken: who has an account here is nobody else's business.
+      return { alert: 'signup.refused', faults: {} };
+  }
+}
+
+export async function consentPage(
+  visit: Visit,
+  directory: Directory,
+  user: User | undefined,
+): Promise<ConsentPage> {
+  const { oidcScopes, apis } = visit.pending.missing;
+  const apiScopes = await Promise.all(
+    Object.entries(apis).map(async ([audience, scopes]) => {
+      const api = await directory.resourceServer(audience);
+      return scopes.map((scope) => ({
+        text: api?.scopes.find(({ value }) => value === scope)?.description ?? scope,
+        api: api?.name ?? audience,
+      }));
+    }),
+  );
+  return {
+    ...base(visit, 'consent'),
+    scopes: [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()],
+    user: nameOf(user),
+  };
+}
+
+export function accountPage(visit: Visit, user: User | undefined): AccountPage {
+  return { ...base(visit, 'account'), user: nameOf(user), loginUrl: stepPath(visit.pending, 'login') };
+}
+
+function nameOf(user: User | undefined): string {
+  return user?.email ?? user?.username ?? user?.name ?? '';
+}

@@ -1,0 +1,133 @@
+// Starts a server from its environment and stops it again: what main.ts does for a process, and tests for
+// themselves.
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import http from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { type Clock, type Random, systemClock, systemRandom } from './http/runtime.ts';
+import { createTenant, type Tenant } from './server.ts';
+import { readSettings, type Settings, withPort } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { openLowdbStore } from './store/lowdb.ts';
+import { applyTenant } from './tenant/apply.ts';
+import { productionFaults } from './tenant/examples.ts';
+import { type LoadedTenant, TenantFault } from './tenant/load.ts';
+import { localCertificate } from './tls/authority.ts';
+import { createHasher, type Hasher } from './users/hashing.ts';
+import { createUsers, type Users } from './users/users.ts';
+
+export interface StartOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  log: Logger;
+  /** Reads the tenant that the settings name. */
+  loadTenant(settings: Settings): Promise<LoadedTenant>;
+  clock?: Clock;
+  random?: Random;
+  hasher?: Hasher;
+}
+
+export interface Running {
+  settings: Settings;
+  /** The CA to trust, in development. */
+  caFile: string | undefined;
+  store: Store;
+  users: Users;
+  tenant: Tenant;
+  /** Finishes what is in flight, flushes and closes the store. */
+  stop(): Promise<void>;
+}
+
+/** How long requests in flight may take when the server stops, milliseconds. */
+const DRAIN = 8_000;
+
+/**
+ * Starts the server: it listens when the promise resolves.
+ * @throws SettingsFault, TenantFault, or an Error that says in one sentence what is in the way.
+ */
+export async function startGatehouse(options: StartOptions): Promise<Running> {
+  const { env, log, clock = systemClock, random = systemRandom, hasher = createHasher() } = options;
+  const read = readSettings(env);
+  const loaded = await options.loadTenant(read);
+  const faults = read.production ? productionFaults(loaded.tenant) : [];
+  if (faults.length > 0) throw new TenantFault(faults);
+  for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
+
+  const store = await openLowdbStore({ dataDir: read.dataDir, clock, log });
+  try {
+    const tls = await tlsOptions(read, clock);
+    const server =
+      tls.secure === undefined
+        ? http.createServer()
+        : https.createServer({ ...tls.secure, minVersion: 'TLSv1.2' });
+    // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
+    const app = Promise.withResolvers<http.RequestListener>();
+    server.on('request', (request, response) => void app.promise.then((handle) => handle(request, response)));
+    const settings = withPort(read, await listen(server, read));
+    const users = createUsers({ store, hasher, clock, random });
+    await applyTenant({ store, users, random }, loaded.tenant, {
+      mode: 'create-missing',
+      users: !read.production,
+    });
+    const tenant = await createTenant({ settings, store, users, log, clock, random });
+    app.resolve(tenant.app.callback());
+    return { settings, caFile: tls.caFile, store, users, tenant, stop: () => stop(server, tenant, store) };
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+}
+
+async function tlsOptions({ tls, dataDir, baseUrl, host }: Settings, clock: Clock) {
+  switch (tls.mode) {
+    case 'auto': {
+      const hosts = [
+        'localhost',
+        '127.0.0.1',
+        '::1',
+        new URL(baseUrl).hostname,
+        ...(isWildcard(host) ? [] : [host]),
+      ];
+      const { cert, key, caFile } = await localCertificate(join(dataDir, 'tls'), [...new Set(hosts)], clock);
+      return { secure: { cert, key }, caFile };
+    }
+    case 'files': {
+      const read = (file: string, variable: string) =>
+        readFile(file, 'utf8').catch(() => {
+          throw new Error(`${variable}: ${file} cannot be read`);
+        });
+      return {
+        secure: { cert: await read(tls.certFile, 'TLS_CERT'), key: await read(tls.keyFile, 'TLS_KEY') },
+      };
+    }
+    case 'proxy':
+      return {};
+  }
+}
+
+const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
+
+async function listen(server: http.Server, { port, host }: Settings): Promise<number> {
+  server.listen(port, host);
+  const failed = once(server, 'error').then(([error]: unknown[]) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set PORT`);
+    throw error;
+  });
+  await Promise.race([once(server, 'listening'), failed]);
+  failed.catch(() => {});
+  return (server.address() as AddressInfo).port;
+}
+
+async function stop(server: http.Server, tenant: Tenant, store: Store): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const late = setTimeout(() => server.closeAllConnections(), DRAIN);
+  await closed;
+  clearTimeout(late);
+  await tenant.close();
+  await store.close();
+}

@@ -1,0 +1,169 @@
+// Makes the store's tenant out of a tenant file: at start what is missing, on request all of it.
+import { createHash } from 'node:crypto';
+import type { Random } from '../http/runtime.ts';
+import type { Records } from '../store/collections.ts';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+import type { Users } from '../users/users.ts';
+import type { ClientRecord, ConnectionRecord, DevelopmentUser, TenantFile, TenantRecord } from './schema.ts';
+
+/** `create-missing` leaves what is there as it is; `match` makes the store equal to the file (users excepted). */
+export type ApplyMode = 'create-missing' | 'match';
+
+export interface ApplyDependencies {
+  store: Store;
+  users: Users;
+  random: Random;
+}
+
+type Section = 'clients' | 'resourceServers' | 'connections' | 'clientGrants' | 'organizations';
+
+/**
+ * Applies a tenant file. Each record is written whole, so that what a crash interrupts a second run
+ * completes.
+ * @param options.users whether the file's development users are created.
+ */
+export async function applyTenant(
+  deps: ApplyDependencies,
+  file: TenantFile,
+  { mode, users }: { mode: ApplyMode; users: boolean },
+): Promise<void> {
+  const { store } = deps;
+  const settings = await store.collection('tenant').get('tenant');
+  if (mode === 'match' || settings === undefined)
+    await store.collection('tenant').put({ ...settingsOf(file), id: 'tenant' });
+  await applySection(deps, 'clients', mode, await clientsOf(deps, file));
+  await applySection(
+    deps,
+    'resourceServers',
+    mode,
+    file.resourceServers.map((api) => ({ ...api, id: api.id ?? stableId('rs', api.identifier) })),
+  );
+  await applySection(deps, 'connections', mode, connectionsOf(file));
+  await applySection(deps, 'clientGrants', mode, clientGrantsOf(file));
+  await applySection(
+    deps,
+    'organizations',
+    mode,
+    file.organizations.map((organization) => ({
+      ...organization,
+      id: organization.id ?? stableId('org', organization.name),
+    })),
+  );
+  if (users) for (const user of file.users) await createDevelopmentUser(deps, file, user);
+}
+
+async function applySection<N extends Section>(
+  { store }: ApplyDependencies,
+  name: N,
+  mode: ApplyMode,
+  records: Records[N][],
+): Promise<void> {
+  const collection = store.collection(name);
+  if (mode === 'match') {
+    // First, so that a name is free for the record that has it now.
+    const declared = new Set(records.map(({ id }) => id));
+    for (const { id } of await listAll(collection)) if (!declared.has(id)) await collection.delete(id);
+  }
+  for (const record of records) {
+    if (mode === 'match' || (await collection.get(record.id)) === undefined) await collection.put(record);
+  }
+}
+
+/** The sections that are one record: all but the lists that are collections of their own. */
+function settingsOf(file: TenantFile): TenantRecord {
+  const {
+    clients,
+    databases,
+    connections,
+    resourceServers,
+    clientGrants,
+    organizations,
+    users,
+    ...settings
+  } = file;
+  return settings;
+}
+
+/** An id for a record whose file names none: the same each time, so that a second run finds it. */
+function stableId(prefix: string, name: string): string {
+  return `${prefix}_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+}
+
+/** What the hosted service gives a new application of a kind (wire-details 11). */
+const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
+  spa: ['authorization_code', 'implicit', 'refresh_token'],
+  native: ['authorization_code', 'refresh_token'],
+  regular_web: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials'],
+  non_interactive: ['client_credentials'],
+};
+
+async function clientsOf(
+  { store, random }: ApplyDependencies,
+  file: TenantFile,
+): Promise<Records['clients'][]> {
+  return Promise.all(
+    file.clients.map(async (client) => {
+      const isPublic = client.app_type === 'spa' || client.app_type === 'native';
+      const hasKeys = (client.client_authentication_methods?.private_key_jwt?.credentials ?? []).length > 0;
+      const method = client.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_post');
+      const record = {
+        ...client,
+        id: client.client_id,
+        grant_types: client.grant_types ?? GRANT_TYPES[client.app_type],
+      };
+      if (!hasKeys) record.token_endpoint_auth_method = method;
+      if (hasKeys || method === 'none' || client.client_secret !== undefined) return record;
+      // A secret that was generated once is kept: applications hold it.
+      const before = await store.collection('clients').get(client.client_id);
+      return { ...record, client_secret: before?.client_secret ?? random(48).toString('base64url') };
+    }),
+  );
+}
+
+function connectionsOf(file: TenantFile): Records['connections'][] {
+  const idByName = new Map(file.clients.map((client) => [client.name, client.client_id]));
+  const ids = new Set(file.clients.map((client) => client.client_id));
+  const clientId = (named: string) => (ids.has(named) ? named : (idByName.get(named) ?? named));
+  return [...file.databases, ...file.connections].map((connection: ConnectionRecord) => ({
+    ...connection,
+    id: connection.id ?? stableId('con', connection.name),
+    realms: connection.realms ?? [connection.name],
+    enabled_clients: [...new Set(connection.enabled_clients.map(clientId))],
+  }));
+}
+
+function clientGrantsOf(file: TenantFile): Records['clientGrants'][] {
+  const idByName = new Map(file.clients.map((client) => [client.name, client.client_id]));
+  const ids = new Set(file.clients.map((client) => client.client_id));
+  return file.clientGrants.map((grant) => {
+    const client_id = ids.has(grant.client_id)
+      ? grant.client_id
+      : (idByName.get(grant.client_id) ?? grant.client_id);
+    return { ...grant, client_id, id: grant.id ?? stableId('cgr', `${client_id}\n${grant.audience}`) };
+  });
+}
+
+async function createDevelopmentUser(
+  { users }: ApplyDependencies,
+  file: TenantFile,
+  user: DevelopmentUser,
+): Promise<void> {
+  const connection = user.connection ?? file.tenant.default_directory ?? file.databases[0]?.name ?? '';
+  if ((await users.findInConnection({ name: connection }, user.email)) !== undefined) return;
+  const { email, password, username, email_verified, blocked, permissions, user_metadata, app_metadata } =
+    user;
+  await users.create({
+    connection,
+    email,
+    password,
+    ...(username === undefined ? {} : { username }),
+    profile: {
+      email_verified,
+      user_metadata,
+      app_metadata,
+      ...(blocked === undefined ? {} : { blocked }),
+      ...(permissions === undefined ? {} : { permissions }),
+    },
+  });
+}

@@ -1,0 +1,101 @@
+// What must hold between the parts of a tenant file.
+import type { TenantFile } from './schema.ts';
+
+/** Every contradiction in a tenant file, with its path. */
+export function crossFaults(file: TenantFile): string[] {
+  return [
+    ...repeated(
+      'clients',
+      file.clients.map((client) => client.client_id),
+    ),
+    ...repeated(
+      'resourceServers',
+      file.resourceServers.map((api) => api.identifier),
+    ),
+    ...repeated(
+      'connections',
+      [...file.databases, ...file.connections].map((connection) => connection.name),
+    ),
+    ...repeated(
+      'organizations',
+      file.organizations.map((organization) => organization.name),
+    ),
+    ...callbackFaults(file),
+    ...clientFaults(file),
+    ...apiFaults(file),
+    ...referenceFaults(file),
+  ];
+}
+
+function repeated(section: string, names: readonly string[]): string[] {
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  return [...new Set(twice)].map((name) => `${section}: ${name} is there twice`);
+}
+
+/** Schemes that a browser would run or read from disk. */
+const FORBIDDEN_SCHEMES = new Set(['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:']);
+
+function callbackFaults({ clients }: TenantFile): string[] {
+  return clients.flatMap((client, index) =>
+    client.callbacks
+      .filter((callback) => {
+        const url = URL.parse(callback);
+        return url === null || callback.includes('#') || FORBIDDEN_SCHEMES.has(url.protocol);
+      })
+      .map((callback) => `clients[${index}].callbacks: ${callback} is no absolute URI without a fragment`),
+  );
+}
+
+function clientFaults({ clients }: TenantFile): string[] {
+  return clients.flatMap((client, index) => {
+    const faults: string[] = [];
+    const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+    if (keys.some(({ pem, jwk }) => (pem === undefined) === (jwk === undefined))) {
+      faults.push(`clients[${index}].client_authentication_methods: each credential has either pem or jwk`);
+    }
+    if (client.jwt_configuration.alg === 'HS256' && client.token_endpoint_auth_method === 'none') {
+      faults.push(`clients[${index}].jwt_configuration.alg: HS256 needs an application with a secret`);
+    }
+    return faults;
+  });
+}
+
+function apiFaults({ resourceServers }: TenantFile): string[] {
+  return resourceServers
+    .map((api, index) => ({ api, index }))
+    .filter(({ api }) => api.signing_alg === 'HS256' && api.signing_secret === undefined)
+    .map(({ index }) => `resourceServers[${index}].signing_secret: required with signing_alg HS256`);
+}
+
+function referenceFaults(file: TenantFile): string[] {
+  const clients = new Set(file.clients.flatMap((client) => [client.client_id, client.name]));
+  const apis = new Set(file.resourceServers.map((api) => api.identifier));
+  const databases = new Set(file.databases.map((database) => database.name));
+  const faults: string[] = [];
+  for (const connection of [...file.databases, ...file.connections]) {
+    for (const client of connection.enabled_clients) {
+      if (!clients.has(client))
+        faults.push(
+          `connection ${connection.name}: enabled_clients names ${client}, which is no application here`,
+        );
+    }
+  }
+  file.clientGrants.forEach((grant, index) => {
+    if (!clients.has(grant.client_id))
+      faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);
+    if (!apis.has(grant.audience))
+      faults.push(`clientGrants[${index}].audience: ${grant.audience} is no API here`);
+  });
+  const { default_directory: directory, default_audience: audience } = file.tenant;
+  if (directory !== undefined && !databases.has(directory))
+    faults.push(`tenant.default_directory: ${directory} is no database here`);
+  if (audience !== undefined && !apis.has(audience))
+    faults.push(`tenant.default_audience: ${audience} is no API here`);
+  file.users.forEach((user, index) => {
+    const connection = user.connection ?? directory ?? file.databases[0]?.name;
+    if (connection === undefined || !databases.has(connection)) {
+      faults.push(`users[${index}].connection: ${connection ?? '(none)'} is no database here`);
+    }
+  });
+  return faults;
+}

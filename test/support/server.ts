@@ -1,0 +1,68 @@
+// Starts a whole server in this process, on a port of the system's choosing, with a directory of its own.
+import { mkdtempSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { createLog } from '../../src/log.ts';
+import { type Running, startGatehouse } from '../../src/start.ts';
+import { readTenant } from '../../src/tenant/load.ts';
+import { createHasher } from '../../src/users/hashing.ts';
+import { testClock } from './time.ts';
+
+export interface TestServer extends Running {
+  url: string;
+  issuer: string;
+  caFile: string;
+  /** The CA's certificate, PEM. */
+  ca: string;
+  dataDir: string;
+  /** What was logged so far. */
+  logged(): string;
+  /** Moves time forward, milliseconds. */
+  tick(ms: number): void;
+}
+
+export interface TestServerOptions {
+  /** In the tenant file's vocabulary. */
+  tenant: object;
+  env?: Record<string, string>;
+  /** Kept when the server stops, and used again; a new one otherwise. */
+  dataDir?: string;
+}
+
+/** Starts a server; `stop` also removes its data, unless it was given a directory. */
+export async function startServer({ tenant, env = {}, dataDir }: TestServerOptions): Promise<TestServer> {
+  const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  const clock = testClock();
+  const lines: string[] = [];
+  const destination = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const running = await startGatehouse({
+    env: { PORT: '0', DATA_DIR: directory, ...env },
+    log: createLog('debug', destination),
+    loadTenant: async () => readTenant(tenant),
+    clock: clock.now,
+    hasher: createHasher(),
+  });
+  const caFile = running.caFile ?? '';
+  return {
+    ...running,
+    url: running.settings.baseUrl,
+    issuer: running.settings.issuer,
+    caFile,
+    ca: caFile === '' ? '' : await readFile(caFile, 'utf8'),
+    dataDir: directory,
+    logged: () => lines.join(''),
+    tick: clock.tick,
+    stop: async () => {
+      await running.stop();
+      clock.restore();
+      if (dataDir === undefined) await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
