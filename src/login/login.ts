@@ -56,7 +56,8 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
 }
 
 /**
- * The database connection that a login of an application goes to: the one named, or its first.
+ * The database connection that a login of an application goes to: the one named; else the tenant's default
+ * directory where the application has it; else the application's first by name.
  * @throws AuthError 400 `invalid_request` when it does not exist or is not the application's.
  */
 export async function databaseFor(
@@ -65,7 +66,11 @@ export async function databaseFor(
   name?: string,
 ): Promise<Connection> {
   const enabled = (await directory.connectionsOf(clientId)).filter(({ strategy }) => strategy === 'auth0');
-  const found = name === undefined ? enabled[0] : enabled.find((connection) => isNamed(connection, name));
+  const { default_directory: preferred } = directory.settings().tenant;
+  const found =
+    name === undefined
+      ? (enabled.find((connection) => connection.name === preferred) ?? enabled[0])
+      : enabled.find((connection) => isNamed(connection, name));
   if (found !== undefined) return found;
   throw new AuthError(
     400,

@@ -39,7 +39,7 @@ describe('refresh tokens', () => {
       expect(answer.status).to.equal(200);
       expect(answer.json()).to.include({
         token_type: 'Bearer',
-        scope: 'openid profile offline_access read:things',
+        scope: 'openid profile read:things offline_access',
       });
       expect(payload(answer.json().access_token)).to.deep.include({
         gty: 'refresh_token',

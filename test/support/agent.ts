@@ -106,16 +106,16 @@ export function readForm(page: Answer, field?: string): { action: string; fields
     const fields: Record<string, string> = {};
     for (const [input] of inside.matchAll(/<input[^>]*>/g)) {
       const name = /\bname="([^"]*)"/.exec(input)?.[1];
-      if (name !== undefined) fields[name] = unescape(/\bvalue="([^"]*)"/.exec(input)?.[1] ?? '');
+      if (name !== undefined) fields[name] = unescapeHtml(/\bvalue="([^"]*)"/.exec(input)?.[1] ?? '');
     }
     if (field === undefined || field in fields) {
-      return { action: unescape(/\baction="([^"]*)"/.exec(tag)?.[1] ?? ''), fields };
+      return { action: unescapeHtml(/\baction="([^"]*)"/.exec(tag)?.[1] ?? ''), fields };
     }
   }
   throw new Error(`no form${field === undefined ? '' : ` with ${field}`} on the page:\n${page.text}`);
 }
 
-function unescape(html: string): string {
+function unescapeHtml(html: string): string {
   return html
     .replaceAll('&quot;', '"')
     .replaceAll('&#34;', '"')
