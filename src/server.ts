@@ -90,7 +90,7 @@ export async function createTenant({
 
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
-  app.use(securityHeaders());
+  app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(health(store, log));
   if (settings.tls.mode === 'proxy') app.use(behindProxy(settings.tls.trustedProxies));
   app.use(requestLog(log, clock));

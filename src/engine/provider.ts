@@ -109,7 +109,11 @@ function configuration(
       rpInitiatedLogout: { enabled: false },
       claimsParameter: { enabled: true },
       clientCredentials: { enabled: true },
-      revocation: { enabled: true },
+      revocation: {
+        enabled: true,
+        // Another client's token stays, and who asks learns nothing of it (RFC 7009 §2.1).
+        allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+      },
       resourceIndicators: { enabled: true, ...resourceIndicators(directory) },
     },
     enableHttpPostMethods: false,

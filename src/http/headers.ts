@@ -1,12 +1,17 @@
 // Security headers: those of every answer, and the stricter ones of pages.
 import type { Middleware } from 'koa';
 
-/** Headers that no answer is without; pages add their own. */
-export function securityHeaders(): Middleware {
+/**
+ * Headers that no answer is without; pages add their own.
+ * @param options.hsts whether browsers are told to use HTTPS for the host from now on. They keep that for all
+ *   its ports: on `localhost` it would take the applications under development with it.
+ */
+export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   return async (ctx, next) => {
-    ctx.set('Strict-Transport-Security', 'max-age=31536000');
+    if (hsts) ctx.set('Strict-Transport-Security', 'max-age=31536000');
     ctx.set('X-Content-Type-Options', 'nosniff');
-    ctx.set('Referrer-Policy', 'no-referrer');
+    // Not `no-referrer`: browsers then send `Origin: null` with our own forms, which csrf.ts refuses.
+    ctx.set('Referrer-Policy', 'same-origin');
     ctx.set('X-Frame-Options', 'DENY');
     ctx.set(
       'Content-Security-Policy',

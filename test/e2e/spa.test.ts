@@ -1,0 +1,217 @@
+// @auth0/auth0-spa-js, unmodified, in a real browser, against a running server.
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { launchBrowser } from '../support/browser.ts';
+import { API, payload, tenant, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const require = createRequire(import.meta.url);
+const SDK = readFileSync(
+  join(dirname(require.resolve('@auth0/auth0-spa-js/package.json')), 'dist/auth0-spa-js.production.js'),
+);
+
+/** The application: a page with the SDK, an API that checks its tokens by nothing but their signature. */
+async function startApplication(): Promise<{ origin: string; close(): Promise<void> }> {
+  const server = http.createServer((request, response) => {
+    if (request.url === '/sdk.js') {
+      response.setHeader('content-type', 'text/javascript');
+      return response.end(SDK);
+    }
+    response.setHeader('content-type', 'text/html');
+    response.end('<!doctype html><title>App</title><h1>App</h1><script src="/sdk.js"></script>');
+  });
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
+  const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+  return { origin, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+describe('@auth0/auth0-spa-js in a browser', () => {
+  let server: TestServer;
+  let browser: Browser;
+  let application: { origin: string; close(): Promise<void> };
+  let context: BrowserContext;
+  let page: Page;
+
+  before(async () => {
+    application = await startApplication();
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: tenant.clients.map((client) =>
+          client.client_id === 'spa'
+            ? { ...client, callbacks: [application.origin], web_origins: [application.origin] }
+            : client,
+        ),
+      },
+    });
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    await application?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(application.origin);
+  });
+  afterEach(() => context.close());
+
+  /** Makes the SDK's client in the page, as the application does at each load. */
+  const createClient = (options: Record<string, unknown> = {}) =>
+    page.evaluate(
+      async ([domain, origin, more]) => {
+        const sdk = (globalThis as any).auth0;
+        const { authorizationParams, ...rest } = more as any;
+        (globalThis as any).client = await sdk.createAuth0Client({
+          domain,
+          clientId: 'spa',
+          authorizationParams: { redirect_uri: origin, ...authorizationParams },
+          ...rest,
+        });
+      },
+      [new URL(server.url).host, application.origin, options] as const,
+    );
+  const call = (method: string, ...given: unknown[]) =>
+    page.evaluate(
+      async ([name, args]) => {
+        try {
+          return await (globalThis as any).client[name](...(args as unknown[]));
+        } catch (error) {
+          return {
+            thrown: (error as any).error ?? String(error),
+            description: (error as any).error_description,
+          };
+        }
+      },
+      [method, given] as const,
+    );
+  const logInByRedirect = async (options: Record<string, unknown> = {}) => {
+    await createClient(options);
+    await Promise.all([page.waitForURL(/\/u\//), call('loginWithRedirect')]);
+    await page.getByLabel('Email address').fill(USER.email);
+    await page.getByLabel('Password', { exact: true }).fill(USER.password);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.waitForURL((url) => url.origin === application.origin);
+    await createClient(options);
+    return call('handleRedirectCallback');
+  };
+
+  it('logs in by redirect, knows the user, and gets a token for an API', async () => {
+    const result = await logInByRedirect({
+      authorizationParams: { audience: API, scope: 'openid profile email read:things' },
+    });
+    expect(result).not.to.have.property('thrown');
+    expect(await call('isAuthenticated')).to.equal(true);
+    expect(await call('getUser')).to.include({ email: USER.email, email_verified: true });
+    const token = await call('getTokenSilently');
+    expect(payload(token)).to.deep.include({ azp: 'spa', scope: 'openid profile email read:things' });
+  });
+
+  it('comes back silently in an iframe', async () => {
+    await logInByRedirect();
+    const framed: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('response_mode=web_message')) framed.push(request.url());
+    });
+    const token = await call('getTokenSilently', { cacheMode: 'off' });
+    expect(token).to.be.a('string');
+    expect(framed).to.have.length(1);
+    expect(framed[0]).to.contain('prompt=none');
+  });
+
+  it('comes back silently after a reload, by the session at the server alone', async () => {
+    await logInByRedirect();
+    await page.goto(application.origin);
+    await createClient();
+    await call('checkSession');
+    expect(await call('getUser')).to.include({ email: USER.email });
+  });
+
+  it('refreshes with a rotating refresh token', async () => {
+    await logInByRedirect({ useRefreshTokens: true, cacheLocation: 'localstorage' });
+    const requests: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/oauth/token')) requests.push(request.postData() ?? '');
+    });
+    const first = await call('getTokenSilently', { cacheMode: 'off' });
+    const second = await call('getTokenSilently', { cacheMode: 'off' });
+    expect(first).to.be.a('string').and.not.to.equal(second);
+    expect(requests).to.have.length(2);
+    for (const request of requests) expect(request).to.contain('refresh_token');
+  });
+
+  it('is told login_required when nobody is logged in', async () => {
+    await createClient();
+    expect(await call('getTokenSilently')).to.include({
+      thrown: 'login_required',
+      description: 'Login required',
+    });
+  });
+
+  it('forgets the user when the application logs out for itself', async () => {
+    await logInByRedirect();
+    await call('logout', { openUrl: false });
+    expect(await call('isAuthenticated')).to.equal(false);
+    expect(await call('getUser')).to.equal(undefined);
+  });
+
+  it('logs in in a popup', async () => {
+    await createClient();
+    const [popup] = await Promise.all([
+      context.waitForEvent('page'),
+      page.evaluate(() => {
+        (globalThis as any).done = (globalThis as any).client.loginWithPopup();
+      }),
+    ]);
+    await popup.getByLabel('Email address').fill(USER.email);
+    await popup.getByLabel('Password', { exact: true }).fill(USER.password);
+    await popup.getByRole('button', { name: 'Continue' }).click();
+    await page.evaluate(() => (globalThis as any).done);
+    expect(await call('getUser')).to.include({ email: USER.email });
+  });
+
+  it('signs a new user up at the hosted page', async () => {
+    await createClient();
+    await Promise.all([
+      page.waitForURL(/\/u\//),
+      call('loginWithRedirect', { authorizationParams: { screen_hint: 'signup' } }),
+    ]);
+    await page.getByLabel('Email address').fill('grace@example.test');
+    await page.getByLabel('Password', { exact: true }).fill('Another-Horse-2');
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await page.waitForURL((url) => url.origin === application.origin);
+    await createClient();
+    await call('handleRedirectCallback');
+    expect(await call('getUser')).to.include({ email: 'grace@example.test', nickname: 'grace' });
+  });
+
+  it("cannot be used from an origin that is no application's", async () => {
+    const foreign = await startApplication();
+    try {
+      await page.goto(foreign.origin);
+      const failed = await page.evaluate(
+        (url) =>
+          fetch(`${url}/oauth/token`, {
+            method: 'POST',
+            body: '{}',
+            headers: { 'content-type': 'application/json' },
+          }).then(
+            () => 'read',
+            () => 'refused',
+          ),
+        server.url,
+      );
+      expect(failed).to.equal('refused');
+    } finally {
+      await foreign.close();
+    }
+  });
+});
