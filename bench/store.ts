@@ -1,10 +1,13 @@
 // What a write to the embedded store costs, and how long it holds up the event loop, by the number of users
 // in the store and of concurrent writers; against plain lowdb (its JSONFile rewrites the whole file) in the
 // same run. Run: node bench/store.ts [users …]
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
 import { Low } from 'lowdb';
 import { JSONFile } from 'lowdb/node';
 import type { UserRecord } from '../src/store/collections.ts';
@@ -14,16 +17,23 @@ interface Figures {
   writesPerSecond: number;
   /** Milliseconds. */
   p99: number;
-  /** Milliseconds, as monitorEventLoopDelay saw it. */
+  /** The longest delay of the event loop as monitorEventLoopDelay saw it, in milliseconds. */
   delay: number;
-  /** Milliseconds, the longest gap between two runs of an interval of one. */
+  /** The longest gap between two runs of an interval of one millisecond, in milliseconds. */
   gap: number;
-  folds: number;
 }
 
-const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1000, 10_000, 100_000];
+/** What a process of its own does. */
+interface Task {
+  what: 'fill' | 'plain' | 'store';
+  dataDir: string;
+  size: number;
+  writers: number;
+}
+
 const concurrency = [1, 64];
 const seconds = 3;
+const maxSeconds = 60;
 
 function user(n: number, logins = 0): UserRecord {
   const name = `user${n}`;
@@ -60,7 +70,7 @@ async function measure(
   writers: number,
   more: (writes: number, elapsed: number) => boolean,
   write: () => Promise<void>,
-): Promise<Omit<Figures, 'folds'>> {
+): Promise<Figures> {
   const latencies: number[] = [];
   let gap = 0;
   let last = performance.now();
@@ -71,6 +81,8 @@ async function measure(
   }, 1);
   const histogram = monitorEventLoopDelay({ resolution: 1 });
   histogram.enable();
+  // The watchers take their first reading before the writers, whose first step may already block.
+  await sleep(10);
   const start = performance.now();
   let begun = 0;
   const writer = async () => {
@@ -83,7 +95,7 @@ async function measure(
   };
   await Promise.all(Array.from({ length: writers }, writer));
   const elapsed = performance.now() - start;
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await sleep(10);
   histogram.disable();
   clearInterval(interval);
   latencies.sort((a, b) => a - b);
@@ -95,94 +107,100 @@ async function measure(
   };
 }
 
-/** The store: for some seconds, and until a fold was begun and ended while it was measured. */
-async function measureStore(dataDir: string, size: number): Promise<Map<number, Figures>> {
+/** Updates of random users for some seconds, and until a fold has ended while it was measured. */
+async function measureStore(dataDir: string, size: number, writers: number) {
+  const store = await openLowdbStore({ dataDir, clock: Date.now });
+  const users = store.collection('users');
+  const snapshot = join(dataDir, 'store', 'users.json');
+  let inode = (await stat(snapshot)).ino;
+  let folds = 0;
+  const watch = setInterval(async () => {
+    const now = (await stat(snapshot)).ino;
+    if (now !== inode) folds++;
+    inode = now;
+  }, 50);
+  let logins = 0;
+  const figures = await measure(
+    writers,
+    (_writes, elapsed) => elapsed < maxSeconds * 1000 && (elapsed < seconds * 1000 || folds === 0),
+    async () => {
+      logins++;
+      await users.update(user(Math.floor(Math.random() * size)).id, (current) => ({
+        ...structuredClone(current as UserRecord),
+        logins_count: logins,
+      }));
+    },
+  );
+  clearInterval(watch);
+  await store.close();
+  return { ...figures, folds };
+}
+
+/** A store with so many users. */
+async function fill(dataDir: string, size: number): Promise<void> {
   const store = await openLowdbStore({ dataDir, clock: Date.now });
   const users = store.collection('users');
   for (let n = 0; n < size; n += 1000) {
     await Promise.all(Array.from({ length: Math.min(1000, size - n) }, (_, i) => users.put(user(n + i))));
   }
   await store.close();
-
-  const results = new Map<number, Figures>();
-  for (const writers of concurrency) {
-    const measured = await openLowdbStore({ dataDir, clock: Date.now });
-    const collection = measured.collection('users');
-    const snapshot = join(dataDir, 'store', 'users.json');
-    let inode = (await stat(snapshot)).ino;
-    let folds = 0;
-    const watch = setInterval(async () => {
-      const now = (await stat(snapshot)).ino;
-      if (now !== inode) folds++;
-      inode = now;
-    }, 50);
-    let logins = 0;
-    const figures = await measure(
-      writers,
-      (_writes, elapsed) => elapsed < 60_000 && (elapsed < seconds * 1000 || folds === 0),
-      async () => {
-        logins++;
-        await collection.update(user(Math.floor(Math.random() * size)).id, (current) => ({
-          ...structuredClone(current as UserRecord),
-          logins_count: logins,
-        }));
-      },
-    );
-    clearInterval(watch);
-    await measured.close();
-    results.set(writers, { ...figures, folds });
-  }
-  return results;
 }
 
-/** Plain lowdb: so few writes as the time of whole-file writing allows. */
-async function measureBaseline(dataDir: string, size: number): Promise<Map<number, Figures>> {
-  const bound = size >= 100_000 ? 8 : size >= 10_000 ? 64 : 512;
-  const results = new Map<number, Figures>();
-  for (const writers of concurrency) {
-    const low = new Low(new JSONFile<{ users: UserRecord[] }>(join(dataDir, `plain-${writers}.json`)), {
-      users: Array.from({ length: size }, (_, n) => user(n)),
-    });
-    await low.write();
-    let logins = 0;
-    const figures = await measure(
-      writers,
-      (writes) => writes < bound,
-      async () => {
-        const n = Math.floor(Math.random() * size);
-        logins++;
-        await low.update(({ users }) => {
-          users[n] = user(n, logins);
-        });
-      },
-    );
-    results.set(writers, { ...figures, folds: 0 });
-  }
-  return results;
+/** Plain lowdb, which does not wait for the disk: so few writes as the time they take allows. */
+async function measureBaseline(dataDir: string, size: number, writers: number): Promise<Figures> {
+  const low = new Low(new JSONFile<{ users: UserRecord[] }>(join(dataDir, `plain-${writers}.json`)), {
+    users: Array.from({ length: size }, (_, n) => user(n)),
+  });
+  await low.write();
+  const bound = Math.max(8, Math.min(512, 1_000_000 / size));
+  let logins = 0;
+  return measure(
+    writers,
+    (writes) => writes < bound,
+    async () => {
+      const n = Math.floor(Math.random() * size);
+      logins++;
+      await low.update(({ users }) => {
+        users[n] = user(n, logins);
+      });
+    },
+  );
 }
 
-async function main(): Promise<void> {
+/** One measurement in a process of its own, so that none pays for the garbage of another. */
+async function apart<F extends Figures>(task: Task): Promise<F> {
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)]);
+  const [figures] = await once(child, 'message');
+  return figures;
+}
+
+async function run({ what, dataDir, size, writers }: Task): Promise<void> {
+  if (what === 'fill') await fill(dataDir, size);
+  const measured = what === 'plain' ? measureBaseline : measureStore;
+  process.send?.(what === 'fill' ? {} : await measured(dataDir, size, writers));
+  process.disconnect();
+}
+
+async function compare(sizes: number[]): Promise<void> {
   const rows = [];
   for (const size of sizes) {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'));
     try {
-      const baseline = await measureBaseline(dataDir, size);
-      const store = await measureStore(dataDir, size);
+      await apart({ what: 'fill', dataDir, size, writers: 1 });
       for (const writers of concurrency) {
-        const ours = store.get(writers);
-        const plain = baseline.get(writers);
-        if (ours === undefined || plain === undefined) continue;
+        const plain = await apart({ what: 'plain', dataDir, size, writers });
+        const ours = await apart<Figures & { folds: number }>({ what: 'store', dataDir, size, writers });
         rows.push({
           users: size,
           writers,
           'writes/s': Math.round(ours.writesPerSecond),
           'plain writes/s': Number(plain.writesPerSecond.toPrecision(3)),
-          'ratio writes': Number((ours.writesPerSecond / plain.writesPerSecond).toPrecision(3)),
+          'writes ratio': Number((ours.writesPerSecond / plain.writesPerSecond).toPrecision(3)),
           'p99 ms': Number(ours.p99.toFixed(1)),
-          'stall ms': Number(ours.delay.toFixed(1)),
+          'delay ms': Number(ours.delay.toFixed(1)),
           'gap ms': Number(ours.gap.toFixed(1)),
-          'plain stall ms': Math.round(plain.delay),
-          'ratio stall': Number((ours.delay / plain.delay).toPrecision(2)),
+          'plain gap ms': Number(plain.gap.toFixed(1)),
+          'gap ratio': Number((ours.gap / plain.gap).toPrecision(2)),
           folds: ours.folds,
         });
       }
@@ -190,7 +208,14 @@ async function main(): Promise<void> {
       await rm(dataDir, { recursive: true });
     }
   }
+  console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}`);
   console.table(rows);
 }
 
-await main();
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+const parameters = process.argv.slice(2);
+if (process.send !== undefined) await run(JSON.parse(parameters[0] ?? ''));
+else await compare(parameters.length > 0 ? parameters.map(Number) : [1000, 10_000, 100_000]);

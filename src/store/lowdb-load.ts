@@ -36,7 +36,7 @@ export async function load(
   for (const [name, spec] of collectionSpecs()) {
     const table = createTable(name, spec, clock);
     if (spec.volatile !== true) {
-      for (const record of snapshots.get(name)?.records.values() ?? []) fill(table, record);
+      for (const json of snapshots.get(name)?.records.values() ?? []) fill(table, json);
     }
     tables.set(name, table);
   }

@@ -6,13 +6,14 @@ import { dirname, join } from 'node:path';
 import { type Adapter, Low } from 'lowdb';
 import { eachLine, fileMode, syncDirectory, writeAll } from './files.ts';
 import { collectionSpecs } from './keys.ts';
-import { type AnyRecord, compareIds, decodeRecord, isObject } from './record.ts';
+import { compareIds, isObject, parseRecord } from './record.ts';
 
 export interface Snapshot {
   collection: string;
   /** The last journal segment whose changes are in here; 0 for none. */
   through: number;
-  records: Map<string, AnyRecord>;
+  /** The JSON text of each record, by id. */
+  records: Map<string, string>;
 }
 
 const format = 'gatehouse-store';
@@ -20,6 +21,7 @@ const version = 1;
 const chunkCharacters = 1 << 20;
 /** What the last line closes; the first one opens it. */
 const ending = ']}';
+const comma = 0x2c;
 
 /** Names of files under way end so; what is left of them after a crash is of no use. */
 export const temporarySuffix = '.tmp';
@@ -57,7 +59,7 @@ function snapshotAdapter(path: string, collection: string): Adapter<Snapshot> {
 }
 
 async function readSnapshot(path: string, collection: string): Promise<Snapshot> {
-  const records = new Map<string, AnyRecord>();
+  const records = new Map<string, string>();
   let through = 0;
   let ended = false;
   const visit = (line: string, number: number) => {
@@ -65,14 +67,14 @@ async function readSnapshot(path: string, collection: string): Promise<Snapshot>
     else if (ended) throw new Error('there is more after the end');
     else if (line === ending) ended = true;
     else {
-      const record = decodeRecord(JSON.parse(line.endsWith(',') ? line.slice(0, -1) : line));
-      if (records.has(record.id)) throw new Error('the id of an earlier record comes again');
-      records.set(record.id, record);
+      const { id } = parseRecord(line);
+      if (records.has(id)) throw new Error('the id of an earlier record comes again');
+      records.set(id, line);
     }
   };
   await eachLine(path, (line, number) => {
     try {
-      visit(line.toString('utf8'), number);
+      visit(line.toString('utf8', 0, line.at(-1) === comma ? line.length - 1 : line.length), number);
     } catch (cause) {
       throw new Error(`${path} line ${number}: ${reasonOf(cause)}`, { cause });
     }
@@ -99,7 +101,7 @@ function* encodeSnapshot({ collection, through, records }: Snapshot): Generator<
   let chunk = `${header.slice(0, -1)},"records":[`;
   let separator = '\n';
   for (const id of [...records.keys()].sort(compareIds)) {
-    chunk += separator + JSON.stringify(records.get(id));
+    chunk += separator + records.get(id);
     separator = ',\n';
     if (chunk.length < chunkCharacters) continue;
     yield chunk;

@@ -17,7 +17,13 @@ export interface Encoded {
  */
 export function encodeRecord(record: unknown): Encoded {
   const json = JSON.stringify(record);
-  return { json, record: decodeRecord(json === undefined ? undefined : JSON.parse(json)) };
+  if (json === undefined) throw new TypeError('a record must be an object');
+  return { json, record: parseRecord(json) };
+}
+
+/** The record of a JSON text; throws as {@link decodeRecord}, and a SyntaxError for what is not JSON. */
+export function parseRecord(json: string): AnyRecord {
+  return decodeRecord(JSON.parse(json));
 }
 
 /**

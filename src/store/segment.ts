@@ -4,14 +4,14 @@ import { open, readdir, truncate, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { eachLine, fileMode, syncDirectory, writeAll } from './files.ts';
-import { type AnyRecord, decodeRecord, isObject } from './record.ts';
+import { type Encoded, encodeRecord, isObject } from './record.ts';
 import type { Change } from './table.ts';
 
 /** A change as it is read back. */
 export interface Entry {
   collection: string;
   deleted: string[];
-  put?: AnyRecord;
+  put?: Encoded;
 }
 
 const format = 'gatehouse-journal';
@@ -122,5 +122,5 @@ function decodeEntry(parsed: unknown): Entry {
   if (!Array.isArray(deleted) || !deleted.every((id) => typeof id === 'string')) {
     throw new Error('the ids that a change deletes must be strings');
   }
-  return { collection, deleted, ...(put === undefined ? {} : { put: decodeRecord(put) }) };
+  return { collection, deleted, ...(put === undefined ? {} : { put: encodeRecord(put) }) };
 }
