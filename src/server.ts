@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { bodyParser } from '@koa/bodyparser';
 import Router from '@koa/router';
-import Koa, { type Context, type Middleware } from 'koa';
+import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { databaseRoutes } from './database/routes.ts';
 import { developmentRoutes } from './development/routes.ts';
@@ -10,11 +10,11 @@ import { withTryLogin } from './development/try-login.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { anyOrigin, applicationOrigins } from './http/cors.ts';
 import { createCsrf } from './http/csrf.ts';
-import { type AuthError, errorsAs, oauthShape, toAuthError } from './http/errors.ts';
+import { errorsAs, oauthShape, toAuthError } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
 import type { Clock, Random } from './http/runtime.ts';
-import { createViews } from './http/views.ts';
+import { createViews, type Views } from './http/views.ts';
 import { passwordGrants } from './login/grant.ts';
 import type { LoginLimit } from './login/login.ts';
 import { loginRoutes } from './login/routes.ts';
@@ -70,13 +70,6 @@ export async function createTenant({
   const limits = createRateLimits(store, directory, clock);
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.take(ctx, 'login', `${ctx.ip}\n${connection.name}\n${identifier.trim().toLowerCase()}`);
-  const errorPage = (ctx: Context, error: AuthError) =>
-    views.page(
-      ctx,
-      'error',
-      { error: error.error, description: error.error_description },
-      { status: error.status },
-    );
   const engine = await createEngine({
     settings,
     store,
@@ -85,7 +78,7 @@ export async function createTenant({
     clock,
     log,
     grants: passwordGrants({ directory, users, events }, limit),
-    errorPage,
+    errorPage: (ctx, error) => views.error(ctx, error),
   });
 
   const app = new Koa();
@@ -103,7 +96,7 @@ export async function createTenant({
     ),
   );
   app.use(pathIs(CROSS_ORIGIN, errorsAs(oauthShape, log)));
-  app.use(errorPages(errorPage, log));
+  app.use(errorPages(views, log));
   app.use(bodyParser({ jsonLimit: LARGEST_BODY, formLimit: LARGEST_BODY, encoding: 'utf-8' }));
   app.use(endpoints(engine, limits));
   app.use(
@@ -167,13 +160,13 @@ function pathIs(pattern: RegExp, middleware: Middleware): Middleware {
 }
 
 /** What goes wrong on a browser's way is shown as a page. */
-function errorPages(errorPage: (ctx: Context, error: AuthError) => Promise<void>, log: Logger): Middleware {
+function errorPages(views: Views, log: Logger): Middleware {
   return async (ctx, next) => {
     if (CROSS_ORIGIN.test(ctx.path)) return next();
     try {
       await next();
     } catch (thrown) {
-      await errorPage(ctx, toAuthError(thrown, log));
+      await views.error(ctx, toAuthError(thrown, log));
     }
   };
 }

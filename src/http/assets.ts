@@ -1,33 +1,39 @@
-// Style, script and pictures of the pages, under names that carry their content's hash.
+// Style, script and pictures of the pages, served under names that carry their content's hash, so that a
+// browser asks for each once.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { join, parse } from 'node:path';
 import type { Middleware } from 'koa';
 
 export interface Assets {
-  /** The path of an asset. @throws Error when there is none of that name. */
+  /** The path that an asset is served under. @throws Error when there is none of that name. */
   path(name: string): string;
+  /** Answers GET and HEAD for the assets, and leaves all else to who comes next. */
   serve: Middleware;
 }
 
-const TYPES: Record<string, string> = {
+const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
 
-/** Reads all files of a directory; they are few and small. */
+/**
+ * Reads the assets of a directory into memory; they are few and small.
+ * @throws Error when there is a file of a type that is not served.
+ */
 export function readAssets(directory: string): Assets {
   const paths = new Map<string, string>();
-  const contents = new Map<string, { body: Buffer; type: string }>();
-  for (const name of readdirSync(directory)) {
-    const type = TYPES[extname(name)];
-    if (type === undefined) continue;
-    const body = readFileSync(join(directory, name));
-    const hash = createHash('sha256').update(body).digest('hex').slice(0, 12);
-    const path = `/assets/${name.replace(/(\.\w+)$/, `.${hash}$1`)}`;
-    paths.set(name, path);
-    contents.set(path, { body, type });
+  const served = new Map<string, { body: Buffer; type: string }>();
+  for (const file of readdirSync(directory)) {
+    const { name, ext } = parse(file);
+    const type = TYPES[ext];
+    if (type === undefined) throw new Error(`${join(directory, file)}: no such asset type is served`);
+    const body = readFileSync(join(directory, file));
+    const hash = createHash('sha256').update(body).digest('base64url').slice(0, 12);
+    const path = `/assets/${name}.${hash}${ext}`;
+    paths.set(file, path);
+    served.set(path, { body, type });
   }
   return {
     path: (name) => {
@@ -36,11 +42,11 @@ export function readAssets(directory: string): Assets {
       return path;
     },
     serve: async (ctx, next) => {
-      const found = contents.get(ctx.path);
-      if (found === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+      const asset = served.get(ctx.path);
+      if (asset === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
       ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
-      ctx.set('Content-Type', found.type);
-      ctx.body = found.body;
+      ctx.set('Content-Type', asset.type);
+      ctx.body = asset.body;
     },
   };
 }

@@ -1,56 +1,123 @@
-// The tenant's colours, made readable: text on them, and they as text, keep WCAG's contrast of 4.5.
+// The tenant's colours as the pages' custom properties: whatever the brand's colour is, text on it, and it
+// as text or as an edge, keep the contrast of WCAG 2.2 §1.4.3 and §1.4.11, in the light and in the dark.
 
-/** `#rrggbb`. */
-export type Hex = string;
+/** `#rrggbb`, nothing else: these texts go into a style element as they are. */
+export type Hex = `#${string}`;
 
-const ENOUGH = 4.5;
-
-function channels(hex: Hex): [number, number, number] {
-  const value = Number.parseInt(hex.slice(1), 16);
-  return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
+export interface BrandColors {
+  primary?: string | undefined;
+  page_background?: string | undefined;
 }
 
-/** WCAG 2.2 "relative luminance". */
+const HEX = /^#[0-9a-f]{6}$/i;
+const WHITE: Hex = '#ffffff';
+const BLACK: Hex = '#000000';
+/** Text on its background: §1.4.3 wants 4.5; a little more, because surfaces are shaded under the pointer. */
+const TEXT_CONTRAST = 5.5;
+/** The edge of a control on its background; §1.4.11. */
+const EDGE_CONTRAST = 3;
+
+interface Scheme {
+  primary: Hex;
+  page: Hex;
+  /** How much of the primary colour is in the page's, 0 to 1. */
+  tint: number;
+  surface: Hex;
+  ink: Hex;
+}
+
+/** What is Gatehouse's own where the tenant says nothing. */
+const OWN = {
+  light: { primary: '#2b5b52', page: '#eff0ec', tint: 0.08, surface: '#ffffff', ink: '#1b1e22' },
+  dark: { primary: '#8fd3be', page: '#0b0e10', tint: 0.03, surface: '#171b1e', ink: '#eceff0' },
+} as const satisfies Record<string, Scheme>;
+
+/** The custom properties of both colour schemes, as CSS. Colours that are none fall back to our own. */
+export function themeCss(brand: BrandColors): string {
+  const primary = parseHex(brand.primary);
+  const page = parseHex(brand.page_background);
+  // A light page would glare in the dark; a dark one is dark in both.
+  const darkPage = page !== undefined && luminance(page) < 0.1 ? page : undefined;
+  const light = scheme(OWN.light, primary, page);
+  const dark = scheme(OWN.dark, primary, darkPage);
+  return `:root{${light}}@media (prefers-color-scheme:dark){:root{${dark}}}`;
+}
+
+function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): string {
+  const { surface, ink } = own;
+  const onPrimary = blackOrWhite(primary);
+  const pageColor = page ?? mix(own.page, primary, own.tint);
+  const accent = readable(primary, surface, TEXT_CONTRAST);
+  return properties({
+    page: pageColor,
+    'on-page': blackOrWhite(pageColor),
+    surface,
+    ink,
+    primary,
+    'on-primary': onPrimary,
+    // Away from the text on it, so that hovering never costs contrast.
+    'primary-hover': mix(primary, onPrimary === WHITE ? BLACK : WHITE, 0.14),
+    'primary-edge': contrast(primary, surface) >= EDGE_CONTRAST ? primary : accent,
+    accent,
+    ...arches(pageColor, accent),
+  });
+}
+
+/** The arches behind the card: from the page's colour towards light, the inner the lighter. */
+function arches(page: Hex, accent: Hex): Record<string, Hex> {
+  const isLight = luminance(page) > 0.4;
+  const shares = isLight ? [0.72, 0.46, 0.26, 0.12] : [0.11, 0.075, 0.045, 0.02];
+  const light = isLight ? WHITE : mix(WHITE, accent, 0.35);
+  return Object.fromEntries(shares.map((share, i) => [`arch-${i + 1}`, mix(page, light, share)]));
+}
+
+function properties(all: Record<string, Hex>): string {
+  return Object.entries(all)
+    .map(([name, hex]) => `--${name}:${hex}`)
+    .join(';');
+}
+
+function parseHex(text: string | undefined): Hex | undefined {
+  return text !== undefined && HEX.test(text) ? (text.toLowerCase() as Hex) : undefined;
+}
+
+/** WCAG 2.2 "contrast ratio": from 1, none, to 21, black on white. */
+export function contrast(a: Hex, b: Hex): number {
+  const [x, y] = [luminance(a), luminance(b)];
+  return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+}
+
+/** Black or white, whichever reads better on a colour: one of them always has 4.5. */
+export function blackOrWhite(background: Hex): Hex {
+  return contrast(WHITE, background) >= contrast(BLACK, background) ? WHITE : BLACK;
+}
+
+/** A colour, moved towards black or white only as far as it takes to have that contrast on a background. */
+export function readable(color: Hex, background: Hex, wanted: number): Hex {
+  const end = blackOrWhite(background);
+  for (let share = 0; share < 1; share += 0.04) {
+    const candidate = mix(color, end, share);
+    if (contrast(candidate, background) >= wanted) return candidate;
+  }
+  return end;
+}
+
+/** WCAG 2.2 "relative luminance": from 0, black, to 1, white. */
 function luminance(hex: Hex): number {
-  const [r, g, b] = channels(hex).map((channel) => {
-    const c = channel / 255;
+  const [r = 0, g = 0, b = 0] = channels(hex).map((value) => {
+    const c = value / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  }) as [number, number, number];
+  });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** WCAG 2.2 "contrast ratio": 1 to 21. */
-export function contrast(a: Hex, b: Hex): number {
-  const [light, dark] = [luminance(a), luminance(b)].sort((x, y) => y - x) as [number, number];
-  return (light + 0.05) / (dark + 0.05);
+function channels(hex: Hex): number[] {
+  return [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 }
 
+/** @param share of `other`, 0 to 1. */
 function mix(hex: Hex, other: Hex, share: number): Hex {
   const to = channels(other);
-  const mixed = channels(hex).map((channel, i) => Math.round(channel + ((to[i] ?? 0) - channel) * share));
-  return `#${mixed.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
-}
-
-/** Black or white, whichever reads better on a colour. */
-export function textOn(background: Hex): Hex {
-  return contrast(background, '#ffffff') >= ENOUGH ||
-    contrast(background, '#ffffff') >= contrast(background, '#10121a')
-    ? '#ffffff'
-    : '#10121a';
-}
-
-/** A colour, moved towards black or white until it reads as text on a background. */
-export function readableOn(hex: Hex, background: Hex): Hex {
-  const towards = luminance(background) > 0.4 ? '#000000' : '#ffffff';
-  for (let share = 0; share < 1; share += 0.05) {
-    const candidate = mix(hex, towards, share);
-    if (contrast(candidate, background) >= ENOUGH) return candidate;
-  }
-  return towards;
-}
-
-/** A colour that carries its text: darkened until white reads on it, where white nearly does. */
-export function fill(hex: Hex): { background: Hex; text: Hex } {
-  const text = textOn(hex);
-  return { background: text === '#ffffff' ? readableOn(hex, '#ffffff') : hex, text };
+  const mixed = channels(hex).map((value, i) => Math.round(value + ((to[i] ?? 0) - value) * share));
+  return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }

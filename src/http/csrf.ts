@@ -1,46 +1,69 @@
-// Forms come from our own pages: a token in the form must match a cookie that only we can set.
+// Forms come from our own pages: a token in the form must match a cookie that only our pages have
+// (double submit), and the browser's own word on where the post came from must not speak against it.
 import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import { AuthError } from './errors.ts';
 import type { Random } from './runtime.ts';
 
+/** `__Host-`: no other host, not even a sibling below the same domain, can plant it (RFC 6265bis §4.1.3.2). */
+const COOKIE = '__Host-gatehouse_csrf';
+const TOKEN_BYTES = 32;
+const TOKEN = /^[\w-]{43}$/;
+
 export interface Csrf {
-  /** The token for a form; the browser keeps one, so that two open pages both work. */
+  /** The token for a form's `_csrf`. A browser keeps one for all its tabs, until it is closed. */
   token(ctx: Context): string;
-  /** @throws AuthError 403 when the form did not come from one of our pages in this browser. */
+  /** @throws AuthError 403 `invalid_request`, reason `form_expired`, when a post is not from our page in this browser. */
   verify(ctx: Context): void;
 }
 
-/** `__Host-`: no other host, not even a sub-domain, can plant it. */
-const COOKIE = '__Host-gatehouse_csrf';
-const TOKEN = /^[\w-]{43}$/;
-const EXPIRED = 'This form has expired. Go back, reload the page and try again.';
-
-/** @param origin our own origin, for the browser's word on where a post came from. */
-export function createCsrf(origin: string, random: Random): Csrf {
+/** @param baseUrl our public origin. */
+export function createCsrf(baseUrl: string, random: Random): Csrf {
+  const { origin } = new URL(baseUrl);
+  /** Tokens of this very answer: a page with two forms has one. */
+  const issued = new WeakMap<Context, string>();
   return {
     token: (ctx) => {
-      const known = ctx.cookies.get(COOKIE);
-      if (known !== undefined && TOKEN.test(known)) return known;
-      const token = random(32).toString('base64url');
-      ctx.cookies.set(COOKIE, token, { httpOnly: true, secure: true, sameSite: 'lax', path: '/' });
+      const known = keptToken(ctx) ?? issued.get(ctx);
+      if (known !== undefined) return known;
+      const token = random(TOKEN_BYTES).toString('base64url');
+      ctx.cookies.set(COOKIE, token, {
+        httpOnly: true,
+        secure: true,
+        sameSite: 'lax',
+        path: '/',
+      });
+      issued.set(ctx, token);
       return token;
     },
     verify: (ctx) => {
       const { body } = ctx.request as { body?: { _csrf?: unknown } };
-      const sent = body?._csrf;
-      const kept = ctx.cookies.get(COOKIE);
-      const foreign =
-        ctx.get('Sec-Fetch-Site') === 'cross-site' ||
-        (ctx.get('Origin') !== '' && ctx.get('Origin') !== origin);
-      if (foreign || typeof sent !== 'string' || kept === undefined || !equal(sent, kept)) {
-        throw new AuthError(403, 'invalid_request', EXPIRED);
-      }
+      const kept = keptToken(ctx);
+      if (kept !== undefined && isOurs(ctx, origin) && isSame(body?._csrf, kept)) return;
+      throw new AuthError(
+        403,
+        'invalid_request',
+        'This form has expired. Go back, reload the page and try again.',
+        { extra: { reason: 'form_expired' } },
+      );
     },
   };
 }
 
-function equal(a: string, b: string): boolean {
-  const [x, y] = [Buffer.from(a), Buffer.from(b)];
-  return x.length === y.length && timingSafeEqual(x, y);
+function keptToken(ctx: Context): string | undefined {
+  const kept = ctx.cookies.get(COOKIE);
+  return kept !== undefined && TOKEN.test(kept) ? kept : undefined;
+}
+
+/** Whether nothing in the request says that another site sent it (Fetch Metadata §2.3; RFC 6454 §7). */
+function isOurs(ctx: Context, origin: string): boolean {
+  const site = ctx.get('Sec-Fetch-Site');
+  const from = ctx.get('Origin');
+  return (site === '' || site === 'same-origin' || site === 'none') && (from === '' || from === origin);
+}
+
+function isSame(sent: unknown, kept: string): boolean {
+  if (typeof sent !== 'string') return false;
+  const [a, b] = [Buffer.from(sent), Buffer.from(kept)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,41 +1,68 @@
-// Security headers: those of every answer, and the stricter ones of pages.
+// Security headers: those that no answer is without, and the policy of pages.
 import type { Middleware } from 'koa';
 
+/** One year, in seconds. */
+const HSTS_MAX_AGE = 31_536_000;
+
+/** What answers that are no pages may load or be loaded into: nothing. Pages set their own. */
+const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
+
 /**
- * Headers that no answer is without; pages add their own.
- * @param options.hsts whether browsers are told to use HTTPS for the host from now on. They keep that for all
- *   its ports: on `localhost` it would take the applications under development with it.
+ * Sets the headers of every answer; a later handler may set its own instead.
+ *
+ * No Cross-Origin-Opener-Policy here: it would hold for redirects, too, and an application's login popup
+ * must keep its opener on the whole way (web_message, wire-details 1.3).
+ * @param options.hsts whether browsers are told to use HTTPS for the host from now on (RFC 6797). They keep
+ *   that for all its ports: on `localhost` it would take the applications under development with it.
  */
 export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   return async (ctx, next) => {
-    if (hsts) ctx.set('Strict-Transport-Security', 'max-age=31536000');
+    if (hsts) ctx.set('Strict-Transport-Security', `max-age=${HSTS_MAX_AGE}`);
+    ctx.set('Content-Security-Policy', CLOSED);
+    ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
+    ctx.set('Permissions-Policy', PERMISSIONS);
+    ctx.set('Referrer-Policy', 'no-referrer');
     ctx.set('X-Content-Type-Options', 'nosniff');
-    // Not `no-referrer`: browsers then send `Origin: null` with our own forms, which csrf.ts refuses.
-    ctx.set('Referrer-Policy', 'same-origin');
     ctx.set('X-Frame-Options', 'DENY');
-    ctx.set(
-      'Content-Security-Policy',
-      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    );
     await next();
   };
 }
 
-/**
- * A page's content security policy.
- * @param nonce what its one inline style carries.
- * @param formAction where its forms may lead, beside our own origin: browsers apply the rule to the
- *   redirects after a post, and a login ends at the application.
- */
-export function pagePolicy(nonce: string, formAction: readonly string[]): string {
+export interface PagePolicy {
+  /** Of this answer alone; base64. */
+  nonce: string;
+  /**
+   * Addresses that a form may lead to beside our own origin: Chromium holds the redirects after a post to
+   * this rule, and a login ends at the application's callback.
+   */
+  formTargets: readonly string[];
+  /** Whether the page's script calls our own endpoints. */
+  connects: boolean;
+}
+
+/** The content security policy of a page: only what carries the nonce runs or styles, nothing frames it. */
+export function pagePolicy({ nonce, formTargets, connects }: PagePolicy): string {
+  const targets = new Set(formTargets.map(cspSource));
   return [
     "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'self' 'nonce-${nonce}'`,
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
     "img-src 'self' data: https:",
-    `form-action ${["'self'", ...formAction].join(' ')}`,
-    "connect-src 'self'",
-    "frame-ancestors 'none'",
+    ...(connects ? ["connect-src 'self'"] : []),
+    `form-action ${["'self'", ...targets].join(' ')}`,
     "base-uri 'none'",
+    "frame-ancestors 'none'",
   ].join('; ');
+}
+
+/**
+ * An address as a source of a content security policy: its origin, or its scheme where it has a scheme of
+ * its own (`com.example.app:`) or a host that the policy's grammar has no words for (an IPv6 address).
+ * @throws TypeError when it is no URL.
+ */
+export function cspSource(address: string): string {
+  const { origin, protocol, hostname } = new URL(address);
+  return origin === 'null' || hostname.startsWith('[') ? protocol : origin;
 }

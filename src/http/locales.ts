@@ -1,61 +1,109 @@
-// The messages of the pages, by locale, and which locale a request gets.
+// What the pages say, by locale: views/locales/<tag>.json, flat, with `{name}` where a value goes in.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { z } from 'zod';
 
-export type Messages = ReadonlyMap<string, string>;
+/** A message, or one for each plural category of the locale (CLDR), chosen by the value `count`. */
+export type Message = string | Readonly<Record<string, string>>;
 
-/** All locales by their tag; English has every message and stands in where another lacks one. */
-export type Locales = ReadonlyMap<string, Messages>;
+/** The values that go into a message's places. */
+export type MessageValues = Readonly<Record<string, unknown>>;
 
+/** One language as a page needs it. */
+export interface Locale {
+  /** RFC 5646 tag. */
+  tag: string;
+  direction: 'ltr' | 'rtl';
+  /** The message of a key. @throws Error when no locale has the key. */
+  text(key: string, values?: MessageValues): string;
+}
+
+/** Has every message, and stands in where another locale lacks one. */
 const FALLBACK = 'en';
-const RIGHT_TO_LEFT = new Set(['ar', 'fa', 'he', 'ur']);
 
-/** Reads `<directory>/<locale>.json`. @throws Error when a file is not flat JSON of strings, or English is missing. */
-export function readLocales(directory: string): Locales {
-  const schema = z.record(z.string(), z.string());
-  const locales = new Map<string, Messages>();
-  for (const file of readdirSync(directory).filter((name) => name.endsWith('.json'))) {
-    const messages = schema.parse(JSON.parse(readFileSync(join(directory, file), 'utf8')));
-    locales.set(file.slice(0, -'.json'.length), new Map(Object.entries(messages)));
-  }
-  if (!locales.has(FALLBACK)) throw new Error(`${directory} has no ${FALLBACK}.json`);
-  return locales;
+const fileSchema = z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())]));
+
+/** Reads the locale files of a directory. @throws Error when one is malformed or English is missing. */
+export function readLocales(directory: string): ReadonlyMap<string, Locale> {
+  const files = readdirSync(directory).filter((file) => file.endsWith('.json'));
+  const messages = new Map(
+    files.map((file) => [
+      parse(file).name,
+      fileSchema.parse(JSON.parse(readFileSync(join(directory, file), 'utf8'))),
+    ]),
+  );
+  const fallback = messages.get(FALLBACK);
+  if (fallback === undefined) throw new Error(`${directory} has no ${FALLBACK}.json`);
+  return new Map([...messages].map(([tag, own]) => [tag, createLocale(tag, own, fallback)]));
+}
+
+function createLocale(
+  tag: string,
+  own: Readonly<Record<string, Message>>,
+  fallback: Readonly<Record<string, Message>>,
+): Locale {
+  const direction = directionOf(tag);
+  return {
+    tag,
+    direction,
+    text: (key, values = {}) => {
+      const spoken = own[key];
+      const message = spoken ?? fallback[key];
+      if (message === undefined) throw new Error(`no locale has the message ${key}`);
+      const form = pluralForm(message, spoken === undefined ? FALLBACK : tag, values);
+      return fillIn(form, values, direction);
+    },
+  };
+}
+
+/** Which way a language is written; by its script, so that a new locale file needs no list of ours. */
+function directionOf(tag: string): 'ltr' | 'rtl' {
+  const { script } = new Intl.Locale(tag).maximize();
+  return ['Arab', 'Hebr', 'Thaa', 'Syrc', 'Nkoo', 'Adlm'].includes(script ?? '') ? 'rtl' : 'ltr';
+}
+
+function pluralForm(message: Message, tag: string, values: MessageValues): string {
+  if (typeof message === 'string') return message;
+  const category = new Intl.PluralRules(tag).select(Number(values.count));
+  return message[category] ?? message.other ?? '';
+}
+
+const RTL_LETTER = /\p{Script=Arabic}|\p{Script=Hebrew}/u;
+
+function fillIn(message: string, values: MessageValues, direction: Locale['direction']): string {
+  return message.replace(/\{(\w+)\}/g, (_place, name: string) => {
+    const text = String(values[name] ?? '');
+    // A name of the other direction must not turn the sentence around it: isolate it (Unicode UAX #9).
+    const isForeign = direction === 'rtl' || RTL_LETTER.test(text);
+    return isForeign ? `\u2068${text}\u2069` : text;
+  });
 }
 
 /**
- * The locale for a request: the first of those preferred that the tenant has enabled and we have, else the
- * tenant's first.
- * @param preferred language tags (RFC 5646), best first: `ui_locales`, then Accept-Language.
+ * The locale of a request: the first one preferred that the tenant enables and that exists, else the
+ * tenant's first, else English. `de-AT` is content with `de` (RFC 4647 §3.4 lookup).
+ * @param enabled the tenant's locales, the default first.
+ * @param preferred tags, best first: `ui_locales`, then Accept-Language.
  */
 export function chooseLocale(
-  locales: Locales,
+  locales: ReadonlyMap<string, Locale>,
   enabled: readonly string[],
   preferred: readonly string[],
-): string {
-  const available = enabled.filter((tag) => locales.has(tag));
-  for (const tag of preferred) {
-    const wanted = tag.toLowerCase();
-    const found =
-      available.find((a) => a.toLowerCase() === wanted) ?? available.find((a) => a === wanted.split('-')[0]);
+): Locale {
+  const available = enabled.flatMap((tag) => locales.get(tag) ?? []);
+  for (const wanted of preferred) {
+    const found = lookUp(available, wanted.toLowerCase());
     if (found !== undefined) return found;
   }
-  return available[0] ?? FALLBACK;
+  const last = available[0] ?? locales.get(FALLBACK);
+  if (last === undefined) throw new Error('there are no locales');
+  return last;
 }
 
-/** A message with `{name}` places filled in. A key that no locale has is a fault of ours, and shows as itself. */
-export function translate(
-  locales: Locales,
-  locale: string,
-  key: string,
-  values: Readonly<Record<string, unknown>>,
-): string {
-  const message = locales.get(locale)?.get(key) ?? locales.get(FALLBACK)?.get(key) ?? key;
-  return message.replace(/\{(\w+)\}/g, (place, name: string) =>
-    name in values ? String(values[name]) : place,
-  );
-}
-
-export function directionOf(locale: string): 'ltr' | 'rtl' {
-  return RIGHT_TO_LEFT.has(locale.split('-')[0] ?? '') ? 'rtl' : 'ltr';
+function lookUp(available: readonly Locale[], wanted: string): Locale | undefined {
+  for (let range = wanted; range !== ''; range = range.slice(0, Math.max(0, range.lastIndexOf('-')))) {
+    const found = available.find(({ tag }) => tag.toLowerCase() === range);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

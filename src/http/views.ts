@@ -1,26 +1,30 @@
-// Pages: Liquid templates in views/pages, escaped by default, in the user's language and the tenant's colours.
+// Pages: Liquid templates of views/pages, escaped as they are filled in, in the user's language and the
+// tenant's colours, with the headers that keep them from being framed, cached or scripted by others.
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import { Liquid } from 'liquidjs';
 import type { Frozen } from '../store/contract.ts';
 import type { TenantRecord } from '../tenant/schema.ts';
 import { type Assets, readAssets } from './assets.ts';
-import { fill, readableOn } from './colors.ts';
+import { themeCss } from './colors.ts';
+import type { AuthError } from './errors.ts';
 import { pagePolicy } from './headers.ts';
-import { chooseLocale, directionOf, readLocales, translate } from './locales.ts';
+import { chooseLocale, type Locale, readLocales } from './locales.ts';
 import type { Random } from './runtime.ts';
 
 export interface PageOptions {
   status?: number;
-  /** Where the page's forms may lead, beside ourselves: the application's callback. */
-  formAction?: string | undefined;
-  /** The request's `ui_locales`: language tags, space separated, best first. */
+  /** Where the page's form may lead, beside ourselves: the application's callback. */
+  formAction?: string | readonly string[] | undefined;
+  /** The request's `ui_locales` (OIDC Core §3.1.2.1): tags, space separated, best first. */
   uiLocales?: string | undefined;
 }
 
 export interface Views {
-  /** Answers with a page of views/pages. */
+  /** Answers with views/pages/`<template>`.liquid. @throws Error when the template or a message is missing. */
   page(ctx: Context, template: string, model: object, options?: PageOptions): Promise<void>;
+  /** Answers with the error page, for people: what they can do, and what to tell whoever can help. */
+  error(ctx: Context, error: AuthError, options?: Pick<PageOptions, 'uiLocales'>): Promise<void>;
   assets: Assets;
 }
 
@@ -28,19 +32,43 @@ export interface ViewsDependencies {
   /** The `views` directory. */
   directory: string;
   random: Random;
-  settings(): Frozen<TenantRecord>;
+  settings(): Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
 }
 
-const DEFAULT_PRIMARY = '#3b5bdb';
-const DEFAULT_BACKGROUND = '#f4f5fb';
-/** The surfaces that colours are read on: views/assets/gatehouse.css has the same two. */
-const LIGHT_SURFACE = '#ffffff';
-const DARK_SURFACE = '#171a26';
-
-/** Reads the templates, locales and assets once. */
+/** Reads templates, locales and assets; they are kept for as long as the process runs. */
 export function createViews({ directory, random, settings }: ViewsDependencies): Views {
   const assets = readAssets(join(directory, 'assets'));
   const locales = readLocales(join(directory, 'locales'));
+  const liquid = createLiquid(directory, assets);
+
+  const page: Views['page'] = async (ctx, template, model, { status = 200, formAction, uiLocales } = {}) => {
+    const { tenant, branding } = settings();
+    const locale = chooseLocale(locales, tenant.enabled_locales, [
+      ...(uiLocales ?? '').split(' ').filter(Boolean),
+      ...acceptedLanguages(ctx),
+    ]);
+    const nonce = random(16).toString('base64');
+    const html: unknown = await liquid.renderFile(template, model, {
+      globals: {
+        page: { locale: locale.tag, direction: locale.direction, nonce, theme: themeCss(branding.colors) },
+        tenant: describeTenant(tenant, branding),
+        locale,
+      },
+    });
+    ctx.status = status;
+    setPageHeaders(ctx, template, { nonce, locale, formTargets: [formAction ?? []].flat() });
+    ctx.body = html;
+  };
+
+  return {
+    page,
+    assets,
+    error: (ctx, error, options = {}) =>
+      page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
+  };
+}
+
+function createLiquid(directory: string, assets: Assets): Liquid {
   const liquid = new Liquid({
     root: join(directory, 'pages'),
     partials: join(directory, 'partials'),
@@ -49,42 +77,16 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
     outputEscape: 'escape',
     strictFilters: true,
     ownPropertyOnly: true,
+    jsTruthy: true,
     cache: true,
   });
   liquid.registerFilter('asset', (name: string) => assets.path(name));
-  liquid.registerFilter('t', function t(key: string, ...values: [string, unknown][]) {
-    const locale = this.context.getSync(['page', 'locale']) as string;
-    return translate(locales, locale, key, Object.fromEntries(values));
+  // {{ 'login.lead' | t: client: client.name }}
+  liquid.registerFilter('t', function (key: string, ...values: [string, unknown][]): string {
+    const { locale } = this.context.globals as { locale: Locale };
+    return locale.text(key, Object.fromEntries(values));
   });
-  return {
-    assets,
-    page: async (ctx, template, model, { status = 200, formAction, uiLocales } = {}) => {
-      const { tenant, branding } = settings();
-      const preferred = [...(uiLocales ?? '').split(' ').filter(Boolean), ...acceptedLanguages(ctx)];
-      const locale = chooseLocale(locales, tenant.enabled_locales, preferred);
-      const nonce = random(16).toString('base64');
-      ctx.status = status;
-      ctx.set('Content-Type', 'text/html; charset=utf-8');
-      ctx.set('Cache-Control', 'no-store');
-      ctx.set('Content-Language', locale);
-      ctx.set(
-        'Content-Security-Policy',
-        pagePolicy(nonce, formAction === undefined ? [] : [cspSource(formAction)]),
-      );
-      // An application's popup must still reach its opener when the login ends there.
-      ctx.set('Cross-Origin-Opener-Policy', 'unsafe-none');
-      ctx.body = await liquid.renderFile(template, {
-        ...model,
-        page: { locale, direction: directionOf(locale), nonce },
-        tenant: {
-          name: tenant.friendly_name,
-          logo: branding.logo_url ?? tenant.picture_url,
-          ...links(branding),
-        },
-        colors: palette(branding.colors),
-      });
-    },
-  };
+  return liquid;
 }
 
 function acceptedLanguages(ctx: Context): string[] {
@@ -92,30 +94,58 @@ function acceptedLanguages(ctx: Context): string[] {
   return Array.isArray(accepted) ? accepted.filter((tag) => tag !== '*') : [];
 }
 
-function links({ terms_url, privacy_url }: Frozen<TenantRecord>['branding']) {
-  return { terms: terms_url, privacy: privacy_url };
+function setPageHeaders(
+  ctx: Context,
+  template: string,
+  { nonce, locale, formTargets }: { nonce: string; locale: Locale; formTargets: readonly string[] },
+): void {
+  const isDevelopment = template.startsWith('development/');
+  ctx.set('Content-Type', 'text/html; charset=utf-8');
+  ctx.set('Content-Language', locale.tag);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('Content-Security-Policy', pagePolicy({ nonce, formTargets, connects: isDevelopment }));
+  // An application's popup must still reach its opener when the login ends there; nobody opens the others.
+  ctx.set('Cross-Origin-Opener-Policy', isDevelopment ? 'same-origin' : 'unsafe-none');
+  // Not no-referrer: browsers would then post our own forms with `Origin: null` (Fetch §3.2).
+  ctx.set('Referrer-Policy', 'same-origin');
 }
 
-/** A callback's origin, or its scheme where it has one of its own, as a CSP source. */
-function cspSource(uri: string): string {
-  const { origin, protocol } = new URL(uri);
-  return origin === 'null' ? protocol : origin;
-}
-
-function palette({
-  primary = DEFAULT_PRIMARY,
-  page_background: background = DEFAULT_BACKGROUND,
-}: {
-  primary?: string | undefined;
-  page_background?: string | undefined;
-}) {
-  const { background: button, text } = fill(primary);
+/** What the layout says of the tenant. */
+function describeTenant(
+  tenant: Frozen<TenantRecord>['tenant'],
+  branding: Frozen<TenantRecord>['branding'],
+): object {
   return {
-    primary: button,
-    onPrimary: text,
-    background,
-    accent: readableOn(primary, LIGHT_SURFACE),
-    accentDark: readableOn(primary, DARK_SURFACE),
-    onBackground: readableOn('#4b5168', background),
+    name: tenant.friendly_name,
+    logo: addressOf(IMAGE, branding.logo_url ?? tenant.picture_url),
+    favicon: addressOf(IMAGE, branding.favicon_url),
+    terms: addressOf(LINK, branding.terms_url),
+    privacy: addressOf(LINK, branding.privacy_url),
+    support: addressOf(LINK, tenant.support_url),
   };
+}
+
+const LINK = /^https?:/i;
+const IMAGE = /^(https?:|data:image\/)/i;
+
+/** An address of a kind that the page may have; `javascript:` and the like are none. */
+function addressOf(kind: RegExp, address: string | undefined): string | undefined {
+  return address !== undefined && kind.test(address) ? address : undefined;
+}
+
+/** An error for its page: `kind` says what the person can do. */
+function describeError(ctx: Context, { status, error, error_description, extra }: AuthError): object {
+  return {
+    kind: errorKind(status, extra.reason),
+    error,
+    description: error_description,
+    requestId: ctx.state.requestId,
+  };
+}
+
+function errorKind(status: number, reason: unknown): string {
+  if (reason === 'form_expired' || reason === 'request_expired') return 'expired';
+  if (status === 404) return 'missing';
+  if (status === 429) return 'busy';
+  return status >= 500 ? 'server' : 'application';
 }

@@ -1,60 +1,97 @@
-// Makes the pages a little nicer where scripts run; everything works without.
-(() => {
-  const alert = document.getElementById('alert');
-  if (alert) alert.focus();
+// What scripts add to the pages. Every page works without.
 
-  const password = document.getElementById('password');
+/** Shows and hides the password. */
+function revealPassword() {
   const toggle = document.querySelector('.toggle');
-  if (password && toggle) {
-    toggle.hidden = false;
-    toggle.addEventListener('click', () => {
-      const show = password.type === 'password';
-      password.type = show ? 'text' : 'password';
-      toggle.setAttribute('aria-pressed', String(show));
-      toggle.textContent = show ? toggle.dataset.hide : toggle.dataset.show;
-      password.focus();
-    });
-  }
+  const password = document.getElementById('password');
+  if (toggle === null || password === null) return;
+  const hide = () => {
+    if (password.type === 'text') toggle.click();
+  };
+  toggle.hidden = false;
+  toggle.addEventListener('click', () => {
+    password.type = password.type === 'password' ? 'text' : 'password';
+    const [text, label] = [toggle.textContent, toggle.ariaLabel];
+    toggle.textContent = toggle.dataset.other;
+    toggle.ariaLabel = toggle.dataset.otherLabel;
+    toggle.dataset.other = text;
+    toggle.dataset.otherLabel = label;
+  });
+  // Shown, it would go into the browser's memory of what was typed.
+  password.form.addEventListener('submit', hide);
+}
 
-  const classes = {
-    lowerCase: /\p{Ll}/u,
-    upperCase: /\p{Lu}/u,
-    numbers: /\p{Nd}/u,
-    specialCharacters: /[^\p{L}\p{Nd}]/u,
-  };
-  const has = (text, names) => names.filter((name) => classes[name].test(text)).length;
-  const judges = {
-    nonEmpty: (text) => text.length > 0,
-    lengthAtLeast: (text, n) => [...text].length >= n,
-    shouldContain: (text) => has(text, ['lowerCase', 'upperCase', 'numbers']) === 3,
-    containsAtLeast: (text, n) => has(text, Object.keys(classes)) >= n,
-    identicalChars: (text) => !/(.)\1\1/u.test(text),
-    ...Object.fromEntries(Object.keys(classes).map((name) => [name, (text) => classes[name].test(text)])),
-  };
+const CLASSES = {
+  lowerCase: /\p{Ll}/u,
+  upperCase: /\p{Lu}/u,
+  numbers: /\p{Nd}/u,
+  specialCharacters: /[^\p{L}\p{Nd}]/u,
+};
+
+const classesIn = (text) => Object.keys(CLASSES).filter((name) => CLASSES[name].test(text));
+
+/** The server's rules (users/password-policy.ts), by code. The server decides. */
+const RULES = {
+  nonEmpty: (text) => text !== '',
+  lengthAtLeast: (text, least) => [...text].length >= least,
+  shouldContain: (text) => classesIn(text).filter((name) => name !== 'specialCharacters').length === 3,
+  containsAtLeast: (text, least) => classesIn(text).length >= least,
+  identicalChars: (text) => !/(.)\1\1/u.test(text),
+  maxLength: (text, most) => new TextEncoder().encode(text).length <= most,
+  ...Object.fromEntries(Object.entries(CLASSES).map(([name, has]) => [name, (text) => has.test(text)])),
+};
+
+/** Marks the rules that a password meets while it is typed. */
+function judgePassword() {
   const rules = document.getElementById('rules');
-  if (password && rules) {
-    password.addEventListener('input', () => {
-      for (const rule of rules.querySelectorAll('[data-rule]')) {
-        const judge = judges[rule.dataset.rule];
-        if (!judge) continue;
-        const met = judge(password.value, Number((rule.dataset.format || '').split(' ')[0]));
-        rule.classList.toggle('met', met);
-        rule.classList.toggle('unmet', !met && password.value !== '');
-        const verdict = rule.querySelector(':scope > .verdict');
-        if (verdict) verdict.textContent = met ? rules.dataset.met : rules.dataset.unmet;
-      }
-    });
-  }
+  const password = document.getElementById('password');
+  if (rules === null || password === null) return;
+  password.addEventListener('input', () => {
+    for (const rule of rules.querySelectorAll('[data-rule]')) {
+      const isMet = RULES[rule.dataset.rule]?.(password.value, Number(rule.dataset.number)) === true;
+      // Not all kinds of characters are needed: none is called missing.
+      const isKind = rule.parentElement !== rules;
+      rule.classList.toggle('met', isMet);
+      rule.classList.toggle('unmet', !isMet && !isKind);
+      rule.querySelector('.verdict').textContent = isMet
+        ? rules.dataset.met
+        : isKind
+          ? ''
+          : rules.dataset.unmet;
+    }
+  });
+}
 
-  for (const form of document.querySelectorAll('form')) {
-    form.addEventListener('submit', () => {
-      // Once: the second of two clicks would answer with the page of a request that is over.
-      setTimeout(() => {
-        for (const button of form.querySelectorAll('button[type="submit"]')) button.disabled = true;
-      });
+/** A second click would post a form whose request the first has ended. */
+function submitOnce() {
+  for (const form of document.forms) {
+    form.addEventListener('submit', (event) => {
+      if (form.ariaBusy === 'true') event.preventDefault();
+      form.ariaBusy = 'true';
     });
   }
   addEventListener('pageshow', () => {
-    for (const button of document.querySelectorAll('button:disabled')) button.disabled = false;
+    for (const form of document.forms) form.ariaBusy = null;
   });
-})();
+}
+
+function copyTexts() {
+  for (const button of document.querySelectorAll('[data-copy]')) {
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = button.dataset.done;
+    });
+  }
+}
+
+/** Older browsers have `autofocus` for fields alone. */
+function focusAlert() {
+  if (!('autofocus' in HTMLElement.prototype)) document.getElementById('alert')?.focus();
+}
+
+revealPassword();
+judgePassword();
+submitOnce();
+copyTexts();
+focusAlert();

@@ -43,7 +43,7 @@
     const heading = part.querySelector('h2');
     heading.textContent = title;
     heading.id = `part-${index}`;
-    part.querySelector('pre').setAttribute('aria-labelledby', heading.id);
+    part.querySelector('section').setAttribute('aria-labelledby', heading.id);
     part.querySelector('pre').textContent = JSON.stringify(value, null, 2);
     document.getElementById('parts').append(part);
   };

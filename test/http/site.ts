@@ -1,0 +1,105 @@
+// A site of every page with representative models, over TLS, as the server mounts them: what the page tests
+// look at.
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bodyParser } from '@koa/bodyparser';
+import Koa, { type Context } from 'koa';
+import { createCsrf } from '../../src/http/csrf.ts';
+import { AuthError } from '../../src/http/errors.ts';
+import { securityHeaders } from '../../src/http/headers.ts';
+import { systemClock, systemRandom } from '../../src/http/runtime.ts';
+import { createViews, type PageOptions } from '../../src/http/views.ts';
+import { brandingSchema, tenantSettingsSchema } from '../../src/tenant/schema.ts';
+import { localCertificate } from '../../src/tls/authority.ts';
+
+export const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
+
+/** What a test wants another tenant for. */
+export interface SiteTenant {
+  tenant?: object;
+  branding?: object;
+}
+
+/** A page of the site: its template and model; the form's token and the addresses are filled in. */
+export interface SitePage extends PageOptions {
+  template: string;
+  model: object;
+}
+
+export interface Site {
+  url: string;
+  /** The CA's certificate, PEM. */
+  ca: string;
+  /** Changes the tenant for the requests to come. */
+  setTenant(tenant: SiteTenant): void;
+  /** Puts a page at a path. */
+  show(path: string, page: SitePage | AuthError): void;
+  /** Bodies of the forms that passed the CSRF check, the newest last. */
+  posted: Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the site. `POST /after` accepts a form and redirects to its field `to`, if there is one; a refused
+ * form is answered with the error page.
+ */
+export async function startSite(pages: Readonly<Record<string, SitePage | AuthError>>): Promise<Site> {
+  const directory = await mkdtemp(join(tmpdir(), 'gatehouse-site-'));
+  const certificate = await localCertificate(directory, ['localhost'], systemClock);
+  const shown = new Map(Object.entries(pages));
+  const posted: Site['posted'] = [];
+  const app = new Koa();
+  const server = https.createServer(certificate);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  let settings = settingsOf({});
+  const views = createViews({ directory: VIEWS, random: systemRandom, settings: () => settings });
+  const csrf = createCsrf(url, systemRandom);
+
+  app.use(securityHeaders({ hsts: false }));
+  app.use(views.assets.serve);
+  app.use(bodyParser());
+  app.use(async (ctx) => {
+    if (ctx.method === 'POST') return takeForm(ctx);
+    const page = shown.get(ctx.path);
+    if (page === undefined) return;
+    if (page instanceof AuthError) return views.error(ctx, page);
+    const { template, model, ...options } = page;
+    await views.page(ctx, template, { action: '/after', csrf: csrf.token(ctx), ...model }, options);
+  });
+  const takeForm = async (ctx: Context): Promise<void> => {
+    try {
+      csrf.verify(ctx);
+    } catch (thrown) {
+      if (!(thrown instanceof AuthError)) throw thrown;
+      return views.error(ctx, thrown);
+    }
+    const body = ctx.request.body as Record<string, unknown>;
+    posted.push(body);
+    if (typeof body.to === 'string') ctx.redirect(body.to);
+    else ctx.body = 'accepted';
+  };
+  server.on('request', app.callback());
+  return {
+    url,
+    ca: await readFile(certificate.caFile, 'utf8'),
+    setTenant: (tenant) => {
+      settings = settingsOf(tenant);
+    },
+    show: (path, page) => shown.set(path, page),
+    posted,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+function settingsOf({ tenant = {}, branding = {} }: SiteTenant) {
+  return { tenant: tenantSettingsSchema.parse(tenant), branding: brandingSchema.parse(branding) };
+}
