@@ -28,7 +28,10 @@ export class UniqueKeyError extends Error {
   }
 }
 
-/** A page of records in id order; `next` (an id) is passed back as `after` for the page that follows. */
+/**
+ * A page of records in id order (by character code, not by locale); `next` (an id) is passed back as
+ * `after` for the page that follows.
+ */
 export interface Page<T> {
   records: Frozen<T>[];
   next?: string;
@@ -36,7 +39,12 @@ export interface Page<T> {
 
 /**
  * One kind of record. All writes resolve only when the change is durable; all reads see every write
- * that has resolved. An expired record is invisible to every method, from the second it expires.
+ * that has resolved, and show no record that is not durable. An expired record is invisible to every
+ * method, from the second it expires, and its id and unique keys are free.
+ *
+ * Records are JSON data, copied on the way in: a property that is undefined is not kept. What is no
+ * record (an object with an `id` that is not empty) is refused with a TypeError. A write that is refused,
+ * for whatever reason, changes nothing.
  */
 export interface Collection<T extends Stored> {
   /** Adds a record. @throws UniqueKeyError when its id or one of its unique keys is taken. */
@@ -45,11 +53,15 @@ export interface Collection<T extends Stored> {
   put(record: T): Promise<void>;
   /** The record with this id. */
   get(id: string): Promise<Frozen<T> | undefined>;
-  /** All records whose index or unique key `index` (declared in collections.ts) has this value, in id order. */
+  /**
+   * All records whose index or unique key `index` (declared in collections.ts) has this value, in
+   * id order. @throws Error when no such index is declared.
+   */
   findBy(index: string, value: string): Promise<Frozen<T>[]>;
   /**
    * Replaces a record by what `change` makes of it; atomic: no other write comes between the read and
-   * the write. `change` is synchronous; what it throws leaves the record as it was and is thrown on.
+   * the write. `change` is synchronous and keeps the id; what it throws leaves the record as it was and
+   * is thrown on.
    * @returns the new record, or undefined when there is none (`change` is then not called).
    */
   update(id: string, change: (current: Frozen<T>) => T): Promise<Frozen<T> | undefined>;

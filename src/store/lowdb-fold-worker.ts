@@ -11,7 +11,7 @@ function yieldToRequests(): void {
   // On Linux the call is for the calling thread alone; elsewhere it would slow the whole process.
   if (process.platform !== 'linux') return;
   try {
-    setPriority(0, 19);
+    setPriority(0, 10);
   } catch {
     // A sandbox may forbid it; folding at the common priority is no fault.
   }

@@ -18,6 +18,8 @@ export async function fold({ directory, segments, now }: FoldTask): Promise<void
   const through = Math.max(...segments);
   for (const [collection, changes] of await readChanges(directory, segments)) {
     const low = await openSnapshot(directory, collection);
+    // A fold that was cut short has done this one, with as many segments or more.
+    if (low.data.through >= through) continue;
     const { records } = low.data;
     for (const { segment, entry } of changes) {
       if (segment > low.data.through) replay(records, entry);

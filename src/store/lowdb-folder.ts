@@ -22,24 +22,29 @@ export interface FolderOptions {
   directory: string;
   clock: Clock;
   log: Pick<Logger, 'error'> | undefined;
+  /** What the first fold takes of the journal, in bytes; the later ones take all there is. */
+  firstBytes: number;
   /** Segments and snapshots of fewer bytes than this together are folded without a thread. */
   inPlaceBytes: number;
 }
 
 /** Folds what it is given; a fault costs no data (the segments stay) and is logged, and tried again. */
-export async function createFolder({ directory, clock, log, inPlaceBytes }: FolderOptions): Promise<Folder> {
+export async function createFolder(options: FolderOptions): Promise<Folder> {
+  const { directory, clock, log } = options;
   const closed: number[] = [];
   let running: Promise<void> | undefined;
   let snapshots = await snapshotBytes(directory);
+  // A server that is killed again and again would never get a growing backlog folded in one go.
+  let limit = options.firstBytes;
 
   const foldAll = async () => {
     while (closed.length > 0) {
-      const segments = [...closed];
+      const { segments, bytes } = await oldest(directory, closed, limit);
       const task = { directory, segments, now: clock() };
-      const bytes = snapshots + (await segmentBytes(directory, segments));
-      await (bytes < inPlaceBytes ? fold(task) : foldInThread(task));
+      await (snapshots + bytes < options.inPlaceBytes ? fold(task) : foldInThread(task));
       closed.splice(0, segments.length);
       snapshots = await snapshotBytes(directory);
+      limit = Number.POSITIVE_INFINITY;
     }
   };
   const start = () => {
@@ -63,9 +68,17 @@ export async function createFolder({ directory, clock, log, inPlaceBytes }: Fold
   };
 }
 
-async function segmentBytes(directory: string, segments: number[]): Promise<number> {
-  const files = await Promise.all(segments.map((segment) => stat(segmentPath(directory, segment))));
-  return files.reduce((sum, file) => sum + file.size, 0);
+/** The first segments, at least one, and more as long as all together are not over the limit. */
+async function oldest(directory: string, all: number[], limit: number) {
+  const segments: number[] = [];
+  let bytes = 0;
+  for (const segment of all) {
+    const { size } = await stat(segmentPath(directory, segment));
+    if (segments.length > 0 && bytes + size > limit) break;
+    segments.push(segment);
+    bytes += size;
+  }
+  return { segments, bytes };
 }
 
 async function foldInThread(task: FoldTask): Promise<void> {

@@ -61,7 +61,13 @@ export async function openLowdbStore(options: LowdbOptions): Promise<Store> {
 async function openLocked(directory: string, unlock: () => void, options: LowdbOptions): Promise<Store> {
   const { clock, log, foldBytes = defaultFoldBytes } = options;
   const { tables, segments, nextSegment } = await load(directory, clock, log);
-  const folder = await createFolder({ directory, clock, log, inPlaceBytes: foldBytes / 16 });
+  const folder = await createFolder({
+    directory,
+    clock,
+    log,
+    firstBytes: foldBytes,
+    inPlaceBytes: foldBytes / 16,
+  });
   const journal = await openJournal({
     directory,
     segment: nextSegment,

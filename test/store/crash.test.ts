@@ -11,7 +11,7 @@ import { openLowdbStore } from '../../src/store/lowdb.ts';
 import { findAll, type Report } from './processes/crash-writer.ts';
 
 const program = fileURLToPath(new URL('./processes/crash-writer.ts', import.meta.url));
-const kills = 66;
+const kills = 60;
 
 /** What each record may be: as last acknowledged or, where a write was cut short, as that would have made it. */
 type Expected = Map<string, (string | null)[]>;
@@ -33,7 +33,7 @@ async function runAndKill(dataDir: string, run: number, moment: Moment, expected
   });
   const closed = once(child, 'close');
   const killWithin = (milliseconds: number) => {
-    setTimeout(() => child.kill('SIGKILL'), Math.random() * milliseconds);
+    setTimeout(() => child.kill('SIGKILL'), Math.random() * milliseconds).unref();
   };
   const seen: Seen = { acknowledged: 0, verified: false, folding: false };
   const watcher = watch(join(dataDir, 'store'), (_event, file) => {
@@ -46,7 +46,7 @@ async function runAndKill(dataDir: string, run: number, moment: Moment, expected
       if (report === undefined) continue;
       follow(report, expected, seen);
       if ('opening' in report && moment === 'opening') killWithin(30);
-      if ('found' in report) killWithin(moment === 'folding' ? 2000 : 200);
+      if ('found' in report) killWithin(moment === 'folding' ? 10_000 : 200);
     }
   } finally {
     child.kill('SIGKILL');

@@ -14,7 +14,7 @@ export type Report =
 
 const writers = 6;
 const idsPerWriter = 12;
-const padding = 'x'.repeat(1500);
+const padding = 'x'.repeat(700);
 
 /** How a test record of each collection is made, and its value read. */
 const kinds = {
@@ -108,7 +108,7 @@ async function change(collection: Collection<{ id: string }>, there: boolean, re
 if (import.meta.main) {
   const [dataDir = '', run = ''] = process.argv.slice(2);
   report({ opening: true });
-  const store = await openLowdbStore({ dataDir, clock: Date.now, foldBytes: 48 * 1024 });
+  const store = await openLowdbStore({ dataDir, clock: Date.now, foldBytes: 32 * 1024 });
   report({ found: await findAll(store) });
   await Promise.all(Array.from({ length: writers }, (_, writer) => write(store, writer, run)));
 }
