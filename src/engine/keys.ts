@@ -16,10 +16,12 @@ const CERTIFICATE_DAYS = 3650;
  */
 export async function signingKeys(store: Store, clock: Clock, commonName: string): Promise<SigningKey[]> {
   const keys = store.collection('signingKeys');
-  for (const state of ['current', 'next'] as const) {
-    if ((await keys.findBy('state', state)).length === 0)
-      await keys.insert(await makeKey(state, clock, commonName));
-  }
+  await Promise.all(
+    (['current', 'next'] as const).map(async (state) => {
+      const found = await keys.findBy('state', state);
+      if (found.length === 0) await keys.insert(await makeKey(state, clock, commonName));
+    }),
+  );
   const byState = await Promise.all(
     (['current', 'next', 'previous'] as const).map((s) => keys.findBy('state', s)),
   );
