@@ -86,7 +86,7 @@ export async function createTenant({
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(health(store, log));
   if (settings.tls.mode === 'proxy') app.use(behindProxy(settings.tls.trustedProxies));
-  app.use(requestLog(log, clock));
+  app.use(requestLog(log, clock, random));
   app.use(views.assets.serve);
   app.use(pathIs(PUBLIC, anyOrigin()));
   app.use(
@@ -143,13 +143,25 @@ function health(store: Store, log: Logger): Middleware {
   };
 }
 
-/** A line per request; its query is left out, where codes and tokens may be. */
-function requestLog(log: Logger, clock: Clock): Middleware {
+/**
+ * A line per request, with the id that its error page shows. The query is left out, where codes and tokens
+ * may be.
+ */
+function requestLog(log: Logger, clock: Clock, random: Random): Middleware {
   return async (ctx, next) => {
     const started = clock();
+    const requestId = random(9).toString('base64url');
+    ctx.state.requestId = requestId;
     await next();
     log.debug(
-      { method: ctx.method, path: ctx.path, status: ctx.status, ms: clock() - started, ip: ctx.ip },
+      {
+        requestId,
+        method: ctx.method,
+        path: ctx.path,
+        status: ctx.status,
+        ms: clock() - started,
+        ip: ctx.ip,
+      },
       'request',
     );
   };
@@ -166,7 +178,7 @@ function errorPages(views: Views, log: Logger): Middleware {
     try {
       await next();
     } catch (thrown) {
-      await views.error(ctx, toAuthError(thrown, log));
+      await views.error(ctx, toAuthError(thrown, log.child({ requestId: ctx.state.requestId })));
     }
   };
 }

@@ -51,6 +51,14 @@ export function interactionPath(uid: string): string {
   return `/u/${uid}`;
 }
 
+/** There is no such request of this browser, or no more. */
+export function requestExpired(cause?: unknown): AuthError {
+  return new AuthError(400, 'invalid_request', 'This login request has expired or was already used.', {
+    extra: { reason: 'request_expired' },
+    cause,
+  });
+}
+
 type Interaction = InstanceType<Provider['Interaction']>;
 
 /** The interactions of one provider. */
@@ -60,9 +68,7 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       return await provider.interactionDetails(ctx.req, ctx.res);
     } catch (thrown) {
       if (!(thrown instanceof errors.SessionNotFound)) throw thrown;
-      throw new AuthError(400, 'invalid_request', 'This login request has expired or was already used.', {
-        cause: thrown,
-      });
+      throw requestExpired(thrown);
     }
   };
   const goOn = async (ctx: Context, result: InteractionResults): Promise<void> => {

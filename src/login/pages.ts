@@ -13,7 +13,7 @@ interface PageModel {
   /** Where the form posts. */
   action: string;
   csrf: string;
-  client: { name: string };
+  client: { name: string; logo?: string };
   /** A message key. */
   alert?: string;
 }
@@ -56,7 +56,12 @@ export function stepPath({ uid }: PendingInteraction, step: Step): string {
 }
 
 function base({ pending, client, csrf }: Visit, step: Step): PageModel {
-  return { action: stepPath(pending, step), csrf, client: { name: client.name } };
+  const { name, logo_uri: logo } = client;
+  return {
+    action: stepPath(pending, step),
+    csrf,
+    client: { name, ...(logo === undefined ? {} : { logo }) },
+  };
 }
 
 export function loginPage(

@@ -1,7 +1,7 @@
 // The hosted login pages: /u/<uid> and what is posted from there. Nothing is decided here.
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import type { Interactions, PendingInteraction } from '../engine/interaction.ts';
+import { type Interactions, type PendingInteraction, requestExpired } from '../engine/interaction.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Views } from '../http/views.ts';
@@ -53,7 +53,7 @@ async function open(deps: LoginRoutesDependencies, ctx: Context): Promise<Visit>
   const pending = await deps.interactions.pending(ctx);
   const client = await deps.directory.client(pending.clientId);
   if (client === undefined || pending.uid !== ctx.params.uid) {
-    throw new AuthError(400, 'invalid_request', 'This login request has expired or was already used.');
+    throw requestExpired();
   }
   return { pending, client, csrf: deps.csrf.token(ctx) };
 }
