@@ -1,0 +1,137 @@
+// Client authentication for endpoints that are not the engine's: the module that later endpoints share.
+import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { bodyParser } from '@koa/bodyparser';
+import { expect } from 'chai';
+import { SignJWT } from 'jose';
+import Koa from 'koa';
+import { createEngine } from '../../src/engine/provider.ts';
+import { errorsAs, oauthShape } from '../../src/http/errors.ts';
+import { createLog } from '../../src/log.ts';
+import { openDirectory } from '../../src/tenant/directory.ts';
+import { tenant } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const keys = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
+
+describe('client authentication at endpoints of ours', () => {
+  let server: TestServer;
+  let endpoint: http.Server;
+  let url: string;
+
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: [
+          ...tenant.clients,
+          {
+            client_id: 'key-client',
+            name: 'Private key',
+            app_type: 'regular_web',
+            client_authentication_methods: {
+              private_key_jwt: { credentials: [{ alg: 'RS256', pem: keys.publicKey }] },
+            },
+          },
+        ],
+      },
+    });
+    const log = createLog('silent');
+    const engine = await createEngine({
+      settings: server.settings,
+      store: server.store,
+      directory: await openDirectory(server.store),
+      users: server.users,
+      clock: Date.now,
+      log,
+      grants: [],
+      errorPage: async () => {},
+    });
+    const app = new Koa();
+    app.use(errorsAs(oauthShape, log));
+    app.use(bodyParser());
+    app.use(async (ctx) => {
+      ctx.body = { client: await engine.authenticateClient(ctx) };
+    });
+    endpoint = http.createServer(app.callback());
+    endpoint.listen(0, '127.0.0.1');
+    await once(endpoint, 'listening');
+    url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/anything`;
+  });
+  after(async () => {
+    endpoint?.close();
+    await server?.stop();
+  });
+
+  const ask = async (body: Record<string, unknown>, headers: Record<string, string> = {}) => {
+    const answer = await fetch(url, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+    return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+  };
+  const assertion = (claims: Record<string, unknown> = {}) =>
+    new SignJWT({
+      iss: 'key-client',
+      sub: 'key-client',
+      aud: server.issuer,
+      jti: randomUUID(),
+      exp: Date.now() / 1000 + 60,
+      ...claims,
+    })
+      .setProtectedHeader({ alg: 'RS256' })
+      .sign(createPrivateKey(keys.privateKey));
+
+  it('lets a public client in by its id', async () => {
+    expect(await ask({ client_id: 'spa' })).to.deep.equal({ status: 200, body: { client: 'spa' } });
+  });
+
+  it('lets a confidential client in by its secret, in JSON or by Basic', async () => {
+    expect((await ask({ client_id: 'web', client_secret: 'web-secret' })).body).to.deep.equal({
+      client: 'web',
+    });
+    const basic = `Basic ${Buffer.from('code-only:code-secret').toString('base64')}`;
+    expect((await ask({}, { authorization: basic })).body).to.deep.equal({ client: 'code-only' });
+  });
+
+  it('lets a client with a key in by an assertion, once', async () => {
+    const sent = {
+      client_id: 'key-client',
+      client_assertion: await assertion(),
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    };
+    expect((await ask(sent)).body).to.deep.equal({ client: 'key-client' });
+    expect(await ask(sent)).to.deep.equal({
+      status: 401,
+      body: { error: 'invalid_client', error_description: 'Unauthorized' },
+    });
+  });
+
+  for (const [what, body] of [
+    ['a wrong secret', { client_id: 'web', client_secret: 'wrong' }],
+    ['a confidential client without its secret', { client_id: 'web' }],
+    ['an unknown client', { client_id: 'nobody' }],
+    ['a client with a key that names itself only', { client_id: 'key-client' }],
+  ] as const) {
+    it(`refuses ${what}, all alike`, async () => {
+      expect(await ask(body)).to.deep.equal({
+        status: 401,
+        body: { error: 'invalid_client', error_description: 'Unauthorized' },
+      });
+    });
+  }
+
+  it('says what is missing when nobody is named', async () => {
+    expect(await ask({})).to.deep.equal({
+      status: 400,
+      body: { error: 'invalid_request', error_description: 'Missing required parameter: client_id' },
+    });
+  });
+});
