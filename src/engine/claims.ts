@@ -3,7 +3,7 @@ import { type Account, errors, type FindAccount } from 'oidc-provider';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
-import { standardClaims } from '../users/profile.ts';
+import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
@@ -14,22 +14,7 @@ export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'o
 /** The engine's `claims` configuration. */
 export const claimsByScope = {
   openid: ['sub', 'auth_time', 'acr', 'amr', 'org_id', 'org_name'],
-  profile: [
-    'name',
-    'family_name',
-    'given_name',
-    'middle_name',
-    'nickname',
-    'preferred_username',
-    'profile',
-    'picture',
-    'website',
-    'gender',
-    'birthdate',
-    'zoneinfo',
-    'locale',
-    'updated_at',
-  ],
+  profile: [...PROFILE_CLAIMS, 'updated_at'],
   email: ['email', 'email_verified'],
   phone: ['phone_number', 'phone_number_verified'],
   address: ['address'],

@@ -19,16 +19,10 @@ export type EventType =
   | 'fertft'
   | 'feccft';
 
-export interface TenantEvent {
+/** An event as it is told; `user_name` is the identifier as the user typed it. */
+export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'details' | 'type'> & {
   type: EventType;
-  description?: string;
-  client_id?: string;
-  connection?: string;
-  user_id?: string;
-  /** The identifier as the user typed it. */
-  user_name?: string;
-  ip?: string;
-}
+};
 
 export interface Events {
   /** Records an event, without waiting for it. */

@@ -2,7 +2,8 @@
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
 
-const PROFILE = [
+/** The claims of scope `profile` that a user's record holds as they are. */
+export const PROFILE_CLAIMS = [
   'name',
   'family_name',
   'given_name',
@@ -29,7 +30,7 @@ export function standardClaims(
 ): Record<string, unknown> {
   const claims: Record<string, unknown> = {};
   if (scopes.includes('profile')) {
-    for (const claim of PROFILE) claims[claim] = user[claim];
+    for (const claim of PROFILE_CLAIMS) claims[claim] = user[claim];
     claims.nickname ??= defaultNickname(user);
     claims.name ??= user.email ?? user.username ?? user.phone_number;
     claims.updated_at = oidcConformant

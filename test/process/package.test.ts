@@ -1,0 +1,86 @@
+// The published package: packed, put into an empty folder, started there by npx.
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { runServer } from '../support/process.ts';
+
+const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
+
+describe('the published package', function () {
+  this.timeout(120_000);
+  let folder: string;
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
+    const [packed] = JSON.parse(
+      execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
+        cwd: REPOSITORY,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    );
+    // As `npm install <tarball>` would, without a registry: the dependencies are those of the checkout.
+    const modules = join(folder, 'node_modules');
+    mkdirSync(join(modules, '.bin'), { recursive: true });
+    execFileSync('tar', ['xzf', join(folder, packed.filename), '-C', modules]);
+    execFileSync('mv', [join(modules, 'package'), join(modules, 'gatehouse')]);
+    rmSync(join(folder, packed.filename));
+    for (const name of readdirSync(join(REPOSITORY, 'node_modules'))) {
+      if (!name.startsWith('.')) symlinkSync(join(REPOSITORY, 'node_modules', name), join(modules, name));
+    }
+    const { bin } = JSON.parse(readFileSync(join(modules, 'gatehouse/package.json'), 'utf8'));
+    const command = join(modules, 'gatehouse', bin.gatehouse);
+    chmodSync(command, 0o755);
+    symlinkSync(command, join(modules, '.bin/gatehouse'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('carries what it needs to run, as JavaScript, and no tests', () => {
+    const files = readdirSync(join(folder, 'node_modules/gatehouse'));
+    expect(files).to.include.members([
+      'dist',
+      'views',
+      'config',
+      'README.md',
+      'LICENSE',
+      'CHANGELOG.md',
+      'package.json',
+    ]);
+    expect(files).not.to.include.members(['test', 'src', 'bench']);
+  });
+
+  it('starts by npx in a folder that has nothing else, and stops on SIGTERM', async () => {
+    const server = await runServer({
+      cwd: folder,
+      command: [join(folder, 'node_modules/.bin/gatehouse')],
+      env: { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` },
+    });
+    expect(existsSync(join(folder, 'config/tenant.yaml')), 'wrote an example tenant').to.equal(true);
+    const agent = createAgent(server);
+    expect((await agent.get('/healthz')).json()).to.deep.equal({ status: 'ok' });
+    expect((await agent.get('/')).text).to.contain('example-spa');
+    expect(await server.end('SIGTERM')).to.equal(0);
+  });
+
+  it('is found by npx without asking a registry', () => {
+    const printed = execFileSync('npx', ['--no-install', 'gatehouse', '--help'], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` },
+    });
+    expect(printed).to.contain('Usage: gatehouse');
+  });
+});

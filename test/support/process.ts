@@ -1,0 +1,82 @@
+// Runs the server as people do: a process of its own, spoken to over its own TLS.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export interface ServerProcess {
+  child: ChildProcess;
+  url: string;
+  ca: string;
+  /** All lines of its log so far. */
+  lines: string[];
+  /** Sends a signal and waits for the end. @returns the exit code, or the signal that ended it. */
+  end(signal: NodeJS.Signals): Promise<number | string>;
+}
+
+export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+
+export interface RunOptions {
+  cwd: string;
+  env?: Record<string, string>;
+  /** What to run: the server's main file unless said otherwise. */
+  command?: string[];
+}
+
+function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { PATH, HOME, ...env };
+}
+
+/** Starts a server and waits until it listens. @throws Error with what it said when it ends before. */
+export async function runServer({
+  cwd,
+  env,
+  command = [process.execPath, MAIN],
+}: RunOptions): Promise<ServerProcess> {
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { cwd, env: environment({ PORT: '0', ...env }) });
+  const lines: string[] = [];
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`ended with ${code} before it listened: ${errors}`)));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line);
+      if (line.includes('"msg":"listening"')) resolve(String(JSON.parse(line).url));
+    });
+  });
+  return {
+    child,
+    url,
+    ca: readFileSync(join(cwd, env?.DATA_DIR ?? 'data', 'tls/ca.pem'), 'utf8'),
+    lines,
+    end: async (signal) => {
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      const [code, by] = await ended;
+      return code ?? by;
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export async function runToEnd({ cwd, env, command = [process.execPath, MAIN] }: RunOptions) {
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { cwd, env: environment(env) });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += String(chunk);
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += String(chunk);
+  });
+  const [code] = await once(child, 'close');
+  return { code: code as number | null, stdout, stderr };
+}
