@@ -109,16 +109,15 @@ async function tlsOptions({ tls, dataDir, baseUrl, host }: Settings, clock: Cloc
 
 const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
 
+/** @returns the port that was taken. @throws Error that says what is in the way. */
 async function listen(server: http.Server, { port, host }: Settings): Promise<number> {
   server.listen(port, host);
-  const failed = once(server, 'error').then(([error]: unknown[]) => {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE')
-      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set PORT`);
-    throw error;
-  });
-  await Promise.race([once(server, 'listening'), failed]);
-  failed.catch(() => {});
+  try {
+    await once(server, 'listening');
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw thrown;
+    throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set PORT`);
+  }
   return (server.address() as AddressInfo).port;
 }
 

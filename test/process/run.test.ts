@@ -1,0 +1,194 @@
+// The process: how it starts, what it says, how it stops, and what a kill leaves behind.
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { createAgent } from '../support/agent.ts';
+import { header } from '../support/flows.ts';
+import { CLI, runServer, runToEnd } from '../support/process.ts';
+
+const DATABASE = 'Username-Password-Authentication';
+const web = { client_id: 'example-web', client_secret: 'example-web-secret' };
+const password = (username: string, pass: string) => ({
+  ...web,
+  grant_type: 'password',
+  username,
+  password: pass,
+  scope: 'openid',
+});
+const cli = (cwd: string, ...args: string[]) => runToEnd({ cwd, command: [process.execPath, CLI, ...args] });
+
+describe('the process', function () {
+  this.timeout(90_000);
+  let cwd: string;
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-process-'));
+  });
+  afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+  it('starts in an empty folder, logs JSON lines, and keeps its files to itself', async () => {
+    const server = await runServer({ cwd });
+    expect((await createAgent(server).get('/readyz')).json()).to.deep.equal({ status: 'ok' });
+    expect(await server.end('SIGTERM')).to.equal(0);
+    const lines = server.lines.map((line) => JSON.parse(line));
+    expect(lines.map(({ msg }) => msg)).to.include('listening');
+    for (const file of ['tls/ca-key.pem', 'tls/key.pem']) {
+      expect(statSync(join(cwd, 'data', file)).mode & 0o777, file).to.equal(0o600);
+    }
+    expect(statSync(join(cwd, 'data/store')).mode & 0o777).to.equal(0o700);
+  });
+
+  it('finishes what is in flight when it is told to stop', async () => {
+    const server = await runServer({ cwd });
+    const agent = createAgent(server);
+    const logins = Array.from({ length: 6 }, () =>
+      agent.request('/oauth/token', { json: password('user@example.test', 'Gatehouse-1') }),
+    );
+    // Once the first is answered the others are on their way.
+    await Promise.race(logins);
+    const code = server.end('SIGTERM');
+    const answers = await Promise.allSettled(logins);
+    expect(answers.filter((a) => a.status === 'fulfilled' && a.value.status === 200)).to.have.length(6);
+    expect(await code).to.equal(0);
+  });
+
+  it('loses no user it has acknowledged when it is killed', async () => {
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      const server = await runServer({ cwd });
+      const agent = createAgent(server);
+      const requests = Array.from({ length: 12 }, async (_, i) => {
+        const email = `user-${round}-${i}@example.test`;
+        const answer = await agent.request('/dbconnections/signup', {
+          json: { email, password: 'Kill-Nine-9', connection: DATABASE, client_id: 'example-web' },
+        });
+        if (answer.status === 200) acknowledged.push(email);
+        if (acknowledged.length === 4 * (round + 1)) server.child.kill('SIGKILL');
+      });
+      await Promise.allSettled(requests);
+      await server.end('SIGKILL').catch(() => {});
+    }
+    expect(acknowledged.length).to.be.at.least(12);
+    const server = await runServer({ cwd });
+    const agent = createAgent(server);
+    for (const email of acknowledged) {
+      const answer = await agent.request('/oauth/token', { json: password(email, 'Kill-Nine-9') });
+      expect(answer.status, email).to.equal(200);
+    }
+    await server.end('SIGTERM');
+  });
+
+  it('says in one line that its port is taken', async () => {
+    const taken = http.createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as AddressInfo;
+    const { code, stderr } = await runToEnd({ cwd, env: { PORT: String(port) } });
+    taken.close();
+    expect(code).to.equal(1);
+    expect(stderr).to.equal(`port ${port} on 127.0.0.1 is in use: stop what listens there, or set PORT\n`);
+  });
+
+  it('says that another process has the data directory', async () => {
+    const server = await runServer({ cwd });
+    const second = await runToEnd({ cwd, env: { PORT: '0' } });
+    const command = await cli(cwd, 'apply');
+    await server.end('SIGTERM');
+    for (const { code, stderr } of [second, command]) {
+      expect(code).to.equal(1);
+      expect(stderr)
+        .to.match(/another process/i)
+        .and.not.contain('    at ');
+    }
+  });
+
+  it('names every wrong setting at once, without a stack', async () => {
+    const { code, stderr } = await runToEnd({
+      cwd,
+      env: { PORT: 'x', TLS: 'maybe', BASE_URL: 'http://plain.example', DATABASE_URL: 'postgres://x' },
+    });
+    expect(code).to.equal(1);
+    for (const name of ['PORT', 'TLS', 'BASE_URL', 'DATABASE_URL']) expect(stderr).to.contain(`- ${name}:`);
+    expect(stderr).not.to.contain('    at ');
+  });
+
+  it('refuses the example tenant in production', async () => {
+    await (await runServer({ cwd })).end('SIGTERM');
+    const { code, stderr } = await runToEnd({
+      cwd,
+      env: {
+        NODE_ENV: 'production',
+        TLS: 'proxy',
+        TRUSTED_PROXIES: '127.0.0.1',
+        BASE_URL: 'https://id.example',
+        PORT: '0',
+      },
+    });
+    expect(code).to.equal(1);
+    expect(stderr).to.contain("example's secret").and.contain('development users');
+  });
+
+  describe('gatehouse', () => {
+    it('checks: names the faults of a tenant file, and its unknown keys', async () => {
+      await (await runServer({ cwd })).end('SIGTERM');
+      expect(await cli(cwd, 'check')).to.deep.include({ code: 0, stderr: '' });
+      const file = join(cwd, 'config/tenant.yaml');
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(
+        file,
+        text.replace('friendly_name: Gatehouse', 'friendly_name: Gatehouse\n  moon_phase: full'),
+      );
+      expect((await cli(cwd, 'check')).stdout).to.contain('tenant.moon_phase');
+      writeFileSync(file, text.replace('app_type: spa', 'app_type: toaster'));
+      const wrong = await cli(cwd, 'check');
+      expect(wrong.code).to.equal(1);
+      expect(wrong.stderr).to.contain('clients.0.app_type');
+    });
+
+    it('applies the file, and exports what applies to the same again', async () => {
+      await (await runServer({ cwd })).end('SIGTERM');
+      const file = join(cwd, 'config/tenant.yaml');
+      writeFileSync(file, readFileSync(file, 'utf8').replace('name: Example web app', 'name: Renamed'));
+      expect((await cli(cwd, 'apply')).code).to.equal(0);
+      const exported = (await cli(cwd, 'export')).stdout;
+      expect(exported).to.contain('name: Renamed').and.not.contain('gatehouse-try-login');
+      writeFileSync(file, exported);
+      expect(await cli(cwd, 'apply')).to.include({ code: 0, stderr: '' });
+      expect(parse((await cli(cwd, 'export')).stdout)).to.deep.equal(parse(exported));
+    });
+
+    it('rotates the signing keys; tokens of the key before still count', async () => {
+      const login = async (server: { url: string; ca: string }) =>
+        (
+          await createAgent(server).request('/oauth/token', {
+            json: { ...password('user@example.test', 'Gatehouse-1'), audience: 'https://api.example.test/' },
+          })
+        ).json();
+      const port = '0';
+      const BASE_URL = 'https://localhost';
+      const first = await runServer({ cwd, env: { PORT: port, BASE_URL } });
+      const at = (server: { ca: string; lines: string[] }) => ({
+        ca: server.ca,
+        url: `https://localhost:${JSON.parse(server.lines.find((l) => l.includes('"listening"')) ?? '{}').port}`,
+      });
+      const before = await login(at(first));
+      await first.end('SIGTERM');
+      expect((await cli(cwd, 'keys', 'rotate')).code).to.equal(0);
+      const second = await runServer({ cwd, env: { PORT: port, BASE_URL } });
+      const after = await login(at(second));
+      const { keys } = (await createAgent(at(second)).get('/.well-known/jwks.json')).json();
+      const profile = await createAgent(at(second)).get('/userinfo', {
+        authorization: `Bearer ${before.access_token}`,
+      });
+      await second.end('SIGTERM');
+      expect(header(after.id_token).kid).not.to.equal(header(before.id_token).kid);
+      expect(keys.map(({ kid }: { kid: string }) => kid)).to.include.members([
+        header(after.id_token).kid,
+        header(before.id_token).kid,
+      ]);
+      expect(profile.status).to.equal(200);
+    });
+  });
+});
