@@ -1,0 +1,287 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { systemRandom } from '../../src/http/runtime.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { applyTenant } from '../../src/tenant/apply.ts';
+import { productionFaults } from '../../src/tenant/examples.ts';
+import { exportTenant } from '../../src/tenant/export.ts';
+import { parseTenant, readTenant, TenantFault } from '../../src/tenant/load.ts';
+import { createAgent } from '../support/agent.ts';
+import { tenant, token } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const EXAMPLE = readFileSync(new URL('../../config/tenant.yaml', import.meta.url), 'utf8');
+
+function faultsOf(read: () => unknown): readonly string[] {
+  try {
+    read();
+  } catch (thrown) {
+    if (thrown instanceof TenantFault) return thrown.faults;
+    throw thrown;
+  }
+  return [];
+}
+
+describe('the tenant file', () => {
+  it('that comes with Gatehouse has no faults and no unknown keys', () => {
+    expect(parseTenant(EXAMPLE, {}).warnings).to.deep.equal([]);
+  });
+
+  it('that comes with Gatehouse is not fit for production', () => {
+    const faults = productionFaults(parseTenant(EXAMPLE, {}).tenant);
+    expect(faults.join('\n')).to.contain('example-web').and.contain('example-m2m').and.contain('users:');
+  });
+
+  it('takes values from the environment, in both notations', () => {
+    const text = "tenant: { friendly_name: '${NAME} and ##OTHER##' }";
+    expect(parseTenant(text, { NAME: 'one', OTHER: 'two' }).tenant.tenant.friendly_name).to.equal(
+      'one and two',
+    );
+  });
+
+  it('names every variable that is not set, and where', () => {
+    const faults = faultsOf(() => parseTenant("clients: [{ client_id: '${A}', name: '##B##' }]", {}));
+    expect(faults).to.deep.equal([
+      'clients[0].client_id: the environment variable A is not set',
+      'clients[0].name: the environment variable B is not set',
+    ]);
+  });
+
+  it('names every fault at once, with its path', () => {
+    const faults = faultsOf(() =>
+      readTenant({
+        clients: [{ name: 'no id' }, { client_id: 'x', name: 'X', app_type: 'toaster' }],
+        databases: [{ name: '-bad-' }],
+      }),
+    );
+    expect(faults.join('\n'))
+      .to.contain('clients.0.client_id')
+      .and.contain('clients.1.app_type')
+      .and.contain('databases.0.name');
+  });
+
+  it('keeps unknown keys, and names each', () => {
+    const { tenant: read, warnings } = readTenant({
+      moon: 'full',
+      tenant: { tides: 'high' },
+      clients: [{ client_id: 'x', name: 'X', sparkle: true }],
+    });
+    expect(warnings.join('\n'))
+      .to.contain('moon')
+      .and.contain('tenant.tides')
+      .and.contain('clients[0].sparkle');
+    expect(read).to.have.property('moon', 'full');
+    expect(read.clients[0]).to.have.property('sparkle', true);
+  });
+
+  it('that is no YAML, or no file, is a fault in words', () => {
+    expect(faultsOf(() => parseTenant('a: [', {})).join()).to.contain('not valid YAML');
+    expect(faultsOf(() => parseTenant('- a\n- b', {})).length).to.be.above(0);
+  });
+
+  const contradictions: [string, object, RegExp][] = [
+    [
+      'two applications of one id',
+      {
+        clients: [
+          { client_id: 'x', name: 'A' },
+          { client_id: 'x', name: 'B' },
+        ],
+      },
+      /clients: x is there twice/,
+    ],
+    [
+      'two APIs of one identifier',
+      {
+        resourceServers: [
+          { name: 'A', identifier: 'x' },
+          { name: 'B', identifier: 'x' },
+        ],
+      },
+      /resourceServers: x/,
+    ],
+    [
+      'two connections of one name',
+      { databases: [{ name: 'x' }], connections: [{ name: 'x', strategy: 'email' }] },
+      /connections: x/,
+    ],
+    [
+      'a callback that is no URI',
+      { clients: [{ client_id: 'x', name: 'X', callbacks: ['not a uri'] }] },
+      /callbacks: not a uri/,
+    ],
+    [
+      'a callback with a fragment',
+      { clients: [{ client_id: 'x', name: 'X', callbacks: ['https://a.test/#b'] }] },
+      /callbacks/,
+    ],
+    [
+      'a callback that is a script',
+      { clients: [{ client_id: 'x', name: 'X', callbacks: ['javascript:alert(1)'] }] },
+      /callbacks/,
+    ],
+    [
+      'a connection for an unknown application',
+      { databases: [{ name: 'x', enabled_clients: ['nobody'] }] },
+      /nobody/,
+    ],
+    [
+      'a grant for an unknown application',
+      {
+        resourceServers: [{ name: 'A', identifier: 'a' }],
+        clientGrants: [{ client_id: 'nobody', audience: 'a' }],
+      },
+      /client_id: nobody/,
+    ],
+    [
+      'a grant for an unknown API',
+      { clients: [{ client_id: 'x', name: 'X' }], clientGrants: [{ client_id: 'x', audience: 'a' }] },
+      /audience: a/,
+    ],
+    ['an unknown default directory', { tenant: { default_directory: 'x' } }, /default_directory: x/],
+    ['an unknown default audience', { tenant: { default_audience: 'x' } }, /default_audience: x/],
+    ['a user of no database', { users: [{ email: 'a@b.c', password: 'x' }] }, /users\[0\]/],
+    [
+      'an HS256 API without a secret',
+      { resourceServers: [{ name: 'A', identifier: 'a', signing_alg: 'HS256' }] },
+      /signing_secret/,
+    ],
+    [
+      'a key that is neither PEM nor JWK',
+      {
+        clients: [
+          {
+            client_id: 'x',
+            name: 'X',
+            client_authentication_methods: { private_key_jwt: { credentials: [{}] } },
+          },
+        ],
+      },
+      /either pem or jwk/,
+    ],
+  ];
+  for (const [what, file, fault] of contradictions) {
+    it(`is refused for ${what}`, () => {
+      expect(faultsOf(() => readTenant(file)).join('\n')).to.match(fault);
+    });
+  }
+});
+
+describe('applying a tenant file', () => {
+  let server: TestServer;
+  let store: Store;
+  beforeEach(async () => {
+    server = await startServer({ tenant });
+    store = server.store;
+  });
+  afterEach(() => server.stop());
+
+  const apply = (file: object, mode: 'create-missing' | 'match') =>
+    applyTenant({ store, users: server.users, random: systemRandom }, readTenant(file).tenant, {
+      mode,
+      users: true,
+    });
+  const client = (id: string) => store.collection('clients').get(id);
+
+  it('at start creates what is missing and changes nothing that is there', async () => {
+    await apply(
+      {
+        ...tenant,
+        clients: [
+          { ...tenant.clients[0], name: 'Changed' },
+          ...tenant.clients.slice(1),
+          { client_id: 'new', name: 'New' },
+        ],
+      },
+      'create-missing',
+    );
+    expect((await client('spa'))?.name).to.equal('Single page');
+    expect((await client('new'))?.name).to.equal('New');
+  });
+
+  it('on request makes the store equal to the file, and keeps users', async () => {
+    await apply(
+      {
+        clients: [{ client_id: 'spa', name: 'Changed', app_type: 'spa' }],
+        databases: [{ name: 'users', enabled_clients: ['spa'] }],
+      },
+      'match',
+    );
+    expect((await client('spa'))?.name).to.equal('Changed');
+    expect(await client('web')).to.equal(undefined);
+    expect((await store.collection('resourceServers').list()).records).to.deep.equal([]);
+    expect(await store.collection('users').count()).to.equal(3);
+  });
+
+  it('exports what applies to the same again', async () => {
+    const exported = await exportTenant(store);
+    await apply(parse(exported), 'match');
+    expect(parse(await exportTenant(store))).to.deep.equal(parse(exported));
+  });
+
+  it('generates a secret for a confidential application without one, and keeps it', async () => {
+    const file = { clients: [{ client_id: 'secretless', name: 'S' }] };
+    await apply(file, 'create-missing');
+    const secret = (await client('secretless'))?.client_secret;
+    expect(secret).to.match(/^[\w-]{64}$/);
+    await apply(file, 'match');
+    expect((await client('secretless'))?.client_secret).to.equal(secret);
+  });
+
+  it('gives applications the grant types and authentication of their kind', async () => {
+    const kinds = ['spa', 'native', 'regular_web', 'non_interactive'];
+    await apply(
+      { clients: kinds.map((app_type) => ({ client_id: app_type, name: app_type, app_type })) },
+      'match',
+    );
+    const found = await Promise.all(kinds.map(client));
+    expect(found.map((c) => c?.token_endpoint_auth_method)).to.deep.equal([
+      'none',
+      'none',
+      'client_secret_post',
+      'client_secret_post',
+    ]);
+    expect(found.map((c) => c?.grant_types?.includes('client_credentials'))).to.deep.equal([
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect(found.map((c) => c?.grant_types?.includes('authorization_code'))).to.deep.equal([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('takes applications by name where they are meant', async () => {
+    await apply(
+      {
+        clients: [{ client_id: 'id-1', name: 'By name' }],
+        databases: [{ name: 'users', enabled_clients: ['By name'] }],
+        resourceServers: [{ name: 'A', identifier: 'a' }],
+        clientGrants: [{ client_id: 'By name', audience: 'a' }],
+      },
+      'match',
+    );
+    expect((await store.collection('connections').findBy('name', 'users'))[0]?.enabled_clients).to.deep.equal(
+      ['id-1'],
+    );
+    expect((await store.collection('clientGrants').list()).records[0]?.client_id).to.equal('id-1');
+  });
+
+  it('does not make a public client of a confidential one whose secret was lost', async () => {
+    const record = await client('m2m');
+    const { client_secret: _secret, ...rest } = structuredClone(record) as Record<string, unknown>;
+    await store.collection('clients').put(rest as never);
+    const answer = await token(createAgent(server), {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      audience: 'https://api.example.test/',
+    });
+    expect(answer.status).to.be.within(400, 401);
+    expect(answer.json()).not.to.have.property('access_token');
+  });
+});
