@@ -66,6 +66,7 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
   app.use(async (ctx) => {
     if (ctx.method === 'POST') return takeForm(ctx);
     const page = shown.get(ctx.path);
+    ctx.state.requestId = 'req-1';
     if (page === undefined) return;
     if (page instanceof AuthError) return views.error(ctx, page);
     const { template, model, ...options } = page;

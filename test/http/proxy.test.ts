@@ -1,0 +1,144 @@
+// Behind a TLS proxy, and whom to believe: forwarding headers of trusted proxies alone, Host headers never.
+import { expect } from 'chai';
+import { proxyTrust } from '../../src/http/proxy.ts';
+import { createAgent } from '../support/agent.ts';
+import { authorize, pkce, spaRequest, tenant, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const HTTPS = { 'x-forwarded-proto': 'https' };
+
+async function ask(
+  server: TestServer,
+  path: string,
+  headers: Record<string, string>,
+  form?: Record<string, string>,
+) {
+  const answer = await fetch(`http://127.0.0.1:${server.settings.port}${path}`, {
+    redirect: 'manual',
+    headers,
+    ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+  });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
+
+describe('behind a TLS proxy', () => {
+  const start = (trusted: string) =>
+    startServer({
+      tenant,
+      env: { TLS: 'proxy', TRUSTED_PROXIES: trusted, BASE_URL: 'https://id.example.test' },
+    });
+
+  it('answers what the proxy got by HTTPS, as the public origin', async () => {
+    const server = await start('127.0.0.1');
+    try {
+      const answer = await ask(server, '/.well-known/openid-configuration', HTTPS);
+      expect(answer.status).to.equal(200);
+      expect(JSON.parse(answer.text)).to.include({
+        issuer: 'https://id.example.test/',
+        token_endpoint: 'https://id.example.test/oauth/token',
+      });
+      const page = await ask(
+        server,
+        `/authorize?${new URLSearchParams(spaRequest(pkce().challenge))}`,
+        HTTPS,
+      );
+      expect(page.status).to.equal(302);
+      expect(page.headers.getSetCookie().every((cookie) => /; secure/i.test(cookie))).to.equal(true);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  for (const [what, trusted, headers] of [
+    ['plain HTTP', '127.0.0.1', {}],
+    ['what the proxy says came by HTTP', '127.0.0.1', { 'x-forwarded-proto': 'http' }],
+    ['HTTPS claimed by an address that is no trusted proxy', '10.0.0.1', HTTPS],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const server = await start(trusted);
+      try {
+        const answer = await ask(server, '/.well-known/openid-configuration', headers);
+        expect(answer.status).to.equal(403);
+        expect(JSON.parse(answer.text)).to.have.property('error', 'invalid_request');
+      } finally {
+        await server.stop();
+      }
+    });
+  }
+
+  it('takes the client to be the last hop that is no trusted proxy, whatever the client claims', async () => {
+    const server = await start('127.0.0.1,10.0.0.0/8');
+    try {
+      const form = {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+      };
+      await ask(
+        server,
+        '/oauth/token',
+        { ...HTTPS, 'x-forwarded-for': '1.1.1.1, 203.0.113.7, 10.1.2.3' },
+        form,
+      );
+      await server.tenant.close();
+      const { records } = await server.store.collection('logs').list();
+      expect(records.map(({ ip }) => ip)).to.deep.equal(['203.0.113.7']);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('trust in proxies', () => {
+  const isTrusted = proxyTrust(['192.0.2.1', '10.0.0.0/8', '2001:db8::/32']);
+  for (const [address, trusted] of [
+    ['192.0.2.1', true],
+    ['::ffff:192.0.2.1', true],
+    ['10.255.0.1', true],
+    ['2001:db8::1', true],
+    ['192.0.2.2', false],
+    ['11.0.0.1', false],
+    ['2001:db9::1', false],
+    ['', false],
+    ['not an address', false],
+  ] as const) {
+    it(`is ${trusted ? 'given' : 'not given'} to ${address || 'nobody'}`, () => {
+      expect(isTrusted(address)).to.equal(trusted);
+    });
+  }
+});
+
+describe('a forged Host header', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant });
+  });
+  after(() => server.stop());
+  const forged = {
+    host: 'evil.example',
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-proto': 'http',
+    forwarded: 'host=evil.example',
+  };
+
+  it('is nowhere in discovery', async () => {
+    const answer = await createAgent(server).get('/.well-known/openid-configuration', forged);
+    expect(answer.text).not.to.contain('evil');
+    expect(answer.json().issuer).to.equal(server.issuer);
+  });
+
+  it('is nowhere in redirects, pages or what is kept of a login', async () => {
+    const agent = createAgent(server);
+    const answer = await agent.request(`/authorize?${new URLSearchParams(spaRequest(pkce().challenge))}`, {
+      headers: forged,
+    });
+    expect(answer.headers.location).not.to.contain('evil');
+    const page = await agent.get(String(answer.headers.location), forged);
+    expect(page.text).not.to.contain('evil');
+    const { records } = await server.store.collection('artifacts').list();
+    expect(JSON.stringify(records)).not.to.contain('evil');
+    await authorize(agent, spaRequest(pkce().challenge));
+  });
+});

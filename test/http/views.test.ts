@@ -1,0 +1,312 @@
+// What the pages look and feel like in a real browser, in states that a whole server is slow to get into.
+import { AxeBuilder } from '@axe-core/playwright';
+import { expect } from 'chai';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchBrowser } from '../support/browser.ts';
+import { PAGES } from './pages.ts';
+import { type Site, startSite } from './site.ts';
+
+const WIDE = { width: 1280, height: 860 };
+const PHONE = { width: 375, height: 740 };
+const NARROW = { width: 320, height: 640 };
+
+describe('the pages', () => {
+  let site: Site;
+  let browser: Browser;
+
+  before(async () => {
+    site = await startSite(PAGES);
+    browser = await launchBrowser(site.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await site?.stop();
+  });
+  afterEach(() => site.setTenant({}));
+
+  /** Does something with a page of a browser of its own. */
+  const inBrowser = async (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => {
+    const context = await browser.newContext({ viewport: WIDE, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await use(page);
+    await context.close();
+  };
+
+  const faults = async (page: Page): Promise<string[]> => {
+    const { violations, incomplete } = await new AxeBuilder({ page }).analyze();
+    // What axe cannot see through, nobody has checked the contrast of.
+    const unseen = incomplete.filter(({ id }) => id === 'color-contrast');
+    return [...violations, ...unseen].map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html).join(' ')}`);
+  };
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const viewport of [WIDE, PHONE]) {
+      it(`have no accessibility faults: ${colorScheme}, ${viewport.width} px`, async () => {
+        await inBrowser({ colorScheme, viewport }, async (page) => {
+          for (const path of Object.keys(PAGES)) {
+            await page.goto(site.url + path);
+            expect(await faults(page), path).to.deep.equal([]);
+          }
+        });
+      });
+    }
+
+    for (const [primary, page_background] of [
+      ['#000000', '#ffffff'],
+      ['#ffffff', '#000000'],
+      ['#ffd400', '#101828'],
+      ['#767676', '#808080'],
+    ]) {
+      it(`keep their contrast: ${colorScheme}, ${primary} on ${page_background}`, async () => {
+        site.setTenant({ branding: { colors: { primary, page_background } } });
+        await inBrowser({ colorScheme }, async (page) => {
+          for (const path of ['/login-choices', '/signup-failed', '/account', '/home']) {
+            await page.goto(site.url + path);
+            expect(await faults(page), path).to.deep.equal([]);
+          }
+        });
+      });
+    }
+  }
+
+  for (const locale of ['en', 'de', 'ar']) {
+    it(`fit on the narrowest phone: ${locale}`, async () => {
+      await inBrowser({ locale, viewport: NARROW }, async (page) => {
+        for (const path of Object.keys(PAGES)) {
+          await page.goto(site.url + path);
+          const width = await page.evaluate('document.documentElement.scrollWidth');
+          expect(width, path).to.equal(NARROW.width);
+        }
+      });
+    });
+  }
+
+  it('say nothing on the console: nothing is missing or against their own policy', async () => {
+    await inBrowser({}, async (page) => {
+      const said: string[] = [];
+      page.on('console', (message) => said.push(message.text()));
+      page.on('pageerror', (error) => said.push(String(error)));
+      for (const path of Object.keys(PAGES)) await page.goto(site.url + path);
+      // The browser says this of every page with a status of failure.
+      expect(
+        said.filter((text) => !text.startsWith('Failed to load resource: the server responded')),
+      ).to.deep.equal([]);
+    });
+  });
+
+  it('ask nobody else for anything', async () => {
+    await inBrowser({}, async (page) => {
+      const origins = new Set<string>();
+      page.on('request', (request) => origins.add(new URL(request.url()).origin));
+      for (const path of Object.keys(PAGES)) await page.goto(site.url + path);
+      expect([...origins].filter((origin) => origin !== 'null')).to.deep.equal([site.url]);
+    });
+  });
+
+  it('are used by keyboard in the order they are read', async () => {
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/login-choices`);
+      await page.locator('#username:focus').waitFor();
+      const order: string[] = [];
+      for (let stops = 0; stops < 8; stops++) {
+        const focused = page.locator(':focus');
+        order.push((await focused.getAttribute('name')) ?? (await focused.textContent()) ?? '');
+        await page.keyboard.press('Tab');
+      }
+      expect(order).to.deep.equal([
+        'username',
+        'password',
+        'Show',
+        'Forgot your password?',
+        'Continue',
+        'Continue with Example Works',
+        'Continue with University of Examples',
+        'Sign up',
+      ]);
+    });
+  });
+
+  for (const javaScriptEnabled of [true, false]) {
+    const scripts = javaScriptEnabled ? 'with scripts' : 'without scripts';
+
+    it(`start where people go on: ${scripts}`, async () => {
+      await inBrowser({ javaScriptEnabled }, async (page) => {
+        for (const [path, focused] of [
+          ['/login', '#username'],
+          ['/login-hinted', '#password'],
+          ['/login-wrong', '#alert'],
+          ['/signup', '#email'],
+          ['/signup-failed', '#alert'],
+        ] as const) {
+          await page.goto(site.url + path);
+          await page.locator(`${focused}:focus`).waitFor();
+        }
+      });
+    });
+
+    it(`post what was filled in: ${scripts}`, async () => {
+      await inBrowser({ javaScriptEnabled }, async (page) => {
+        await page.goto(`${site.url}/signup-username`);
+        await page.getByLabel('Email address').fill('ada@example.test');
+        await page.getByLabel('Username').fill('ada');
+        await page.getByLabel('Password', { exact: true }).fill('pass phrase');
+        await page.getByRole('button', { name: 'Create account' }).click();
+        await page.getByText('accepted').waitFor();
+        expect(site.posted.at(-1)).to.include({
+          email: 'ada@example.test',
+          username: 'ada',
+          password: 'pass phrase',
+        });
+        await page.goto(`${site.url}/consent`);
+        await page.getByRole('button', { name: 'Decline' }).click();
+        await page.getByText('accepted').waitFor();
+        expect(site.posted.at(-1)).to.include({ decision: 'deny' });
+      });
+    });
+  }
+
+  it('point from each fault to its field, and describe the field with it', async () => {
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/signup-failed`);
+      await page.getByRole('link', { name: 'This is not an email address.' }).click();
+      const email = page.getByLabel('Email address');
+      expect(await email.getAttribute('aria-invalid')).to.equal('true');
+      expect(await email.getAttribute('aria-describedby')).to.equal('email-fault');
+      await page.locator('#email:focus').waitFor();
+      const rules = await page.locator('#rules > li').allTextContents();
+      expect(rules[0]).to.match(/At least 10 characters\s+still missing/);
+      const kinds = await page.locator('#rules .kinds > li').allTextContents();
+      expect(kinds.map((kind) => kind.includes('done'))).to.deep.equal([true, false, true, false]);
+    });
+  });
+
+  it('have the fields filled in by password managers', async () => {
+    await inBrowser({}, async (page) => {
+      const autocomplete = (id: string) => page.locator(`#${id}`).getAttribute('autocomplete');
+      await page.goto(`${site.url}/login`);
+      expect([await autocomplete('username'), await autocomplete('password')]).to.deep.equal([
+        'username',
+        'current-password',
+      ]);
+      await page.goto(`${site.url}/signup-username`);
+      expect([
+        await autocomplete('email'),
+        await autocomplete('username'),
+        await autocomplete('password'),
+      ]).to.deep.equal(['email', 'username', 'new-password']);
+    });
+  });
+
+  it('post once, however often the button is pressed', async () => {
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/login-hinted`);
+      await page.getByLabel('Password', { exact: true }).fill('secret');
+      const prevented = await page.evaluate(() => {
+        const { document } = globalThis as any;
+        const seen: boolean[] = [];
+        (globalThis as any).addEventListener('submit', (event: any) => {
+          seen.push(event.defaultPrevented);
+          event.preventDefault();
+        });
+        for (let presses = 0; presses < 3; presses++) document.querySelector('.primary').click();
+        return seen;
+      });
+      expect(prevented).to.deep.equal([false, true, true]);
+    });
+  });
+
+  it('post a shown password as a hidden one, out of the memory of the browser', async () => {
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/login-hinted`);
+      await page.getByLabel('Password', { exact: true }).fill('secret');
+      await page.getByRole('button', { name: 'Show password' }).click();
+      await page.evaluate(
+        "document.forms[0].addEventListener('submit', (event) => { event.preventDefault(); document.title = document.getElementById('password').type; })",
+      );
+      await page.getByRole('button', { name: 'Continue' }).click();
+      expect(await page.title()).to.equal('password');
+    });
+  });
+
+  it('copy a client ID', async () => {
+    await inBrowser({ permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
+      await page.goto(`${site.url}/home`);
+      const button = page.getByRole('button', { name: 'Copy example-spa' });
+      await button.click();
+      await page.getByText('Copied').waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).to.equal('example-spa');
+    });
+  });
+
+  it('show whatever they are given as text', async () => {
+    const nasty = `"><script>document.title='run'</script>{{ 7 | times: 7 }}{{7*7}}{% raw %}<b>`;
+    site.setTenant({
+      tenant: { friendly_name: nasty, picture_url: `javascript:alert('${nasty}')` },
+      branding: { terms_url: "javascript:document.title='run'", logo_url: `data:text/html,${nasty}` },
+    });
+    site.show('/nasty', {
+      template: 'login/login',
+      model: {
+        client: { name: nasty, logo: nasty },
+        values: { username: nasty },
+        signupUrl: nasty,
+        connections: [{ name: nasty, url: nasty }],
+      },
+    });
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/nasty`);
+      expect(await page.title()).to.equal(`Log in | ${nasty}`);
+      expect(await page.locator('.lead').textContent()).to.contain(nasty);
+      expect(await page.locator('#username').inputValue()).to.equal(nasty);
+      expect(await page.locator('.brand').textContent()).to.contain(nasty);
+      expect(await page.locator('main script, main b').count()).to.equal(0);
+      expect(await page.getByRole('link', { name: 'Terms' }).count()).to.equal(0);
+      expect(await page.locator('.logo').count()).to.equal(0);
+    });
+  });
+
+  it("show the tenant's logo with its name, and the application's beside it", async () => {
+    const logo_url = 'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg"/%3E';
+    site.setTenant({ tenant: { friendly_name: 'Harbour' }, branding: { logo_url } });
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/consent`);
+      expect(await page.getByRole('img', { name: 'Harbour' }).getAttribute('src')).to.equal(logo_url);
+      expect(await page.locator('img.client').count()).to.equal(1);
+    });
+  });
+
+  it('tell people what to do about an error, and what to report', async () => {
+    await inBrowser({}, async (page) => {
+      for (const [path, heading, code] of [
+        ['/error', 'This link does not work', 'invalid_request'],
+        ['/error-server', 'Something went wrong', 'server_error'],
+      ] as const) {
+        const answer = await page.goto(site.url + path);
+        expect(answer?.status()).to.equal(path === '/error' ? 400 : 500);
+        await page.getByRole('heading', { name: heading }).waitFor();
+        await page.getByText(code).waitFor();
+        await page.getByText('req-1').waitFor();
+        expect(await page.locator('script').count()).to.equal(0);
+      }
+    });
+  });
+
+  describe('in Arabic', () => {
+    it('read from right to left, with names of the other direction kept whole', async () => {
+      await inBrowser({ locale: 'ar' }, async (page) => {
+        await page.goto(`${site.url}/login-choices`);
+        expect(await page.locator('html').getAttribute('dir')).to.equal('rtl');
+        expect(await page.locator('.lead').textContent()).to.contain('\u2068Harbour Books\u2069');
+        const box = async (selector: string) => {
+          const found = await page.locator(selector).boundingBox();
+          if (found === null) throw new Error(`${selector} is not shown`);
+          return found;
+        };
+        const [field, toggle] = [await box('#password'), await box('.toggle')];
+        expect(toggle.x - field.x).to.be.below(field.width / 2);
+        expect(await faults(page)).to.deep.equal([]);
+      });
+    });
+  });
+});
