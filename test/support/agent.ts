@@ -52,23 +52,27 @@ export function createAgent(server: { url: string; ca: string }): Agent {
     };
     const method = options.method ?? (type === undefined ? 'GET' : 'POST');
     return new Promise((resolve, reject) => {
-      const sent = https.request(url, { method, headers, ca: server.ca, agent: false }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
-          for (const line of response.headers['set-cookie'] ?? []) keep(jar, line, url);
-          const text = Buffer.concat(chunks).toString('utf8');
-          const to = response.headers.location;
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text,
-            location: to === undefined ? '' : new URL(to, url).href,
-            json: () => JSON.parse(text),
+      const sent = https.request(
+        url,
+        { method, headers, ca: server.ca, servername: url.hostname, agent: false },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            for (const line of response.headers['set-cookie'] ?? []) keep(jar, line, url);
+            const text = Buffer.concat(chunks).toString('utf8');
+            const to = response.headers.location;
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text,
+              location: to === undefined ? '' : new URL(to, url).href,
+              json: () => JSON.parse(text),
+            });
           });
-        });
-      });
+        },
+      );
       sent.on('error', reject);
       sent.end(body);
     });

@@ -1,0 +1,147 @@
+import bcrypt from 'bcryptjs';
+import { expect } from 'chai';
+import type { AuthError } from '../../src/http/errors.ts';
+import { systemRandom } from '../../src/http/runtime.ts';
+import { createHasher, type Hasher, LONGEST_PASSWORD } from '../../src/users/hashing.ts';
+import { createUsers } from '../../src/users/users.ts';
+import { createAgent } from '../support/agent.ts';
+import { tenant, token, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('password hashes', () => {
+  const hasher = createHasher();
+
+  it('are argon2id with the documented cost, and salted', async () => {
+    const [a, b] = await Promise.all([hasher.hash('same'), hasher.hash('same')]);
+    expect(a).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(a).not.to.equal(b);
+    expect(await hasher.verify(a, 'same')).to.deep.equal({ ok: true, stale: false });
+    expect((await hasher.verify(a, 'Same')).ok).to.equal(false);
+  });
+
+  it('take a password as the same however its letters were composed', async () => {
+    const hash = await hasher.hash('Zürich-Åre-1'.normalize('NFC'));
+    expect((await hasher.verify(hash, 'Zürich-Åre-1'.normalize('NFD'))).ok).to.equal(true);
+  });
+
+  it('are never computed of a password that is too long: it waits for no place in the queue', async () => {
+    const none = createHasher({ concurrency: 0, maxQueued: 0 });
+    const long = 'y'.repeat(LONGEST_PASSWORD + 1);
+    expect((await none.verify(await hasher.hash('x'), long)).ok).to.equal(false);
+    await none.verifyNothing(long);
+    const refused = await none.verifyNothing('short').catch((error: AuthError) => error);
+    expect(refused).to.include({ status: 503 });
+  });
+
+  it('of bcrypt verify, and are called stale', async () => {
+    const imported = await bcrypt.hash('imported', 4);
+    expect(await hasher.verify(imported, 'imported')).to.deep.equal({ ok: true, stale: true });
+    expect((await hasher.verify(imported, 'wrong')).ok).to.equal(false);
+  });
+
+  it('queue up to a bound, beyond which the server says that it is busy', async () => {
+    const small = createHasher({ concurrency: 1, maxQueued: 2 });
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => small.hash('x')));
+    const refused = results.filter((r) => r.status === 'rejected').map((r) => r.reason as AuthError);
+    expect(refused).to.have.length(2);
+    for (const error of refused) expect(error).to.include({ status: 503, error: 'temporarily_unavailable' });
+    expect(await small.hash('after')).to.be.a('string');
+  });
+});
+
+describe('verifying a password', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant });
+  });
+  after(() => server.stop());
+  const connection = { name: 'users' };
+
+  /** A hasher that counts what is computed. */
+  const counting = () => {
+    const real = createHasher();
+    const counts = { computed: 0 };
+    const hasher: Hasher = {
+      hash: (password) => {
+        counts.computed++;
+        return real.hash(password);
+      },
+      verify: (hash, password) => {
+        counts.computed++;
+        return real.verify(hash, password);
+      },
+      verifyNothing: (password) => {
+        counts.computed++;
+        return real.verifyNothing(password);
+      },
+    };
+    return {
+      counts,
+      users: createUsers({ store: server.store, hasher, clock: Date.now, random: systemRandom }),
+    };
+  };
+
+  it('costs one hash for an unknown user, a wrong password and the right one alike', async () => {
+    for (const [identifier, password] of [
+      ['nobody@example.test', 'x'],
+      [USER.email, 'wrong'],
+      [USER.email, USER.password],
+      ['no address at all', 'x'],
+    ] as const) {
+      const { counts, users } = counting();
+      await users.verifyPassword(connection, identifier, password);
+      expect(counts.computed, identifier).to.equal(1);
+    }
+  });
+
+  it('hashes before it finds an address taken, so that sign-up tells nobody by its time', async () => {
+    const { counts, users } = counting();
+    const taken = await users.create({ connection: 'users', email: USER.email, password: 'Whatever-1' });
+    expect(taken).to.deep.equal({ taken: 'email' });
+    expect(counts.computed).to.equal(1);
+  });
+
+  it('replaces a bcrypt hash by argon2id at the first login', async () => {
+    const user = await server.users.findInConnection(connection, USER.email);
+    const credentials = server.store.collection('credentials');
+    const passwordHash = await bcrypt.hash('Imported-Horse-1', 4);
+    await credentials.update(user!.id, (current) => ({ ...structuredClone(current), passwordHash }) as never);
+    const answer = await token(createAgent(server), {
+      grant_type: 'password',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username: USER.email,
+      password: 'Imported-Horse-1',
+    });
+    expect(answer.status).to.equal(200);
+    expect((await credentials.get(user!.id))?.passwordHash).to.match(/^\$argon2id\$/);
+    expect(await server.users.verifyPassword(connection, USER.email, 'Imported-Horse-1')).not.to.equal(
+      undefined,
+    );
+  });
+
+  it('finds users by e-mail address in any case, and no further', async () => {
+    expect(await server.users.findInConnection(connection, ' ADA@Example.TEST ')).to.have.property(
+      'email',
+      USER.email,
+    );
+    expect(await server.users.findInConnection(connection, 'ada')).to.equal(undefined);
+    expect(await server.users.findInConnection({ name: 'staff' }, USER.email)).to.equal(undefined);
+  });
+
+  it('remembers earlier passwords', async () => {
+    const { user } = (await server.users.create({
+      connection: 'users',
+      email: 'history@example.test',
+      password: 'First-Pass-1',
+    })) as any;
+    await server.users.setPassword(user.id, 'Second-Pass-2');
+    expect(await server.users.isUsedBefore(user.id, 'Second-Pass-2', 5)).to.equal(true);
+    expect(await server.users.isUsedBefore(user.id, 'First-Pass-1', 5)).to.equal(true);
+    expect(await server.users.isUsedBefore(user.id, 'First-Pass-1', 1)).to.equal(false);
+    expect(await server.users.isUsedBefore(user.id, 'Third-Pass-3', 5)).to.equal(false);
+    expect(await server.users.verifyPassword(connection, 'history@example.test', 'First-Pass-1')).to.equal(
+      undefined,
+    );
+  });
+});
