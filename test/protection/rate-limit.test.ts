@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { logIn, pkce, spaRequest, tenant, token, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('rate limits', () => {
+  let server: TestServer;
+  afterEach(() => server.stop());
+  const start = async (rateLimits: object) => {
+    server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits } } });
+  };
+  const signUp = () => createAgent(server).request('/dbconnections/signup', { json: {} });
+  const password = (username: string, guess = 'Wrong-Guess-1') =>
+    token(createAgent(server), {
+      grant_type: 'password',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username,
+      password: guess,
+    });
+
+  it('let exactly as many of fifty requests at once through as the bucket holds', async () => {
+    await start({ signup: { capacity: 10, perMinute: 1 } });
+    const answers = await Promise.all(Array.from({ length: 50 }, signUp));
+    expect(answers.filter(({ status }) => status !== 429)).to.have.length(10);
+  });
+
+  it('say in headers how much is left and when it is full again', async () => {
+    await start({ signup: { capacity: 3, perMinute: 1 } });
+    const { headers } = await signUp();
+    expect(headers).to.include({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' });
+    expect(Number(headers['x-ratelimit-reset'])).to.be.closeTo(Date.now() / 1000 + 60, 3);
+    await signUp();
+    await signUp();
+    const refused = await signUp();
+    expect(refused.status).to.equal(429);
+    expect(refused.headers).to.include({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '0' });
+    expect(Number(refused.headers['retry-after'])).to.be.within(55, 60);
+    expect(refused.json().description).to.contain('X-RateLimit-Remaining');
+  });
+
+  it('give one back per interval, and never more than the bucket holds', async () => {
+    await start({ signup: { capacity: 2, perMinute: 1 } });
+    await signUp();
+    await signUp();
+    expect((await signUp()).status).to.equal(429);
+    server.tick(59_000);
+    expect((await signUp()).status).to.equal(429);
+    server.tick(2_000);
+    expect((await signUp()).status).to.equal(400);
+    expect((await signUp()).status).to.equal(429);
+    server.tick(3_600_000);
+    expect((await signUp()).headers).to.include({ 'x-ratelimit-remaining': '1' });
+  });
+
+  it("fall back to the defaults when the tenant's numbers make no sense", async () => {
+    await start({ signup: { capacity: -1, perMinute: 'many' } });
+    expect((await signUp()).headers).to.include({ 'x-ratelimit-limit': '50' });
+  });
+
+  it("stop guessing one user's password from one address, and nobody else", async () => {
+    await start({});
+    for (let i = 0; i < 20; i++) expect((await password(USER.email)).status).to.equal(403);
+    const locked = await password(USER.email.toUpperCase(), USER.password);
+    expect(locked.status).to.equal(429);
+    expect(locked.json()).to.have.property('error', 'too_many_requests');
+    expect((await password('staff@example.test')).status).to.equal(403);
+    server.tick(60_000);
+    expect((await password(USER.email, USER.password)).status).to.equal(200);
+  });
+
+  it('are one for the token endpoint and the hosted page', async () => {
+    await start({ login: { capacity: 2, perMinute: 1 } });
+    await password(USER.email);
+    await password(USER.email);
+    const page = await logIn(createAgent(server), server, spaRequest(pkce().challenge));
+    expect(page.status).to.equal(429);
+    expect(page.text).to.contain('role="alert"');
+  });
+
+  it('keep no address or user name in the store', async () => {
+    await start({});
+    await password(USER.email);
+    const { records } = await server.store.collection('limits').list();
+    expect(records.length).to.be.above(0);
+    expect(JSON.stringify(records)).not.to.contain('ada').and.not.to.contain('127.0.0.1');
+  });
+});
