@@ -4,6 +4,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context, Middleware } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import { cspSource, ONWARD } from '../http/headers.ts';
 import { normalizeRequest } from './implicit.ts';
 
 /** Shows an error to the browser where redirecting would be wrong. */
@@ -43,11 +44,10 @@ function secureEnginePage(ctx: Context, html: string): void {
   const action = /<form method="post" action="([^"]*)">/.exec(html)?.[1];
   if (action === undefined) return;
   ctx.status = 200;
-  const { origin, protocol } = new URL(unescapeHtml(action));
-  const target = origin === 'null' ? protocol : origin;
+  const target = cspSource(unescapeHtml(action));
   ctx.set(
     'Content-Security-Policy',
-    `default-src 'none'; script-src ${scriptHash(html)}; form-action ${target}; frame-ancestors 'none'; base-uri 'none'`,
+    `default-src 'none'; script-src ${scriptHash(html)}; form-action ${[target, ...ONWARD].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
   );
 }
 

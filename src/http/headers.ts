@@ -30,6 +30,12 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   };
 }
 
+/**
+ * Where an application may send the browser on to from its callback: Chromium holds the whole chain of
+ * redirects after a post to the form's rule, and would stop a login at its very last step.
+ */
+export const ONWARD = ['https:', 'http://localhost:*'] as const;
+
 export interface PagePolicy {
   /** Of this answer alone; base64. */
   nonce: string;
@@ -44,7 +50,7 @@ export interface PagePolicy {
 
 /** The content security policy of a page: only what carries the nonce runs or styles, nothing frames it. */
 export function pagePolicy({ nonce, formTargets, connects }: PagePolicy): string {
-  const targets = new Set(formTargets.map(cspSource));
+  const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
   return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,

@@ -184,12 +184,8 @@ describe('security headers', () => {
       await page.waitForURL(`${callback}?code=1`);
     });
 
-    it('is nowhere else', async () => {
-      site.show('/login-to', {
-        template: 'login/login',
-        model: MODEL,
-        formAction: 'https://other.example.test/callback',
-      });
+    it('is nowhere but here for a page that names none', async () => {
+      site.show('/login-to', { template: 'login/login', model: MODEL });
       const blocked = page.waitForEvent('console', (message) => message.text().includes('form-action'));
       await post('/login-to', application.origin);
       await blocked;

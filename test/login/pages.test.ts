@@ -278,6 +278,26 @@ describe('the hosted pages', () => {
     await context.close();
   });
 
+  it('let a login through to where the callback sends the browser on, another origin', async () => {
+    const onward = http.createServer((_request, response) => response.end('<title>arrived</title>'));
+    onward.listen(0, 'localhost');
+    await once(onward, 'listening');
+    const target = `http://localhost:${(onward.address() as AddressInfo).port}/`;
+    callbacks.once('request', (_request, response) => response.writeHead(302, { location: target }).end());
+    const answer = callbacks.listeners('request')[0] as () => void;
+    callbacks.removeListener('request', answer);
+    const { context, page } = await open();
+    try {
+      await page.goto(authorizeUrl(spaRequest()));
+      await logIn(page);
+      await page.waitForURL(target);
+    } finally {
+      callbacks.on('request', answer);
+      await context.close();
+      onward.close();
+    }
+  });
+
   it('let two open login pages of one browser both finish', async () => {
     const { context, page } = await open();
     const second = await context.newPage();
