@@ -336,6 +336,32 @@ describe('GET /authorize', () => {
       expect(after).to.be.a('string').and.not.to.equal(before);
     });
 
+    it('of a user who was blocked since is refused at the application', async () => {
+      const own = await startServer({ tenant });
+      try {
+        const browser = createAgent(own);
+        const { id_token } = responseOf(
+          await logIn(browser, own, spaRequest(challenge, { response_type: 'id_token' })),
+        );
+        await own.users.update(payload(id_token!).sub, { blocked: true });
+        const answer = await authorize(browser, spaRequest(challenge, { prompt: 'none' }));
+        expect(responseOf(answer)).to.include({
+          error: 'unauthorized',
+          error_description: 'user is blocked',
+        });
+      } finally {
+        await own.stop();
+      }
+    });
+
+    it('is not opened for a blocked user', async () => {
+      const answer = await logIn(agent(), server, spaRequest(challenge), {
+        email: 'blocked@example.test',
+        password: 'Correct-Horse-1',
+      });
+      expect(responseOf(answer)).to.include({ error: 'unauthorized', error_description: 'user is blocked' });
+    });
+
     it('changes hands when another user logs in, without the first one staying behind', async () => {
       const browser = agent();
       await logIn(browser, server, webRequest());
