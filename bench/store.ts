@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { Low } from 'lowdb';
 import { JSONFile } from 'lowdb/node';
@@ -21,6 +21,8 @@ interface Figures {
   delay: number;
   /** The longest gap between two runs of an interval of one millisecond, in milliseconds. */
   gap: number;
+  /** The longest pause of the garbage collector, in milliseconds. */
+  gc: number;
 }
 
 /** What a process of its own does. */
@@ -79,6 +81,11 @@ async function measure(
     gap = Math.max(gap, now - last);
     last = now;
   }, 1);
+  let gc = 0;
+  const observer = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) gc = Math.max(gc, duration);
+  });
+  observer.observe({ entryTypes: ['gc'] });
   const histogram = monitorEventLoopDelay({ resolution: 1 });
   histogram.enable();
   // The watchers take their first reading before the writers, whose first step may already block.
@@ -97,6 +104,7 @@ async function measure(
   const elapsed = performance.now() - start;
   await sleep(10);
   histogram.disable();
+  observer.disconnect();
   clearInterval(interval);
   latencies.sort((a, b) => a - b);
   return {
@@ -104,6 +112,7 @@ async function measure(
     p99: latencies[Math.floor(latencies.length * 0.99)] ?? 0,
     delay: histogram.max / 1e6,
     gap,
+    gc,
   };
 }
 
@@ -199,6 +208,7 @@ async function compare(sizes: number[]): Promise<void> {
           'p99 ms': Number(ours.p99.toFixed(1)),
           'delay ms': Number(ours.delay.toFixed(1)),
           'gap ms': Number(ours.gap.toFixed(1)),
+          'gc ms': Number(ours.gc.toFixed(1)),
           'plain gap ms': Number(plain.gap.toFixed(1)),
           'gap ratio': Number((ours.gap / plain.gap).toPrecision(2)),
           folds: ours.folds,
