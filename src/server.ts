@@ -1,4 +1,5 @@
 // The whole HTTP surface of one tenant: the middleware order, and what is mounted where.
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bodyParser } from '@koa/bodyparser';
 import Router from '@koa/router';
@@ -40,6 +41,8 @@ export interface Tenant {
   /** Waits for background work; the store is the caller's to close. */
   close(): Promise<void>;
 }
+
+const { version: VERSION } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 
@@ -104,7 +107,7 @@ export async function createTenant({
   );
   app.use(loginRoutes({ directory, users, events, views, csrf, limit, interactions: engine.interactions }));
   if (!settings.production)
-    app.use(developmentRoutes({ baseUrl: settings.baseUrl, directory: opened, views }));
+    app.use(developmentRoutes({ baseUrl: settings.baseUrl, version: VERSION, directory: opened, views }));
   for (const middleware of engine.middleware) app.use(middleware);
   return { app, close: () => events.flush() };
 }

@@ -7,17 +7,24 @@ import { TRY_LOGIN, TRY_LOGIN_CALLBACK } from './try-login.ts';
 
 export interface DevelopmentDependencies {
   baseUrl: string;
+  /** Gatehouse's own, as the page shows it. */
+  version: string;
   directory: Directory;
   views: Views;
 }
 
 /** The routes of the development pages. The try itself runs in the browser, as a single-page application does. */
-export function developmentRoutes({ baseUrl, directory, views }: DevelopmentDependencies): Middleware {
+export function developmentRoutes({
+  baseUrl,
+  version,
+  directory,
+  views,
+}: DevelopmentDependencies): Middleware {
   const router = new Router();
   const tryLogin = { clientId: TRY_LOGIN, callback: `${baseUrl}${TRY_LOGIN_CALLBACK}` };
   router.get('/', async (ctx) => {
     const [clients, connections] = await Promise.all([directory.clients(), directory.connections()]);
-    await views.page(ctx, 'development/home', { baseUrl, clients, connections, tryLogin });
+    await views.page(ctx, 'development/home', { baseUrl, version, clients, connections, tryLogin });
   });
   router.get(TRY_LOGIN_CALLBACK, (ctx) => views.page(ctx, 'development/tokens', { tryLogin }));
   return router.routes() as Middleware;
