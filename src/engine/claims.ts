@@ -36,18 +36,19 @@ export function accounts(users: Users, directory: Directory): FindAccount {
     }
     return {
       accountId: sub,
-      claims: async (_use, scope) => ({
+      claims: async () => ({
         sub,
-        ...userClaims(user, scope, ctx.oidc.client),
+        // All of them: the engine takes those of the scopes granted, and those asked for by `claims`.
+        ...userClaims(user, ctx.oidc.client),
         ...(await organizationClaims(directory, ctx.oidc.grant)),
       }),
     };
   };
 }
 
-function userClaims(user: Frozen<UserRecord>, scope: string, client: object | undefined) {
+function userClaims(user: Frozen<UserRecord>, client: object | undefined) {
   const oidcConformant = client !== undefined && applicationSettings(client).oidcConformant;
-  return standardClaims(user, scope.split(' '), { oidcConformant });
+  return standardClaims(user, OIDC_SCOPES, { oidcConformant });
 }
 
 /** A login for an organization says so in the ID token; SDKs compare it with what they asked for. */

@@ -11,6 +11,7 @@ import { standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
+import { OIDC_SCOPES } from './claims.ts';
 import { bodyFields } from './token-endpoint.ts';
 
 export interface UserinfoDependencies {
@@ -28,6 +29,8 @@ interface Presented {
   scopes: string[];
   /** Epoch seconds. */
   issuedAt: number;
+  /** Claims asked for one by one, by the `claims` parameter (OIDC Core §5.5). */
+  claims: string[];
 }
 
 /** Why a request gets no profile: RFC 6750 §3.1. */
@@ -85,9 +88,12 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const client = await deps.directory.client(token.clientId);
       const oidcConformant = client?.oidc_conformant === true;
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
+      const then = asAtIssue(user, token.issuedAt);
+      const all = standardClaims(then, OIDC_SCOPES, { oidcConformant });
       ctx.body = {
         sub: user.id,
-        ...standardClaims(asAtIssue(user, token.issuedAt), token.scopes, { oidcConformant }),
+        ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),
+        ...standardClaims(then, token.scopes, { oidcConformant }),
       };
     },
   };
@@ -132,6 +138,8 @@ function tokenReader({ provider, keySet, clock }: UserinfoDependencies) {
         clientId: String(payload.azp ?? payload.client_id),
         scopes: String(payload.scope ?? '').split(' '),
         issuedAt: Number(payload.iat),
+        // A JWT of an API says nothing of them: it is the API's, not the profile's.
+        claims: [],
       };
     } catch (thrown) {
       if (thrown instanceof joseErrors.JOSEError) return undefined;
@@ -147,6 +155,7 @@ function tokenReader({ provider, keySet, clock }: UserinfoDependencies) {
       clientId: found.clientId,
       scopes: [...found.scopes],
       issuedAt: found.iat ?? 0,
+      claims: Object.keys(found.claims?.userinfo ?? {}),
     };
   };
 }

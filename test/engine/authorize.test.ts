@@ -477,6 +477,28 @@ describe('GET /authorize', () => {
     expect(keys[0]).not.to.include.any.keys('d', 'p', 'q');
   });
 
+  it("keeps unknown parameters for the upstream provider, and none that is somebody's secret or ours", async () => {
+    await authorize(
+      agent(),
+      spaRequest(challenge, {
+        state: 'kept',
+        hd: 'example.test',
+        access_type: 'offline',
+        auth0Client: 'e30=',
+        client_secret: 'x',
+        gatehouse_notes: 'x',
+      }),
+    );
+    const { records } = await server.store.collection('artifacts').list({ limit: 1000 });
+    const params = records
+      .map((record) => (record.payload as { params?: Record<string, string> }).params)
+      .find((found) => found?.state === 'kept');
+    expect(JSON.parse(params?.gatehouse_notes ?? '{}').upstream).to.deep.equal({
+      hd: 'example.test',
+      access_type: 'offline',
+    });
+  });
+
   it('leaves nothing of a login request that was abandoned behind in the session', async () => {
     const browser = agent();
     await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);

@@ -3,6 +3,7 @@ import { createAgent } from '../support/agent.ts';
 import {
   API,
   logIn,
+  payload,
   pkce,
   responseOf,
   spaRequest,
@@ -62,6 +63,37 @@ describe('/userinfo', () => {
       'email',
       'email_verified',
     );
+  });
+
+  it('gives phone number and address by their scopes', async () => {
+    const { sub } = (await ask((await webTokens('openid')).access_token)).json();
+    await server.users.update(sub, {
+      phone_number: '+4915112345678',
+      phone_verified: true,
+      address: { country: 'DE' },
+    });
+    const answer = await ask((await webTokens('openid phone address')).access_token);
+    expect(answer.json()).to.deep.equal({
+      sub,
+      phone_number: '+4915112345678',
+      phone_number_verified: true,
+      address: { country: 'DE' },
+    });
+  });
+
+  it('gives single claims asked for by the claims parameter, here and in the ID token, and no others', async () => {
+    const claims = JSON.stringify({
+      userinfo: { nickname: null },
+      id_token: { email: null, auth_time: { essential: true } },
+    });
+    const request = spaRequest(pkce().challenge, {
+      response_type: 'token id_token',
+      scope: 'openid',
+      claims,
+    });
+    const { access_token, id_token } = responseOf(await logIn(agent(), server, request));
+    expect((await ask(access_token!)).json()).to.have.all.keys('sub', 'nickname');
+    expect(payload(id_token!)).to.include({ email: USER.email }).and.not.to.have.any.keys('nickname', 'name');
   });
 
   it('gives updated_at as a string of epoch seconds, and as ISO 8601 to an OIDC-conformant application', async () => {
