@@ -151,11 +151,15 @@ function health(store: Store, log: Logger): Middleware {
  * may be.
  */
 function requestLog(log: Logger, clock: Clock, random: Random): Middleware {
+  // Unique without asking for randomness at each request.
+  const run = random(6).toString('base64url');
+  let count = 0;
   return async (ctx, next) => {
     const started = clock();
-    const requestId = random(9).toString('base64url');
+    const requestId = `${run}-${(++count).toString(36)}`;
     ctx.state.requestId = requestId;
     await next();
+    if (!log.isLevelEnabled('debug')) return;
     log.debug(
       {
         requestId,

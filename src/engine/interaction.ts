@@ -84,7 +84,10 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       const user = await deps.users.get(userId);
       const refusal = user === undefined ? undefined : admit(user);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
-      await forgetOtherAccount(provider, interaction, userId);
+      await Promise.all([
+        forgetOtherAccount(provider, interaction, userId),
+        deps.users.recordLogin(userId, ctx.ip),
+      ]);
       await goOn(ctx, {
         login: {
           accountId: userId,

@@ -1,6 +1,5 @@
 // /oauth/token and /oauth/revoke around the engine: JSON and form bodies alike, the vendor's parameter
 // names, and the vendor's words for what goes wrong (wire.md "/oauth/token").
-import { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { toResource } from './audience.ts';
@@ -65,12 +64,11 @@ function engineFields({ audience, resource, ...fields }: Record<string, string>)
  */
 function replayAsForm(ctx: Context, fields: Record<string, string>): void {
   const body = Buffer.from(new URLSearchParams(fields).toString());
-  const replay = Readable.from([body]);
   ctx.req.headers['content-type'] = 'application/x-www-form-urlencoded';
   ctx.req.headers['content-length'] = String(body.length);
   delete ctx.req.headers['transfer-encoding'];
   Object.defineProperties(ctx.req, {
     readable: { value: true, configurable: true },
-    iterator: { value: () => replay.iterator({ destroyOnReturn: false }), configurable: true },
+    iterator: { value: () => [body], configurable: true },
   });
 }

@@ -108,7 +108,8 @@ async function respondWithTokens(
     { userId, client },
     { scopes, resources: resource === undefined ? [] : [resource] },
   );
-  const grantId = await grant.save();
+  // Together: the store makes one write to disk of the two.
+  const [grantId] = await Promise.all([grant.save(), deps.users.recordLogin(userId, ctx.ip)]);
   ctx.oidc.entity('Grant', grant);
   // Held in memory only: the shape the engine issues from.
   const source = new provider.AuthorizationCode({ accountId: userId, client, grantId } as never);

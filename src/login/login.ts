@@ -50,7 +50,6 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     deps.events.record({ ...seen, type: 'f', user_id: user.id, description: 'user is blocked' });
     return user;
   }
-  await deps.users.recordLogin(user.id, ip);
   deps.events.record({ ...seen, type: 's', user_id: user.id });
   return user;
 }

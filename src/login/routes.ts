@@ -138,7 +138,6 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
     return render(deps, ctx, visit, 'signup', page, 400);
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
-  await deps.users.recordLogin(result.user.id, ctx.ip);
   deps.events.record({ ...seen, type: 's', user_id: result.user.id });
   await deps.interactions.login(ctx, { userId: result.user.id });
 }
