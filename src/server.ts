@@ -53,6 +53,9 @@ const LARGEST_BODY = '56kb';
 const CROSS_ORIGIN = /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/)/;
 const PUBLIC = /^\/\.well-known\//;
 
+/** What the engine alone answers. */
+const OAUTH = /^\/oauth\//;
+
 /**
  * Builds the server of the tenant whose file was applied to the store.
  * @throws Error when the store holds no tenant.
@@ -101,6 +104,8 @@ export async function createTenant({
   app.use(pathIs(CROSS_ORIGIN, errorsAs(oauthShape, log)));
   app.use(errorPages(views, log));
   app.use(bodyParser({ jsonLimit: LARGEST_BODY, formLimit: LARGEST_BODY, encoding: 'utf-8' }));
+  // The busiest paths first: none of the routers below has them.
+  app.use(pathIs(OAUTH, inOrder(engine.middleware)));
   app.use(endpoints(engine, limits));
   app.use(
     databaseRoutes({ directory, users, events, log, signUpLimit: limits.limit('signup', (ctx) => ctx.ip) }),
@@ -108,7 +113,7 @@ export async function createTenant({
   app.use(loginRoutes({ directory, users, events, views, csrf, limit, interactions: engine.interactions }));
   if (!settings.production)
     app.use(developmentRoutes({ baseUrl: settings.baseUrl, version: VERSION, directory: opened, views }));
-  for (const middleware of engine.middleware) app.use(middleware);
+  app.use(inOrder(engine.middleware));
   return { app, close: () => events.flush() };
 }
 
@@ -171,6 +176,17 @@ function requestLog(log: Logger, clock: Clock, random: Random): Middleware {
       },
       'request',
     );
+  };
+}
+
+/** Several middleware as one. */
+function inOrder(all: readonly Middleware[]): Middleware {
+  return (ctx, next) => {
+    const run = (index: number): Promise<unknown> => {
+      const middleware = all[index];
+      return middleware === undefined ? next() : middleware(ctx, () => run(index + 1));
+    };
+    return run(0);
   };
 }
 

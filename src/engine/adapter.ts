@@ -23,10 +23,15 @@ function clientAdapter({ directory, grantTypes }: AdapterDependencies): Adapter 
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
+  // A record that the store hands out never changes: its metadata need not be made again.
+  const made = new WeakMap<object, AdapterPayload>();
   return {
     find: async (clientId) => {
       const client = await directory.client(clientId);
-      return client === undefined ? undefined : clientMetadata(client, grantTypes);
+      if (client === undefined) return undefined;
+      const metadata = made.get(client) ?? clientMetadata(client, grantTypes);
+      made.set(client, metadata);
+      return metadata;
     },
     upsert: refuse,
     findByUid: refuse,
