@@ -131,11 +131,29 @@ function describe(interaction: Interaction): PendingInteraction {
 
 function missingConsent(interaction: Interaction): MissingConsent {
   const { missingOIDCScope } = interaction.prompt.details as { missingOIDCScope?: string[] };
-  const apis = Object.entries(resourceScopes(interaction)).map(([resource, scopes]) => [
-    toAudience(resource),
-    scopes.filter((scope) => !isOidc(scope)),
-  ]);
-  return { oidcScopes: missingOIDCScope ?? [], apis: Object.fromEntries(apis) };
+  const resources = resourceScopes(interaction);
+  // Asked for by `prompt=consent` alone, nothing is missing: the user is shown all that was requested.
+  if (missingOIDCScope === undefined && Object.keys(resources).length === 0)
+    return requestedConsent(interaction);
+  return { oidcScopes: missingOIDCScope ?? [], apis: byAudience(resources) };
+}
+
+function requestedConsent({ params }: Interaction): MissingConsent {
+  const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
+  const { resource } = params;
+  return {
+    oidcScopes: scopes.filter(isOidc),
+    apis: typeof resource === 'string' ? byAudience({ [resource]: scopes }) : {},
+  };
+}
+
+function byAudience(resources: Readonly<Record<string, string[]>>): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(resources).map(([resource, scopes]) => [
+      toAudience(resource),
+      scopes.filter((scope) => !isOidc(scope)),
+    ]),
+  );
 }
 
 function resourceScopes(interaction: Interaction): Record<string, string[]> {

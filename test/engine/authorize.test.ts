@@ -425,6 +425,16 @@ describe('GET /authorize', () => {
       expect(more.text).to.contain('Write things');
     });
 
+    it('is asked of a first-party application, too, with prompt=consent, for all it requests', async () => {
+      const browser = await loggedIn();
+      const request = webRequest({ prompt: 'consent', scope: 'openid email read:things', audience: API });
+      const page = await follow(browser, await authorize(browser, request), server.url);
+      expect(page.text).to.contain('email address').and.contain('Read things');
+      const { action, fields } = readForm(page, '_csrf');
+      const given = await browser.request(action, { form: { ...fields, decision: 'accept' } });
+      expect(responseOf(await follow(browser, given, server.url))).to.have.property('code');
+    });
+
     it('that is denied ends as access_denied at the application, and is not remembered', async () => {
       const browser = agent();
       const page = await logIn(browser, server, thirdRequest({ scope: 'openid write:things' }));
