@@ -2,6 +2,7 @@
 // The `gatehouse` command.
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import pino from 'pino';
 import { rotateSigningKeys } from './engine/keys.ts';
 import { systemClock, systemRandom } from './http/runtime.ts';
 import { createLog } from './log.ts';
@@ -16,7 +17,9 @@ import { TenantFault } from './tenant/load.ts';
 import { createHasher } from './users/hashing.ts';
 import { createUsers } from './users/users.ts';
 
-const log = createLog(process.env.LOG_LEVEL ?? 'info');
+/** Of commands that end: not on standard output, which is for what they were asked for. */
+const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
+const start = () => runServer(process.env, createLog(process.env.LOG_LEVEL));
 
 /** Opens the store for one command; a server that runs on it must be stopped first, and the store says so. */
 async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
@@ -66,11 +69,8 @@ async function rotate(): Promise<void> {
 
 const program = new Command('gatehouse')
   .description('A self-hosted identity server. Settings come from the environment: see the README.')
-  .action(() => runServer(process.env, log));
-program
-  .command('start')
-  .description('start the server (the default)')
-  .action(() => runServer(process.env, log));
+  .action(start);
+program.command('start').description('start the server (the default)').action(start);
 program
   .command('check')
   .description('check the settings and the tenant file, and name every fault')

@@ -15,11 +15,15 @@ const SECRETS = [
   'passwordHash',
 ];
 
-/** @param level pino's level; `destination` is standard output unless a test reads along. */
-export function createLog(level: string, destination?: DestinationStream): Logger {
+/**
+ * @param level one of pino's; `info` for any other, so that there is a log by the time the settings are read
+ *   and name the fault.
+ * @param destination standard output unless said otherwise.
+ */
+export function createLog(level: string | undefined, destination?: DestinationStream): Logger {
   return pino(
     {
-      level,
+      level: level !== undefined && (level === 'silent' || level in pino.levels.values) ? level : 'info',
       redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[secret]' },
       serializers: { err: describeError },
       base: null,

@@ -2,4 +2,4 @@
 import { createLog } from './log.ts';
 import { runServer } from './run.ts';
 
-await runServer(process.env, createLog(process.env.LOG_LEVEL ?? 'info'));
+await runServer(process.env, createLog(process.env.LOG_LEVEL));

@@ -31,7 +31,11 @@ export class SettingsFault {
 }
 
 const environment = z.object({
-  PORT: z.coerce.number('PORT must be a number').int().min(0).max(65535).default(3000),
+  PORT: z
+    .string()
+    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number, 0 to 65535')
+    .transform(Number)
+    .default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
   BASE_URL: z.string().optional(),
   TENANT_FILE: z.string().min(1).default('config/tenant.yaml'),
@@ -97,7 +101,7 @@ function crossFaults(read: Environment): string[] {
     if (read.TLS_KEY === undefined) faults.push('TLS_KEY: required with TLS=files');
   }
   if (read.TLS === 'proxy') {
-    if (read.TRUSTED_PROXIES === undefined) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
+    if (list(read.TRUSTED_PROXIES).length === 0) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
     if (read.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
   }
   for (const address of list(read.TRUSTED_PROXIES)) {
@@ -115,13 +119,7 @@ function crossFaults(read: Environment): string[] {
 
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
-  return (
-    url?.protocol === 'https:' &&
-    url.pathname === '/' &&
-    url.search === '' &&
-    url.hash === '' &&
-    url.username === ''
-  );
+  return url?.protocol === 'https:' && url.href === `${url.origin}/`;
 }
 
 function isAddress(text: string): boolean {

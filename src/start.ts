@@ -6,6 +6,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import { type Clock, type Random, systemClock, systemRandom } from './http/runtime.ts';
 import { createTenant, type Tenant } from './server.ts';
@@ -42,6 +43,9 @@ export interface Running {
 
 /** How long requests in flight may take when the server stops, milliseconds. */
 const DRAIN = 8_000;
+
+/** How often a server that stops looks for connections that are done, milliseconds. */
+const IDLE_CHECK = 50;
 
 /**
  * Starts the server: it listens when the promise resolves.
@@ -87,24 +91,39 @@ async function tlsOptions({ tls, dataDir, baseUrl, host }: Settings, clock: Cloc
         'localhost',
         '127.0.0.1',
         '::1',
-        new URL(baseUrl).hostname,
+        // An IPv6 address stands in brackets in a URL alone (RFC 3986 §3.2.2).
+        new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''),
         ...(isWildcard(host) ? [] : [host]),
       ];
-      const { cert, key, caFile } = await localCertificate(join(dataDir, 'tls'), [...new Set(hosts)], clock);
+      const directory = join(dataDir, 'tls');
+      const { cert, key, caFile } = await localCertificate(directory, [...new Set(hosts)], clock).catch(
+        because(`the certificates in ${directory} cannot be used; without the directory they are made anew`),
+      );
       return { secure: { cert, key }, caFile };
     }
     case 'files': {
       const read = (file: string, variable: string) =>
-        readFile(file, 'utf8').catch(() => {
-          throw new Error(`${variable}: ${file} cannot be read`);
-        });
-      return {
-        secure: { cert: await read(tls.certFile, 'TLS_CERT'), key: await read(tls.keyFile, 'TLS_KEY') },
-      };
+        readFile(file, 'utf8').catch(because(`${variable}: ${file} cannot be read`));
+      const secure = { cert: await read(tls.certFile, 'TLS_CERT'), key: await read(tls.keyFile, 'TLS_KEY') };
+      try {
+        createSecureContext(secure);
+      } catch (thrown) {
+        because('TLS_CERT, TLS_KEY: not a certificate and its key, in PEM')(thrown);
+      }
+      return { secure };
     }
     case 'proxy':
       return {};
   }
+}
+
+/** Puts what is in the way before the system's own words for it. */
+function because(what: string): (thrown: unknown) => never {
+  return (thrown) => {
+    throw new Error(`${what} (${thrown instanceof Error ? thrown.message : String(thrown)})`, {
+      cause: thrown,
+    });
+  };
 }
 
 const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
@@ -115,17 +134,21 @@ async function listen(server: http.Server, { port, host }: Settings): Promise<nu
   try {
     await once(server, 'listening');
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw thrown;
-    throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set PORT`);
+    if ((thrown as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set PORT`);
+    }
+    because(`HOST, PORT: cannot listen on port ${port} of ${host}`)(thrown);
   }
   return (server.address() as AddressInfo).port;
 }
 
 async function stop(server: http.Server, tenant: Tenant, store: Store): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // Connections that clients keep open would hold up the end: each goes when its answer is out.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK);
   const late = setTimeout(() => server.closeAllConnections(), DRAIN);
   await closed;
+  clearInterval(idle);
   clearTimeout(late);
   await tenant.close();
   await store.close();

@@ -1,0 +1,230 @@
+// The settings: what holds when nothing is said, and what is refused, all of it in one message.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readSettings, SettingsFault, withPort } from '../../src/settings.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+
+type Env = Record<string, string>;
+
+function faultsOf(env: Env): readonly string[] {
+  try {
+    readSettings(env);
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return thrown.faults;
+    throw thrown;
+  }
+  return [];
+}
+
+const BASE_URL = 'https://id.example.test';
+const behindProxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL };
+
+describe('settings', () => {
+  it('are those of development when nothing is said', () => {
+    expect(readSettings({})).to.deep.equal({
+      port: 3000,
+      host: '127.0.0.1',
+      baseUrl: 'https://localhost:3000',
+      issuer: 'https://localhost:3000/',
+      tenantFile: 'config/tenant.yaml',
+      dataDir: './data',
+      tls: { mode: 'auto' },
+      production: false,
+      logLevel: 'info',
+    });
+  });
+
+  it('that are empty count as not set', () => {
+    const empty = { PORT: '', BASE_URL: '', TLS: '', DATABASE_URL: '', NODE_ENV: '', LOG_LEVEL: '' };
+    expect(readSettings(empty)).to.deep.equal(readSettings({}));
+  });
+
+  it('take the issuer from the public origin, with a slash at its end', () => {
+    for (const origin of [BASE_URL, `${BASE_URL}/`]) {
+      expect(readSettings({ BASE_URL: origin })).to.include({ baseUrl: BASE_URL, issuer: `${BASE_URL}/` });
+    }
+  });
+
+  it('follow the port that the system chose, unless the public origin was said', () => {
+    expect(withPort(readSettings({ PORT: '0' }), 1234)).to.include({
+      port: 1234,
+      baseUrl: 'https://localhost:1234',
+      issuer: 'https://localhost:1234/',
+    });
+    expect(withPort(readSettings({ PORT: '0', BASE_URL }), 1234)).to.include({
+      port: 1234,
+      issuer: `${BASE_URL}/`,
+    });
+  });
+
+  for (const port of ['x', '-1', '1.5', '65536', '0x10', '1e3', ' ']) {
+    it(`refuse ${JSON.stringify(port)} as a port`, () => {
+      expect(faultsOf({ PORT: port })).to.deep.equal(['PORT: must be a port number, 0 to 65535']);
+    });
+  }
+
+  for (const url of [
+    'id.example.test',
+    'http://id.example.test',
+    'https://id.example.test/path',
+    'https://id.example.test/?query',
+    'https://id.example.test?',
+    'https://id.example.test#fragment',
+    'https://user@id.example.test',
+    'https://:password@id.example.test',
+    'javascript:alert(1)',
+  ]) {
+    it(`refuse ${url} as the public origin`, () => {
+      const faults = faultsOf({ BASE_URL: url });
+      expect(faults).to.have.length(1);
+      expect(faults[0]).to.match(/^BASE_URL: must be an https origin/);
+    });
+  }
+
+  it('take trusted proxies as addresses and ranges', () => {
+    const { tls } = readSettings({
+      ...behindProxy,
+      TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8,::1,2001:db8::/32 ,',
+    });
+    expect(tls).to.deep.equal({
+      mode: 'proxy',
+      trustedProxies: ['127.0.0.1', '10.0.0.0/8', '::1', '2001:db8::/32'],
+    });
+  });
+
+  for (const proxy of [
+    '10.0.0.0/33',
+    '2001:db8::/129',
+    '10.0.0.0/',
+    '10.0.0.0/8/8',
+    '10.0.0',
+    '*',
+    'proxy',
+  ]) {
+    it(`refuse ${proxy} as a trusted proxy`, () => {
+      expect(faultsOf({ ...behindProxy, TRUSTED_PROXIES: proxy })).to.deep.equal([
+        `TRUSTED_PROXIES: ${proxy} is no IP address or CIDR range`,
+      ]);
+    });
+  }
+
+  it('want someone to trust, and the public origin, behind a proxy', () => {
+    const faults = ['TRUSTED_PROXIES: required with TLS=proxy', 'BASE_URL: required with TLS=proxy'];
+    expect(faultsOf({ TLS: 'proxy' })).to.deep.equal(faults);
+    expect(faultsOf({ TLS: 'proxy', TRUSTED_PROXIES: ',' })).to.deep.equal(faults);
+  });
+
+  it('want both files where the certificate comes from files', () => {
+    expect(faultsOf({ TLS: 'files' })).to.deep.equal([
+      'TLS_CERT: required with TLS=files',
+      'TLS_KEY: required with TLS=files',
+    ]);
+    expect(readSettings({ TLS: 'files', TLS_CERT: 'a', TLS_KEY: 'b' }).tls).to.deep.equal({
+      mode: 'files',
+      certFile: 'a',
+      keyFile: 'b',
+    });
+  });
+
+  it('refuse the development certificate and an assumed origin in production', () => {
+    const faults = faultsOf({ NODE_ENV: 'production' });
+    expect(faults).to.have.length(2);
+    expect(faults.join('\n')).to.contain('TLS: auto is for development').and.contain('BASE_URL: required');
+    expect(readSettings({ NODE_ENV: 'production', ...behindProxy }).production).to.equal(true);
+  });
+
+  it('refuse a database that is not there yet, rather than keeping data elsewhere', () => {
+    const faults = faultsOf({ DATABASE_URL: 'postgres://user:hidden@db/x' });
+    expect(faults).to.have.length(1);
+    expect(faults[0])
+      .to.match(/^DATABASE_URL: PostgreSQL is not available yet/)
+      .and.not.contain('hidden');
+  });
+
+  it('name everything that is wrong at once: what is no value, and what does not go together', () => {
+    const faults = faultsOf({
+      PORT: 'x',
+      BASE_URL: 'http://plain.example',
+      TLS: 'proxy',
+      TRUSTED_PROXIES: 'nobody',
+      DATABASE_URL: 'postgres://x',
+      LOG_LEVEL: 'loud',
+    });
+    expect(faults.map((fault) => fault.split(':')[0])).to.have.members([
+      'PORT',
+      'LOG_LEVEL',
+      'BASE_URL',
+      'TRUSTED_PROXIES',
+      'DATABASE_URL',
+    ]);
+  });
+});
+
+describe('a process with settings that do not work', function () {
+  this.timeout(60_000);
+  let cwd: string;
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-settings-'));
+    writeFileSync(join(cwd, 'junk.pem'), 'junk\n');
+  });
+  afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+  it('says all of it on standard error, and ends with 1', async () => {
+    const { code, stdout, stderr } = await runToEnd({
+      cwd,
+      env: { PORT: 'x', TLS: 'maybe', LOG_LEVEL: 'loud', DATABASE_URL: 'postgres://x' },
+    });
+    expect(code).to.equal(1);
+    expect(stdout).to.equal('');
+    const [first, ...faults] = stderr.trimEnd().split('\n');
+    expect(first).to.equal('The settings are wrong:');
+    expect(faults.map((line) => /^ {2}- ([A-Z_]+): /.exec(line)?.[1])).to.have.members([
+      'PORT',
+      'TLS',
+      'LOG_LEVEL',
+      'DATABASE_URL',
+    ]);
+  });
+
+  it('says so too when it was asked for a command', async () => {
+    const { code, stderr } = await runToEnd({
+      cwd,
+      env: { LOG_LEVEL: 'loud' },
+      command: [process.execPath, CLI, 'check'],
+    });
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/^The settings are wrong:\n {2}- LOG_LEVEL: .*\n$/);
+  });
+
+  for (const [what, env, message] of [
+    [
+      'a certificate file that is not there',
+      { TLS: 'files', TLS_CERT: 'none.pem', TLS_KEY: 'junk.pem' },
+      /^TLS_CERT: none\.pem cannot be read \(.*\)\n$/,
+    ],
+    [
+      'a certificate that is none',
+      { TLS: 'files', TLS_CERT: 'junk.pem', TLS_KEY: 'junk.pem' },
+      /^TLS_CERT, TLS_KEY: not a certificate and its key, in PEM \(.*\)\n$/,
+    ],
+    [
+      'an address that is not of this machine',
+      { HOST: '192.0.2.1' },
+      /^HOST, PORT: cannot listen on port 0 of 192\.0\.2\.1 \(.*\)\n$/,
+    ],
+    ['a data directory that is a file', { DATA_DIR: 'junk.pem' }, /^.*junk\.pem.*\n$/],
+    [
+      'a tenant file that is not there',
+      { TENANT_FILE: 'none.yaml' },
+      /^The tenant file is wrong:\n {2}- none\.yaml cannot be read\n$/,
+    ],
+  ] as const) {
+    it(`says in words that it was given ${what}`, async () => {
+      const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0', ...env } });
+      expect(stderr).to.match(message);
+      expect(code).to.equal(1);
+    });
+  }
+});
