@@ -50,7 +50,13 @@ function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) 
   const hops = ctx
     .get('X-Forwarded-For')
     .split(',')
-    .map((hop) => hop.trim())
-    .filter((hop) => isIP(hop) !== 0);
-  return hops.reverse().find((hop) => !isTrusted(hop)) ?? peer;
+    .map((hop) => hop.trim());
+  let address = peer;
+  for (const hop of hops.reverse()) {
+    // What is left of a hop that says nothing may be the client's own invention.
+    if (isIP(hop) === 0) break;
+    address = hop;
+    if (!isTrusted(hop)) break;
+  }
+  return address;
 }
