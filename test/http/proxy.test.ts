@@ -66,7 +66,49 @@ describe('behind a TLS proxy', () => {
     });
   }
 
-  it('takes the client to be the last hop that is no trusted proxy, whatever the client claims', async () => {
+  it('has nothing of a forged Host header in discovery, redirects or pages', async () => {
+    const server = await start('127.0.0.1');
+    const forged = {
+      ...HTTPS,
+      host: 'evil.example',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-port': '666',
+      'x-forwarded-prefix': '/evil',
+      forwarded: 'host=evil.example;proto=https',
+    };
+    try {
+      const discovery = await ask(server, '/.well-known/openid-configuration', forged);
+      const path = `/authorize?${new URLSearchParams(spaRequest(pkce().challenge))}`;
+      const redirect = await ask(server, path, forged);
+      const login = new URL(redirect.headers.get('location') ?? '', 'https://id.example.test');
+      const cookie = redirect.headers
+        .getSetCookie()
+        .map((line) => line.split(';')[0])
+        .join('; ');
+      const page = await ask(server, login.pathname + login.search, { ...forged, cookie });
+      expect([discovery.status, redirect.status, page.status]).to.deep.equal([200, 302, 200]);
+      expect(login.origin).to.equal('https://id.example.test');
+      for (const { headers, text } of [discovery, redirect, page]) {
+        expect(JSON.stringify([...headers]) + text).not.to.match(/evil|666/);
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+
+  for (const [what, forwardedFor, ip] of [
+    ['the last hop that is no trusted proxy', '1.1.1.1, 203.0.113.7, 10.1.2.3', '203.0.113.7'],
+    ['the first hop, where all are trusted', '10.1.1.1, 10.1.2.3', '10.1.1.1'],
+    ['the nearest hop that is known, where one is no address', '1.1.1.1, unknown, 10.1.2.3', '10.1.2.3'],
+    ['the proxy, where it names nobody', '', '127.0.0.1'],
+  ] as const) {
+    it(`takes the client to be ${what}`, async () => {
+      expect(await loginAddress({ ...HTTPS, 'x-forwarded-for': forwardedFor })).to.equal(ip);
+    });
+  }
+
+  /** The client's address in the log event of a login. */
+  async function loginAddress(headers: Record<string, string>): Promise<unknown> {
     const server = await start('127.0.0.1,10.0.0.0/8');
     try {
       const form = {
@@ -76,19 +118,15 @@ describe('behind a TLS proxy', () => {
         username: USER.email,
         password: USER.password,
       };
-      await ask(
-        server,
-        '/oauth/token',
-        { ...HTTPS, 'x-forwarded-for': '1.1.1.1, 203.0.113.7, 10.1.2.3' },
-        form,
-      );
+      await ask(server, '/oauth/token', headers, form);
       await server.tenant.close();
       const { records } = await server.store.collection('logs').list();
-      expect(records.map(({ ip }) => ip)).to.deep.equal(['203.0.113.7']);
+      expect(records).to.have.length(1);
+      return records[0]?.ip;
     } finally {
       await server.stop();
     }
-  });
+  }
 });
 
 describe('trust in proxies', () => {
@@ -140,5 +178,21 @@ describe('a forged Host header', () => {
     const { records } = await server.store.collection('artifacts').list();
     expect(JSON.stringify(records)).not.to.contain('evil');
     await authorize(agent, spaRequest(pkce().challenge));
+  });
+
+  it('tells no address of a client: without a proxy nobody forwards', async () => {
+    await createAgent(server).request('/oauth/token', {
+      headers: { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' },
+      json: {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+      },
+    });
+    await server.tenant.close();
+    const { records } = await server.store.collection('logs').list();
+    expect(records.map(({ ip }) => ip)).to.deep.equal(['127.0.0.1']);
   });
 });
