@@ -1,4 +1,7 @@
 // Behind a TLS proxy, and whom to believe: forwarding headers of trusted proxies alone, Host headers never.
+import { once } from 'node:events';
+import http from 'node:http';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { proxyTrust } from '../../src/http/proxy.ts';
 import { createAgent } from '../support/agent.ts';
@@ -7,18 +10,23 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const HTTPS = { 'x-forwarded-proto': 'https' };
 
+/** Asks as a proxy would. Not by fetch, which sends a Host header of its own. */
 async function ask(
   server: TestServer,
   path: string,
   headers: Record<string, string>,
   form?: Record<string, string>,
 ) {
-  const answer = await fetch(`http://127.0.0.1:${server.settings.port}${path}`, {
-    redirect: 'manual',
-    headers,
-    ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+  const request = http.request(`http://127.0.0.1:${server.settings.port}${path}`, {
+    method: form === undefined ? 'GET' : 'POST',
+    headers: {
+      ...headers,
+      ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+    },
   });
-  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+  request.end(form === undefined ? undefined : new URLSearchParams(form).toString());
+  const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
+  return { status: answer.statusCode, headers: answer.headers, text: await text(answer) };
 }
 
 describe('behind a TLS proxy', () => {
@@ -43,7 +51,7 @@ describe('behind a TLS proxy', () => {
         HTTPS,
       );
       expect(page.status).to.equal(302);
-      expect(page.headers.getSetCookie().every((cookie) => /; secure/i.test(cookie))).to.equal(true);
+      expect(page.headers['set-cookie']?.every((cookie) => /; secure/i.test(cookie))).to.equal(true);
     } finally {
       await server.stop();
     }
@@ -73,23 +81,20 @@ describe('behind a TLS proxy', () => {
       host: 'evil.example',
       'x-forwarded-host': 'evil.example',
       'x-forwarded-port': '666',
-      'x-forwarded-prefix': '/evil',
+      'x-forwarded-prefix': '/evil-prefix',
       forwarded: 'host=evil.example;proto=https',
     };
     try {
       const discovery = await ask(server, '/.well-known/openid-configuration', forged);
       const path = `/authorize?${new URLSearchParams(spaRequest(pkce().challenge))}`;
       const redirect = await ask(server, path, forged);
-      const login = new URL(redirect.headers.get('location') ?? '', 'https://id.example.test');
-      const cookie = redirect.headers
-        .getSetCookie()
-        .map((line) => line.split(';')[0])
-        .join('; ');
+      const login = new URL(redirect.headers.location ?? '', 'https://id.example.test');
+      const cookie = (redirect.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ');
       const page = await ask(server, login.pathname + login.search, { ...forged, cookie });
       expect([discovery.status, redirect.status, page.status]).to.deep.equal([200, 302, 200]);
       expect(login.origin).to.equal('https://id.example.test');
       for (const { headers, text } of [discovery, redirect, page]) {
-        expect(JSON.stringify([...headers]) + text).not.to.match(/evil|666/);
+        expect(JSON.stringify(headers) + text).not.to.match(/evil[.-]|:666/);
       }
     } finally {
       await server.stop();
@@ -163,7 +168,7 @@ describe('a forged Host header', () => {
 
   it('is nowhere in discovery', async () => {
     const answer = await createAgent(server).get('/.well-known/openid-configuration', forged);
-    expect(answer.text).not.to.contain('evil');
+    expect(answer.text).not.to.contain('evil.example');
     expect(answer.json().issuer).to.equal(server.issuer);
   });
 
@@ -172,11 +177,11 @@ describe('a forged Host header', () => {
     const answer = await agent.request(`/authorize?${new URLSearchParams(spaRequest(pkce().challenge))}`, {
       headers: forged,
     });
-    expect(answer.headers.location).not.to.contain('evil');
+    expect(answer.headers.location).not.to.contain('evil.example');
     const page = await agent.get(String(answer.headers.location), forged);
-    expect(page.text).not.to.contain('evil');
+    expect(page.text).not.to.contain('evil.example');
     const { records } = await server.store.collection('artifacts').list();
-    expect(JSON.stringify(records)).not.to.contain('evil');
+    expect(JSON.stringify(records)).not.to.contain('evil.example');
     await authorize(agent, spaRequest(pkce().challenge));
   });
 
