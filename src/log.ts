@@ -25,11 +25,16 @@ export function createLog(level: string | undefined, destination?: DestinationSt
     {
       level: level !== undefined && (level === 'silent' || level in pino.levels.values) ? level : 'info',
       redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[secret]' },
-      serializers: { err: describeError },
+      serializers: { err: describeError, path: withoutInteraction },
       base: null,
     },
     ...(destination === undefined ? [] : [destination]),
   );
+}
+
+/** A path without the id of the interaction in it: that id is also the cookie that proves the browser. */
+function withoutInteraction(path: unknown): string {
+  return String(path).replace(/^\/(u|authorize)\/[^/]+/, '/$1/[secret]');
 }
 
 /** An error's name, message, stack and causes; none of the other members it may carry. */
