@@ -1,5 +1,6 @@
 // The published package: packed, put into an empty folder, started there by npx.
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -16,6 +17,9 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { runServer } from '../support/process.ts';
+
+/** With the Node.js that runs the tests first. */
+const PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -59,14 +63,14 @@ describe('the published package', function () {
       'CHANGELOG.md',
       'package.json',
     ]);
-    expect(files).not.to.include.members(['test', 'src', 'bench']);
+    for (const name of ['test', 'src', 'bench', 'node_modules', 'data']) expect(files).not.to.include(name);
   });
 
-  it('starts by npx in a folder that has nothing else, and stops on SIGTERM', async () => {
+  it('starts in a folder that has nothing else, and stops on SIGTERM', async () => {
     const server = await runServer({
       cwd: folder,
       command: [join(folder, 'node_modules/.bin/gatehouse')],
-      env: { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` },
+      env: { PATH },
     });
     expect(existsSync(join(folder, 'config/tenant.yaml')), 'wrote an example tenant').to.equal(true);
     const agent = createAgent(server);
@@ -75,12 +79,19 @@ describe('the published package', function () {
     expect(await server.end('SIGTERM')).to.equal(0);
   });
 
-  it('is found by npx without asking a registry', () => {
-    const printed = execFileSync('npx', ['--no-install', 'gatehouse', '--help'], {
+  it('starts by npx, without asking a registry, and stops as at a terminal', async () => {
+    const server = await runServer({
       cwd: folder,
-      encoding: 'utf8',
-      env: { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` },
+      command: ['npx', '--no-install', 'gatehouse'],
+      // Nothing answers there: whatever asks a registry fails.
+      env: { PATH, npm_config_registry: 'http://127.0.0.1:9/' },
+      detached: true,
     });
-    expect(printed).to.contain('Usage: gatehouse');
+    expect((await createAgent(server).get('/healthz')).json()).to.deep.equal({ status: 'ok' });
+    // A terminal signals the whole group. Its output ends with the last of its processes.
+    const ended = once(server.child, 'close');
+    process.kill(-Number(server.child.pid), 'SIGINT');
+    await ended;
+    expect(server.lines.at(-1)).to.contain('"signal":"SIGINT"');
   });
 });

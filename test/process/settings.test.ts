@@ -1,5 +1,5 @@
 // The settings: what holds when nothing is said, and what is refused, all of it in one message.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -196,6 +196,14 @@ describe('a process with settings that do not work', function () {
     });
     expect(code).to.equal(1);
     expect(stderr).to.match(/^The settings are wrong:\n {2}- LOG_LEVEL: .*\n$/);
+  });
+
+  it('says which directory has a damaged certificate', async () => {
+    mkdirSync(join(cwd, 'data/tls'), { recursive: true });
+    for (const name of ['ca.pem', 'ca-key.pem']) writeFileSync(join(cwd, 'data/tls', name), 'junk\n');
+    const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0' } });
+    expect(stderr).to.match(/^the certificates in data\/tls cannot be used; .*\n$/);
+    expect(code).to.equal(1);
   });
 
   for (const [what, env, message] of [

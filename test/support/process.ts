@@ -24,6 +24,8 @@ export interface RunOptions {
   env?: Record<string, string>;
   /** What to run: the server's main file unless said otherwise. */
   command?: string[];
+  /** In a process group of its own, as a terminal starts commands. */
+  detached?: boolean;
 }
 
 function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
@@ -36,9 +38,10 @@ export async function runServer({
   cwd,
   env,
   command = [process.execPath, MAIN],
+  detached = false,
 }: RunOptions): Promise<ServerProcess> {
   const [file = '', ...args] = command;
-  const child = spawn(file, args, { cwd, env: environment({ PORT: '0', ...env }) });
+  const child = spawn(file, args, { cwd, detached, env: environment({ PORT: '0', ...env }) });
   const lines: string[] = [];
   let errors = '';
   child.stderr.on('data', (chunk) => {
