@@ -214,6 +214,29 @@ describe('applying a tenant file', () => {
     expect(await store.collection('users').count()).to.equal(3);
   });
 
+  it('keeps keys it does not know through the store and its export', async () => {
+    await apply(
+      {
+        moon: { phase: 'full' },
+        tenant: { tides: 'high' },
+        clients: [{ client_id: 'x', name: 'X', sparkle: true }],
+        databases: [{ name: 'users', salt: 'sea' }],
+        resourceServers: [{ name: 'A', identifier: 'a', colour: 'blue' }],
+        clientGrants: [{ client_id: 'x', audience: 'a', until: 'later' }],
+        organizations: [{ id: 'org_a', name: 'a', members: 3 }],
+      },
+      'match',
+    );
+    const exported = parse(await exportTenant(store));
+    expect(exported).to.have.nested.property('moon.phase', 'full');
+    expect(exported).to.have.nested.property('tenant.tides', 'high');
+    expect(exported).to.have.nested.property('clients[0].sparkle', true);
+    expect(exported).to.have.nested.property('databases[0].salt', 'sea');
+    expect(exported).to.have.nested.property('resourceServers[0].colour', 'blue');
+    expect(exported).to.have.nested.property('clientGrants[0].until', 'later');
+    expect(exported).to.have.nested.property('organizations[0].members', 3);
+  });
+
   it('exports what applies to the same again', async () => {
     const exported = await exportTenant(store);
     await apply(parse(exported), 'match');
