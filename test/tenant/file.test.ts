@@ -296,15 +296,23 @@ describe('applying a tenant file', () => {
   });
 
   it('does not make a public client of a confidential one whose secret was lost', async () => {
-    const record = await client('m2m');
-    const { client_secret: _secret, ...rest } = structuredClone(record) as Record<string, unknown>;
+    const ask = (client_secret?: string) =>
+      token(createAgent(server), {
+        grant_type: 'client_credentials',
+        client_id: 'm2m',
+        client_secret,
+        audience: 'https://api.example.test/',
+      });
+    expect((await ask('m2m-secret')).status).to.equal(200);
+    const { client_secret: _secret, ...rest } = structuredClone(await client('m2m')) as Record<
+      string,
+      unknown
+    >;
     await store.collection('clients').put(rest as never);
-    const answer = await token(createAgent(server), {
-      grant_type: 'client_credentials',
-      client_id: 'm2m',
-      audience: 'https://api.example.test/',
-    });
-    expect(answer.status).to.be.within(400, 401);
-    expect(answer.json()).not.to.have.property('access_token');
+    for (const secret of ['m2m-secret', undefined, '', 'undefined']) {
+      const answer = await ask(secret);
+      expect(answer.status, String(secret)).to.be.within(400, 401);
+      expect(answer.json().error, String(secret)).to.match(/^invalid_client/);
+    }
   });
 });
