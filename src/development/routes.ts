@@ -3,7 +3,8 @@ import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Views } from '../http/views.ts';
 import type { Directory } from '../tenant/directory.ts';
-import { TRY_LOGIN, TRY_LOGIN_CALLBACK } from './try-login.ts';
+import { TRY_LOGIN } from '../tenant/schema.ts';
+import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
 export interface DevelopmentDependencies {
   baseUrl: string;

@@ -2,9 +2,7 @@
 // in no export, allowed every database connection.
 
 import type { Client, Connection, Directory } from '../tenant/directory.ts';
-import { clientSchema } from '../tenant/schema.ts';
-
-export const TRY_LOGIN = 'gatehouse-try-login';
+import { clientSchema, TRY_LOGIN } from '../tenant/schema.ts';
 
 /** Where the try ends, below the base URL. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';

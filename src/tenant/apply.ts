@@ -1,10 +1,11 @@
 // Makes the store's tenant out of a tenant file: at start what is missing, on request all of it.
 import { createHash } from 'node:crypto';
 import type { Random } from '../http/runtime.ts';
-import type { Records } from '../store/collections.ts';
+import { collections, type Records } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import type { Users } from '../users/users.ts';
+import { clientIdOf, directoryOf } from './names.ts';
 import type { ClientRecord, ConnectionRecord, DevelopmentUser, TenantFile, TenantRecord } from './schema.ts';
 
 /** `create-missing` leaves what is there as it is; `match` makes the store equal to the file (users excepted). */
@@ -60,14 +61,30 @@ async function applySection<N extends Section>(
   records: Records[N][],
 ): Promise<void> {
   const collection = store.collection(name);
-  if (mode === 'match') {
-    // First, so that a name is free for the record that has it now.
-    const declared = new Set(records.map(({ id }) => id));
-    for (const { id } of await listAll(collection)) if (!declared.has(id)) await collection.delete(id);
+  const there = await listAll(collection);
+  if (mode === 'create-missing') {
+    // Known by its name, too: an id that the file has only now makes no other record of it.
+    const taken = new Set(there.flatMap((record) => keysOf(name, record as Records[N])));
+    for (const record of records) {
+      if (!keysOf(name, record).some((key) => taken.has(key))) await collection.put(record);
+    }
+    return;
   }
-  for (const record of records) {
-    if (mode === 'match' || (await collection.get(record.id)) === undefined) await collection.put(record);
+  // What goes or changes its name goes first, so that each name is free for the record that has it now.
+  const declared = new Map(records.map((record) => [record.id, keysOf(name, record).join('\n\n')]));
+  for (const record of there) {
+    const keys = keysOf(name, record as Records[N]).join('\n\n');
+    if (declared.get(record.id) !== keys) await collection.delete(record.id);
   }
+  for (const record of records) await collection.put(record);
+}
+
+/** All that no two records of a collection share. */
+function keysOf<N extends Section>(name: N, record: Records[N]): string[] {
+  const unique = Object.entries(collections[name].unique).flatMap(([key, of]) =>
+    [of(record) ?? []].flat().map((value) => `${key} ${value}`),
+  );
+  return [`id ${record.id}`, ...unique];
 }
 
 /** The sections that are one record: all but the lists that are collections of their own. */
@@ -122,9 +139,7 @@ async function clientsOf(
 }
 
 function connectionsOf(file: TenantFile): Records['connections'][] {
-  const idByName = new Map(file.clients.map((client) => [client.name, client.client_id]));
-  const ids = new Set(file.clients.map((client) => client.client_id));
-  const clientId = (named: string) => (ids.has(named) ? named : (idByName.get(named) ?? named));
+  const clientId = clientIdOf(file);
   return [...file.databases, ...file.connections].map((connection: ConnectionRecord) => ({
     ...connection,
     id: connection.id ?? stableId('con', connection.name),
@@ -134,12 +149,9 @@ function connectionsOf(file: TenantFile): Records['connections'][] {
 }
 
 function clientGrantsOf(file: TenantFile): Records['clientGrants'][] {
-  const idByName = new Map(file.clients.map((client) => [client.name, client.client_id]));
-  const ids = new Set(file.clients.map((client) => client.client_id));
+  const clientId = clientIdOf(file);
   return file.clientGrants.map((grant) => {
-    const client_id = ids.has(grant.client_id)
-      ? grant.client_id
-      : (idByName.get(grant.client_id) ?? grant.client_id);
+    const client_id = clientId(grant.client_id);
     return { ...grant, client_id, id: grant.id ?? stableId('cgr', `${client_id}\n${grant.audience}`) };
   });
 }
@@ -149,11 +161,11 @@ async function createDevelopmentUser(
   file: TenantFile,
   user: DevelopmentUser,
 ): Promise<void> {
-  const connection = user.connection ?? file.tenant.default_directory ?? file.databases[0]?.name ?? '';
+  const connection = directoryOf(file, user);
   if ((await users.findInConnection({ name: connection }, user.email)) !== undefined) return;
   const { email, password, username, email_verified, blocked, permissions, user_metadata, app_metadata } =
     user;
-  await users.create({
+  const created = await users.create({
     connection,
     email,
     password,
@@ -166,4 +178,6 @@ async function createDevelopmentUser(
       ...(permissions === undefined ? {} : { permissions }),
     },
   });
+  if ('taken' in created)
+    throw new Error(`users: the ${created.taken} of ${email} is taken in ${connection}`);
 }

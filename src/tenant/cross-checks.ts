@@ -1,25 +1,11 @@
 // What must hold between the parts of a tenant file.
-import type { TenantFile } from './schema.ts';
+import { clientIdOf, directoryOf } from './names.ts';
+import { type TenantFile, TRY_LOGIN } from './schema.ts';
 
 /** Every contradiction in a tenant file, with its path. */
 export function crossFaults(file: TenantFile): string[] {
   return [
-    ...repeated(
-      'clients',
-      file.clients.map((client) => client.client_id),
-    ),
-    ...repeated(
-      'resourceServers',
-      file.resourceServers.map((api) => api.identifier),
-    ),
-    ...repeated(
-      'connections',
-      [...file.databases, ...file.connections].map((connection) => connection.name),
-    ),
-    ...repeated(
-      'organizations',
-      file.organizations.map((organization) => organization.name),
-    ),
+    ...repetitions(file),
     ...callbackFaults(file),
     ...clientFaults(file),
     ...apiFaults(file),
@@ -27,8 +13,44 @@ export function crossFaults(file: TenantFile): string[] {
   ];
 }
 
-function repeated(section: string, names: readonly string[]): string[] {
-  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+/** What stands for two records would leave one of them out, silently. */
+function repetitions(file: TenantFile): string[] {
+  const { clients, resourceServers, organizations, clientGrants } = file;
+  const connections = [...file.databases, ...file.connections];
+  const clientId = clientIdOf(file);
+  const ids = (records: readonly { id?: string | undefined }[]) => records.map(({ id }) => id);
+  const names = (records: readonly { name: string }[]) => records.map(({ name }) => name);
+  return [
+    ...repeated(
+      'clients',
+      clients.map((client) => client.client_id),
+    ),
+    // Connections and grants may name applications so.
+    ...repeated('clients', names(clients)),
+    ...repeated(
+      'resourceServers',
+      resourceServers.map((api) => api.identifier),
+    ),
+    ...repeated('resourceServers', ids(resourceServers)),
+    ...repeated('connections', names(connections)),
+    ...repeated('connections', ids(connections)),
+    ...repeated('organizations', names(organizations)),
+    ...repeated('organizations', ids(organizations)),
+    ...repeated(
+      'clientGrants',
+      clientGrants.map((grant) => `${clientId(grant.client_id)} at ${grant.audience}`),
+    ),
+    ...repeated('clientGrants', ids(clientGrants)),
+    ...repeated(
+      'users',
+      file.users.map((user) => `${user.email.trim().toLowerCase()} in ${directoryOf(file, user)}`),
+    ),
+  ];
+}
+
+function repeated(section: string, names: readonly (string | undefined)[]): string[] {
+  const given = names.filter((name) => name !== undefined);
+  const twice = given.filter((name, index) => given.indexOf(name) !== index);
   return [...new Set(twice)].map((name) => `${section}: ${name} is there twice`);
 }
 
@@ -49,6 +71,9 @@ function callbackFaults({ clients }: TenantFile): string[] {
 function clientFaults({ clients }: TenantFile): string[] {
   return clients.flatMap((client, index) => {
     const faults: string[] = [];
+    if (client.client_id === TRY_LOGIN) {
+      faults.push(`clients[${index}].client_id: ${TRY_LOGIN} is the development page's own`);
+    }
     const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
     if (keys.some(({ pem, jwk }) => (pem === undefined) === (jwk === undefined))) {
       faults.push(`clients[${index}].client_authentication_methods: each credential has either pem or jwk`);
@@ -92,9 +117,16 @@ function referenceFaults(file: TenantFile): string[] {
   if (audience !== undefined && !apis.has(audience))
     faults.push(`tenant.default_audience: ${audience} is no API here`);
   file.users.forEach((user, index) => {
-    const connection = user.connection ?? directory ?? file.databases[0]?.name;
-    if (connection === undefined || !databases.has(connection)) {
-      faults.push(`users[${index}].connection: ${connection ?? '(none)'} is no database here`);
+    const connection = directoryOf(file, user);
+    if (!databases.has(connection)) {
+      faults.push(`users[${index}].connection: ${connection || '(none)'} is no database here`);
+    }
+  });
+  file.connections.forEach((connection, index) => {
+    if (connection.strategy === 'auth0') {
+      faults.push(
+        `connections[${index}].strategy: ${connection.name} is a database, and goes below databases`,
+      );
     }
   });
   return faults;

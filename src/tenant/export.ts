@@ -2,6 +2,7 @@
 import { stringify } from 'yaml';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
+import { escapeVariables } from './variables.ts';
 
 const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications' secrets: keep it as you keep them.
 # Users are not in it.
@@ -16,14 +17,16 @@ export async function exportTenant(store: Store): Promise<string> {
   const isDatabase = ({ strategy }: { strategy: string }) => strategy === 'auth0';
   return (
     HEADER +
-    stringify({
-      ...sections,
-      clients: (await listAll(store.collection('clients'))).map(({ id: _key, ...client }) => client),
-      databases: connections.filter(isDatabase),
-      connections: connections.filter((connection) => !isDatabase(connection)),
-      resourceServers: await listAll(store.collection('resourceServers')),
-      clientGrants: await listAll(store.collection('clientGrants')),
-      organizations: await listAll(store.collection('organizations')),
-    })
+    stringify(
+      escapeVariables({
+        ...sections,
+        clients: (await listAll(store.collection('clients'))).map(({ id: _key, ...client }) => client),
+        databases: connections.filter(isDatabase),
+        connections: connections.filter((connection) => !isDatabase(connection)),
+        resourceServers: await listAll(store.collection('resourceServers')),
+        clientGrants: await listAll(store.collection('clientGrants')),
+        organizations: await listAll(store.collection('organizations')),
+      }),
+    )
   );
 }

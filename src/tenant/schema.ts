@@ -3,6 +3,9 @@
 // Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
 import { z } from 'zod';
 
+/** The application of the development page, which is in no tenant file. */
+export const TRY_LOGIN = 'gatehouse-try-login';
+
 const httpsOrCustomUri = z.string().min(1);
 const seconds = z.number().int().positive();
 const hours = z.number().positive();
@@ -200,7 +203,7 @@ export const developmentUserSchema = z.looseObject({
   email_verified: z.boolean().default(false),
   blocked: z.boolean().optional(),
   permissions: z
-    .array(z.object({ resource_server_identifier: z.string(), permission_name: z.string() }))
+    .array(z.looseObject({ resource_server_identifier: z.string(), permission_name: z.string() }))
     .optional(),
   user_metadata: z.record(z.string(), z.unknown()).default({}),
   app_metadata: z.record(z.string(), z.unknown()).default({}),

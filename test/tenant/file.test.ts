@@ -43,9 +43,14 @@ describe('the tenant file', () => {
   it('names every variable that is not set, and where', () => {
     const faults = faultsOf(() => parseTenant("clients: [{ client_id: '${A}', name: '##B##' }]", {}));
     expect(faults).to.deep.equal([
-      'clients[0].client_id: the environment variable A is not set',
-      'clients[0].name: the environment variable B is not set',
+      'clients[0].client_id: the environment variable A is not set (the text itself is \\${A})',
+      'clients[0].name: the environment variable B is not set (the text itself is \\##B##)',
     ]);
+  });
+
+  it('takes a variable with a backslash before it as it stands', () => {
+    const text = "tenant: { friendly_name: '\\${NAME} and \\##NAME##' }";
+    expect(parseTenant(text, { NAME: 'one' }).tenant.tenant.friendly_name).to.equal('${NAME} and ##NAME##');
   });
 
   it('names every fault at once, with its path', () => {
@@ -73,6 +78,32 @@ describe('the tenant file', () => {
       .and.contain('clients[0].sparkle');
     expect(read).to.have.property('moon', 'full');
     expect(read.clients[0]).to.have.property('sparkle', true);
+  });
+
+  it('names unknown keys at any depth: a misspelt rule does not hold', () => {
+    const { tenant: read, warnings } = readTenant({
+      branding: { colors: { primry: '#000000' } },
+      clients: [{ client_id: 'x', name: 'X', refresh_token: { leewayy: 1 } }],
+      databases: [{ name: 'd', options: { disable_signups: true, password_history: { enabled: true } } }],
+      resourceServers: [{ name: 'a', identifier: 'a', scopes: [{ value: 'r', desc: 'Read' }] }],
+      users: [
+        {
+          email: 'a@b.c',
+          password: 'p',
+          permissions: [{ resource_server_identifier: 'a', permission_name: 'r', source: 'role' }],
+          user_metadata: { anything: { goes: true } },
+        },
+      ],
+    });
+    expect(warnings.map((warning) => warning.split(' ')[0])).to.have.members([
+      'branding.colors.primry',
+      'clients[0].refresh_token.leewayy',
+      'databases[0].options.disable_signups',
+      'databases[0].options.password_history.enabled',
+      'resourceServers[0].scopes[0].desc',
+      'users[0].permissions[0].source',
+    ]);
+    expect(read.databases[0]?.options.password_history).to.have.property('enabled', true);
   });
 
   it('that is no YAML, or no file, is a fault in words', () => {
@@ -105,6 +136,64 @@ describe('the tenant file', () => {
       'two connections of one name',
       { databases: [{ name: 'x' }], connections: [{ name: 'x', strategy: 'email' }] },
       /connections: x/,
+    ],
+    [
+      'two applications of one name',
+      {
+        clients: [
+          { client_id: 'x', name: 'A' },
+          { client_id: 'y', name: 'A' },
+        ],
+      },
+      /clients: A is there twice/,
+    ],
+    [
+      'two APIs of one id',
+      {
+        resourceServers: [
+          { id: 'rs', name: 'A', identifier: 'x' },
+          { id: 'rs', name: 'B', identifier: 'y' },
+        ],
+      },
+      /resourceServers: rs is there twice/,
+    ],
+    [
+      'two organizations of one name',
+      { organizations: [{ name: 'o' }, { name: 'o' }] },
+      /organizations: o is there twice/,
+    ],
+    [
+      'two grants of one application at one API, by id and by name',
+      {
+        clients: [{ client_id: 'x', name: 'X' }],
+        resourceServers: [{ name: 'A', identifier: 'a' }],
+        clientGrants: [
+          { client_id: 'x', audience: 'a', scope: ['read'] },
+          { client_id: 'X', audience: 'a', scope: ['write'] },
+        ],
+      },
+      /clientGrants: x at a is there twice/,
+    ],
+    [
+      'two users of one address in one database',
+      {
+        databases: [{ name: 'd' }],
+        users: [
+          { email: 'a@b.test', password: 'p' },
+          { email: 'A@b.test', password: 'q', connection: 'd' },
+        ],
+      },
+      /users: a@b.test in d is there twice/,
+    ],
+    [
+      "the development page's own application",
+      { clients: [{ client_id: 'gatehouse-try-login', name: 'X' }] },
+      /clients\[0\].client_id: gatehouse-try-login/,
+    ],
+    [
+      'a database among the other connections, where its rules would not be checked',
+      { connections: [{ name: 'd', strategy: 'auth0', options: { passwordPolicy: 'bogus' } }] },
+      /connections\[0\].strategy: d is a database/,
     ],
     [
       'a callback that is no URI',
@@ -241,6 +330,57 @@ describe('applying a tenant file', () => {
     const exported = await exportTenant(store);
     await apply(parse(exported), 'match');
     expect(parse(await exportTenant(store))).to.deep.equal(parse(exported));
+  });
+
+  it('exports text that looks like a variable so that it is read as that text', async () => {
+    const client_secret = 'a-${NOT_A_VARIABLE}-##NEITHER##-\\${NOR_THIS}';
+    const html = '<script>`${config.title}: ${text}`</script>';
+    const file = {
+      clients: [{ client_id: 'x', name: 'X', client_secret }],
+      pages: [{ name: 'login', html }],
+    };
+    await apply(file, 'match');
+    const read = parseTenant(await exportTenant(store), { text: 'replaced', NOR_THIS: 'replaced' }).tenant;
+    expect(read.clients[0]?.client_secret).to.equal(client_secret);
+    expect(read.pages).to.deep.equal([{ name: 'login', html }]);
+  });
+
+  it('at start knows what is there by its name, when the file gives it an id later', async () => {
+    const file = { resourceServers: [{ name: 'A', identifier: 'a' }] };
+    await apply(file, 'match');
+    const before = (await store.collection('resourceServers').list()).records;
+    await apply({ resourceServers: [{ id: 'later', name: 'A', identifier: 'a' }] }, 'create-missing');
+    expect((await store.collection('resourceServers').list()).records).to.deep.equal(before);
+  });
+
+  it('on request gives names to one another', async () => {
+    const named = (first: string, second: string) => ({
+      databases: [
+        { id: '1', name: first },
+        { id: '2', name: second },
+      ],
+    });
+    await apply(named('a', 'b'), 'match');
+    await apply(named('b', 'a'), 'match');
+    const { records } = await store.collection('connections').list();
+    expect(records.map(({ id, name }) => [id, name])).to.deep.equal([
+      ['1', 'b'],
+      ['2', 'a'],
+    ]);
+  });
+
+  it('says that a development user could not be made, as its username is taken', async () => {
+    const user = { username: 'same', password: 'p', connection: 'named' };
+    const users = [
+      { ...user, email: 'one@example.test' },
+      { ...user, email: 'two@example.test' },
+    ];
+    const applied = apply({ databases: [{ name: 'named' }], users }, 'match');
+    const fault = await applied.then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+    expect(fault).to.equal('users: the username of two@example.test is taken in named');
   });
 
   it('generates a secret for a confidential application without one, and keeps it', async () => {

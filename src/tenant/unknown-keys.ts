@@ -1,0 +1,25 @@
+// What a tenant file says that means nothing here, at any depth: kept, and named, so that a misspelt rule is
+// not thought to hold.
+import { z } from 'zod';
+
+/** One sentence for each key of a document that its schema does not know. */
+export function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
+  const known = bare(schema);
+  if (known instanceof z.ZodArray && Array.isArray(document)) {
+    return document.flatMap((item, index) => unknownKeys(item, known.element, `${path}[${index}]`));
+  }
+  if (!(known instanceof z.ZodObject) || typeof document !== 'object' || document === null) return [];
+  return Object.entries(document).flatMap(([key, value]) => {
+    const at = path === '' ? key : `${path}.${key}`;
+    return Object.hasOwn(known.shape, key)
+      ? unknownKeys(value, known.shape[key], at)
+      : [`${at} is not known here: it is kept, and has no effect`];
+  });
+}
+
+/** The schema without what only says that its value may be missing. */
+function bare(schema: unknown): unknown {
+  const optional =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
+  return optional ? bare(schema.unwrap()) : schema;
+}
