@@ -8,6 +8,9 @@ const METADATA_VALUE = 500;
 const TEXT = 300;
 const URL_LENGTH = 2048;
 
+/** Characters as the specification counts them: one outside the basic plane is one, too. */
+const characters = (value: string) => [...value].length;
+
 const text = (field: string) =>
   z
     .string(`invalid ${field} type (expected string)`)
@@ -28,10 +31,10 @@ const metadata = z
       fault(`user_metadata must have at most ${METADATA_PROPERTIES} properties`);
     }
     for (const [name, content] of entries) {
-      if (name.length > METADATA_NAME)
+      if (characters(name) > METADATA_NAME)
         fault(`user_metadata property names must be at most ${METADATA_NAME} characters`);
       if (typeof content !== 'string') fault(`invalid user_metadata.${name} type (only strings are allowed)`);
-      else if (content.length > METADATA_VALUE)
+      else if (characters(content) > METADATA_VALUE)
         fault(`user_metadata.${name} must be at most ${METADATA_VALUE} characters`);
     }
   });

@@ -7,10 +7,11 @@ const LONGEST = 254;
 const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@<>()[\],;:\\"\p{Cc}.]+)*$/u;
 
 /**
- * The form under which an address is kept and looked up: NFC, trimmed, lower case.
+ * The form under which an address is kept and looked up: trimmed, lower case, NFC. In this order: some small
+ * letters are composed where their capitals cannot be.
  * @returns undefined when it is no address.
  */
 export function normalizeEmail(text: string): string | undefined {
-  const email = text.normalize('NFC').trim().toLowerCase();
+  const email = text.trim().toLowerCase().normalize('NFC');
   return email.length <= LONGEST && ADDRESS.test(email) ? email : undefined;
 }

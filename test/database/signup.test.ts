@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
-import { tenant } from '../support/flows.ts';
+import { tenant, token } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const database = (name: string, options: object) => ({ name, enabled_clients: ['web'], options });
@@ -70,10 +70,64 @@ describe('POST /dbconnections/signup', () => {
   });
 
   it('takes a form, and no client_id', async () => {
+    const email = fresh();
     const answer = await createAgent(server).request('/dbconnections/signup', {
-      form: { connection: 'users', email: fresh(), password: 'Good-Enough-1' },
+      form: {
+        connection: 'users',
+        email,
+        password: 'Good-Enough-1',
+        nickname: 'ada',
+        'user_metadata[plan]': 'gold',
+      },
     });
     expect(answer.status).to.equal(200);
+    const { _id, ...rest } = answer.json();
+    expect(_id).to.match(/^[0-9a-f]{24}$/);
+    expect(rest).to.deep.equal({
+      email,
+      email_verified: false,
+      nickname: 'ada',
+      user_metadata: { plan: 'gold' },
+    });
+  });
+
+  it('gives a username back as it is kept, lower case', async () => {
+    const answer = await signUp({ connection: 'staff', username: ' NewHand ' });
+    expect(answer.json()).to.have.all.keys('_id', 'email', 'email_verified', 'username');
+    expect(answer.json().username).to.equal('newhand');
+  });
+
+  it('lets nobody set what only the server or its administrator may', async () => {
+    const answer = await signUp({
+      email_verified: true,
+      _id: 'f'.repeat(24),
+      app_metadata: { role: 'admin' },
+      permissions: [{ resource_server_identifier: 'guarded-api', permission_name: 'admin' }],
+      blocked: true,
+      logins_count: 99,
+      identities: [],
+    });
+    expect(answer.json()).to.have.all.keys('_id', 'email', 'email_verified');
+    const user = await server.users.get(`auth0|${answer.json()._id}`);
+    expect(user).to.deep.include({ email_verified: false, app_metadata: {}, logins_count: 0 });
+    expect(user).not.to.have.any.keys('permissions', 'blocked');
+    expect(user?.identities).to.have.length(1);
+  });
+
+  it('makes a user who can log in, however the password is composed', async () => {
+    const email = fresh();
+    await signUp({ email, password: 'Zürich-Åre-1'.normalize('NFD') });
+    const logIn = (password: string) =>
+      token(createAgent(server), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: email,
+        password,
+      });
+    expect((await logIn('Zürich-Åre-1'.normalize('NFC'))).status).to.equal(200);
+    expect((await logIn('Zürich-Åre-1'.normalize('NFD'))).status).to.equal(200);
+    expect((await logIn('Zurich-Are-1')).status).to.equal(403);
   });
 
   it('takes an address in any case and with spaces around as one address', async () => {
@@ -81,6 +135,26 @@ describe('POST /dbconnections/signup', () => {
       email: 'mixed@example.test',
     });
     expect((await signUp({ email: 'mixed@example.test' })).json()).to.include({ code: 'invalid_signup' });
+  });
+
+  // H with a line below has no capital letter of its own, its small letter has: the order of the steps shows.
+  for (const [one, other] of [
+    ['zo\u00eb', 'zoe\u0308'],
+    ['\u1e96ana', 'H\u0331ana'],
+    ['\u212bsa', '\u00e5sa'],
+  ] as const) {
+    it(`takes an address however it is composed as one address: ${one}`, async () => {
+      expect((await signUp({ email: `${one}@example.test` })).status).to.equal(200);
+      expect((await signUp({ email: `${other}@example.test` })).json()).to.include({
+        code: 'invalid_signup',
+      });
+    });
+  }
+
+  it('takes one address once in each connection', async () => {
+    const email = fresh();
+    expect((await signUp({ email })).status).to.equal(200);
+    expect((await signUp({ email, connection: 'none' })).status).to.equal(200);
   });
 
   it('does not say that an address is taken', async () => {
@@ -126,16 +200,20 @@ describe('POST /dbconnections/signup', () => {
     );
   });
 
-  it('writes no password to disk', async () => {
-    await signUp({ password: 'Never-On-Disk-1' });
-    const files = readdirSync(join(server.dataDir, 'store')).map((name) =>
-      readFileSync(join(server.dataDir, 'store', name), 'utf8'),
-    );
-    expect(
-      files.some((text) => text.includes('$argon2id$')),
-      'the hash is there',
-    ).to.equal(true);
-    expect(files.some((text) => text.includes('Never-On-Disk-1'))).to.equal(false);
+  it('writes argon2id hashes to disk and log, never a password', async () => {
+    const { _id } = (await signUp({ password: 'Never-On-Disk-1' })).json();
+    await signUp({ password: 'Never-Refused-1', user_metadata: 'wrong' });
+    const hash = (await server.store.collection('credentials').get(`auth0|${_id}`))?.passwordHash ?? '';
+    expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    const files = readdirSync(server.dataDir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'));
+    expect(files.filter((text) => text.includes(hash)).length, 'the hash is there').to.be.above(0);
+    for (const text of [...files, server.logged()]) {
+      expect(text.includes('Never-On-Disk-1')).to.equal(false);
+      expect(text.includes('Never-Refused-1')).to.equal(false);
+    }
+    expect(server.logged().includes('$argon2id$'), 'a hash in the log').to.equal(false);
   });
 
   describe('fields at their limits', () => {
@@ -145,8 +223,19 @@ describe('POST /dbconnections/signup', () => {
       );
     for (const [what, over] of [
       ['ten properties of metadata', { user_metadata: metadata(10) }],
-      ['a name of 100 characters', { user_metadata: metadata(1, 100) }],
+      ['a name of 100 characters in metadata', { user_metadata: metadata(1, 100) }],
       ['a value of 500 characters', { user_metadata: metadata(1, 1, 500) }],
+      [
+        'names and values counted in characters, not in halves of them',
+        {
+          user_metadata: { ['😀'.repeat(100)]: '😀'.repeat(500) },
+        },
+      ],
+      ['metadata that is empty', { user_metadata: { empty: '' } }],
+      ['a name of 300 characters', { given_name: 'n'.repeat(300), family_name: 'n'.repeat(300) }],
+      ['a picture of 2048 characters', { picture: `https://x.test/${'p'.repeat(2033)}` }],
+      ['the shortest username by default', { connection: 'staff', username: 'q' }],
+      ['the longest username by default', { connection: 'staff', username: 'u'.repeat(15) }],
       ['null for what was left out', { username: null, user_metadata: null, picture: null }],
       ['a username of the shortest length', { connection: 'named', username: 'abc', password: 'x' }],
       ['a username of the longest length', { connection: 'named', username: 'abcdefgh', password: 'x' }],
@@ -171,6 +260,26 @@ describe('POST /dbconnections/signup', () => {
         { user_metadata: 'x' },
         /^invalid user_metadata type \(expected object\)$/,
       ],
+      [
+        'a value of 501 characters of four bytes',
+        { user_metadata: { n: '😀'.repeat(501) } },
+        /^user_metadata\.n must be at most 500 characters$/,
+      ],
+      ['a null in metadata', { user_metadata: { n: null } }, /^invalid user_metadata\.n type/],
+      ['an array as metadata', { user_metadata: ['a'] }, /^invalid user_metadata type \(expected object\)$/],
+      ['an array as address', { email: ['a@example.test'] }, /^invalid email type \(expected string\)$/],
+      ['an object as password', { password: { $ne: '' } }, /password/],
+      ['null as address', { email: null }, /^email is required$/],
+      ['an empty connection', { connection: '' }, /^connection is required$/],
+      ['a client_id that is no string', { client_id: ['web'] }, /client_id/],
+      ['a name of 301 characters', { nickname: 'n'.repeat(301) }, /^nickname .*300/],
+      ['a picture of 2049 characters', { picture: `https://x.test/${'p'.repeat(2034)}` }, /^picture .*2048/],
+      ['a relative picture', { picture: '/ada.png' }, /^picture must be a URI$/],
+      ['a picture that holds its data', { picture: 'data:image/png;base64,AAAA' }, /^picture must be a URI$/],
+      ['no username at the staff connection', { connection: 'staff' }, /^missing username for staff /],
+      ['an empty username', { connection: 'staff', username: '' }, /^missing username for staff /],
+      ['a username of spaces', { connection: 'staff', username: '   ' }, /username/],
+      ['a username of 16 characters', { connection: 'staff', username: 'u'.repeat(16) }, /username.*1 to 15/],
       ['a picture that is no URI', { picture: 'nothing' }, /picture/],
       ['a picture that is a script', { picture: 'javascript:alert(1)' }, /picture/],
       ['a name that is no string', { given_name: 5 }, /given_name/],
@@ -205,6 +314,17 @@ describe('POST /dbconnections/signup', () => {
         expect(answer.json().error).to.match(fault);
       });
     }
+
+    it('are refused when a name would change what objects are', async () => {
+      const body = `{"connection":"users","email":"${fresh()}","password":"Good-Enough-1","user_metadata":{"__proto__":{"x":"y"},"plan":"gold"}}`;
+      const answer = await createAgent(server).request('/dbconnections/signup', {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', 'content-length': String(body.length) },
+      });
+      expect(({} as Record<string, unknown>).x).to.equal(undefined);
+      expect(answer.status).to.equal(400);
+    });
 
     it('are all named when several are wrong', async () => {
       const answer = await signUp({ email: undefined, picture: 'x', user_metadata: { n: 1 } });
