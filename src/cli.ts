@@ -1,19 +1,20 @@
 #!/usr/bin/env node
 // The `gatehouse` command.
 import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
 import { rotateSigningKeys } from './engine/keys.ts';
 import { systemClock, systemRandom } from './http/runtime.ts';
 import { createLog } from './log.ts';
-import { fail, runServer, tenantOf } from './run.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { fail, faultText, isFirstStart, runServer } from './run.ts';
+import { readSettings, type Settings, TENANT_FILE } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
-import { productionFaults } from './tenant/examples.ts';
+import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
 import { exportTenant } from './tenant/export.ts';
-import { TenantFault } from './tenant/load.ts';
+import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { createHasher } from './users/hashing.ts';
 import { createUsers } from './users/users.ts';
 
@@ -31,21 +32,40 @@ async function withStore<T>(settings: Settings, work: (store: Store) => Promise<
   }
 }
 
+/** Names all that is wrong with the settings and with the tenant file, and writes nothing. */
 async function check(): Promise<void> {
-  const settings = readSettings(process.env);
-  const { tenant, warnings } = await tenantOf(settings, process.env, log);
-  for (const warning of warnings) console.log(`warning: ${warning}`);
-  const faults = settings.production ? productionFaults(tenant) : [];
+  const tenantFile = process.env.TENANT_FILE || TENANT_FILE;
+  const wrong: string[] = [];
+  const noted = (thrown: unknown) => {
+    wrong.push(faultText(thrown));
+    return undefined;
+  };
+  const settings = await (async () => readSettings(process.env))().catch(noted);
+  const production = settings?.production ?? false;
+  const isFirst = isFirstStart({ tenantFile, production }, process.env);
+  const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
+  const loaded = await tenantOf({ tenantFile: file, production }).catch(noted);
+  if (settings === undefined || loaded === undefined) throw new Error(wrong.join('\n'));
+  const { clients, resourceServers } = loaded.tenant;
+  if (isFirst) console.log(`${tenantFile} is not there: the first start writes the example`);
+  console.log(`${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
+}
+
+/** The tenant file, fit for where it is used; its warnings are said. @throws TenantFault */
+async function tenantOf({
+  tenantFile,
+  production,
+}: Pick<Settings, 'tenantFile' | 'production'>): Promise<LoadedTenant> {
+  const loaded = await loadTenantFile(tenantFile, process.env);
+  for (const warning of loaded.warnings) console.log(`warning: ${warning}`);
+  const faults = production ? productionFaults(loaded.tenant) : [];
   if (faults.length > 0) throw new TenantFault(faults);
-  console.log(
-    `${settings.tenantFile}: ${tenant.clients.length} applications, ${tenant.resourceServers.length} APIs, no faults`,
-  );
+  return loaded;
 }
 
 async function apply(): Promise<void> {
   const settings = readSettings(process.env);
-  const { tenant, warnings } = await tenantOf(settings, process.env, log);
-  for (const warning of warnings) console.log(`warning: ${warning}`);
+  const { tenant } = await tenantOf(settings);
   await withStore(settings, async (store) => {
     const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
     await applyTenant({ store, users, random: systemRandom }, tenant, {

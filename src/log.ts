@@ -4,9 +4,13 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 const SECRETS = [
   'authorization',
   'cookie',
+  'set-cookie',
   'password',
+  'secret',
   'client_secret',
+  'signing_secret',
   'client_assertion',
+  'token',
   'access_token',
   'refresh_token',
   'id_token',
@@ -24,7 +28,10 @@ export function createLog(level: string | undefined, destination?: DestinationSt
   return pino(
     {
       level: level !== undefined && (level === 'silent' || level in pino.levels.values) ? level : 'info',
-      redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[secret]' },
+      redact: {
+        paths: SECRETS.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
+        censor: '[secret]',
+      },
       serializers: { err: describeError, path: withoutInteraction },
       base: null,
     },

@@ -24,7 +24,6 @@ export async function runServer(env: Environment, log: Logger): Promise<void> {
   } catch (thrown) {
     return fail(thrown);
   }
-  announce(running, log);
   let stopping = false;
   const stop = (signal: string) => {
     if (stopping) process.exit(1);
@@ -38,12 +37,22 @@ export async function runServer(env: Environment, log: Logger): Promise<void> {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+  // Last: whoever waits for this line may send a signal at once.
+  announce(running, log);
+}
+
+/** Whether the example is the tenant file: where there is none, and none was asked for. */
+export function isFirstStart(
+  { tenantFile, production }: Pick<Settings, 'tenantFile' | 'production'>,
+  env: Environment,
+): boolean {
+  return !existsSync(tenantFile) && !production && !env.TENANT_FILE;
 }
 
 /** The tenant file; in an empty folder the example is written there first, to start from. */
-export async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
-  const { tenantFile, production } = settings;
-  if (!existsSync(tenantFile) && !production && env.TENANT_FILE === undefined) {
+async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
+  const { tenantFile } = settings;
+  if (isFirstStart(settings, env)) {
     await mkdir(dirname(tenantFile), { recursive: true });
     await copyFile(EXAMPLE_FILE, tenantFile);
     log.info({ file: tenantFile }, 'wrote an example tenant file: edit it to your needs');

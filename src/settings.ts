@@ -30,6 +30,9 @@ export class SettingsFault {
   }
 }
 
+/** The tenant file where the settings name none. */
+export const TENANT_FILE = 'config/tenant.yaml';
+
 const environment = z.object({
   PORT: z
     .string()
@@ -38,14 +41,15 @@ const environment = z.object({
     .default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
   BASE_URL: z.string().optional(),
-  TENANT_FILE: z.string().min(1).default('config/tenant.yaml'),
+  TENANT_FILE: z.string().min(1).default(TENANT_FILE),
   DATA_DIR: z.string().min(1).default('./data'),
   TLS: z.enum(['auto', 'files', 'proxy']).default('auto'),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
   TRUSTED_PROXIES: z.string().optional(),
   DATABASE_URL: z.string().optional(),
-  NODE_ENV: z.string().default('development'),
+  // No other: what is misspelt would be served with the rules of development.
+  NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 });
 

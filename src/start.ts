@@ -9,13 +9,14 @@ import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import { type Clock, type Random, systemClock, systemRandom } from './http/runtime.ts';
-import { createTenant, type Tenant } from './server.ts';
+import { createTenant, type Tenant, type TenantDependencies } from './server.ts';
 import { readSettings, type Settings, withPort } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
-import { productionFaults } from './tenant/examples.ts';
+import { exampleRemains, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
+import type { TenantFile } from './tenant/schema.ts';
 import { localCertificate } from './tls/authority.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
@@ -61,25 +62,43 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
 
   const store = await openLowdbStore({ dataDir: read.dataDir, clock, log });
   try {
-    const tls = await tlsOptions(read, clock);
-    const server =
-      tls.secure === undefined
-        ? http.createServer()
-        : https.createServer({ ...tls.secure, minVersion: 'TLSv1.2' });
-    // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
-    const app = Promise.withResolvers<http.RequestListener>();
-    server.on('request', (request, response) => void app.promise.then((handle) => handle(request, response)));
-    const settings = withPort(read, await listen(server, read));
     const users = createUsers({ store, hasher, clock, random });
-    await applyTenant({ store, users, random }, loaded.tenant, {
-      mode: 'create-missing',
-      users: !read.production,
-    });
-    const tenant = await createTenant({ settings, store, users, log, clock, random });
+    if (read.production) await refuseExampleRemains(read, store, users);
+    return await serve({ settings: read, file: loaded.tenant, store, users, log, clock, random });
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+}
+
+async function refuseExampleRemains({ dataDir }: Settings, store: Store, users: Users): Promise<void> {
+  const remains = await exampleRemains(store, users);
+  if (remains.length === 0) return;
+  throw new Error(
+    [`The store in ${dataDir} is not fit for production:`, ...remains.map((one) => `  - ${one}`)].join('\n'),
+  );
+}
+
+/** Listens, and builds the tenant in an open store. */
+async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile }): Promise<Running> {
+  const { settings: read, store, users, clock, random } = deps;
+  const tls = await tlsOptions(read, clock);
+  const server =
+    tls.secure === undefined
+      ? http.createServer()
+      : https.createServer({ ...tls.secure, minVersion: 'TLSv1.2' });
+  // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
+  const app = Promise.withResolvers<http.RequestListener>();
+  server.on('request', (request, response) => void app.promise.then((handle) => handle(request, response)));
+  const settings = withPort(read, await listen(server, read));
+  try {
+    await applyTenant({ store, users, random }, file, { mode: 'create-missing', users: !read.production });
+    const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
     return { settings, caFile: tls.caFile, store, users, tenant, stop: () => stop(server, tenant, store) };
   } catch (thrown) {
-    await store.close();
+    server.close();
+    server.closeAllConnections();
     throw thrown;
   }
 }

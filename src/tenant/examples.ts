@@ -1,17 +1,44 @@
-// The tenant file that comes with Gatehouse, and what of it must not reach production.
+// The tenant file that comes with Gatehouse, and what of it must not reach production: everybody can read it.
+import { fileURLToPath } from 'node:url';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+import type { Users } from '../users/users.ts';
+import { loadTenantFile } from './load.ts';
+import { directoryOf } from './names.ts';
 import type { TenantFile } from './schema.ts';
 
 /** Where the example is, for a process that is started where there is no tenant file. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
 
-/** Secrets that everybody can read in the example. */
-const EXAMPLE_SECRET = /^example-/;
+const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 
 /** Why a tenant file is not fit for production; empty when it is. */
 export function productionFaults(file: TenantFile): string[] {
   const faults = file.clients
-    .filter(({ client_secret: secret }) => secret !== undefined && EXAMPLE_SECRET.test(secret))
+    .filter((client) => isExampleSecret(client.client_secret))
     .map(({ client_id: id }) => `clients: ${id} has the example's secret`);
   if (file.users.length > 0) faults.push('users: development users are for development only');
   return faults;
+}
+
+/**
+ * What a store has of the example, however the tenant file reads by now: a start changes nothing that is
+ * there. One sentence each, with what to do.
+ */
+export async function exampleRemains(store: Store, users: Users): Promise<string[]> {
+  const remains = (await listAll(store.collection('clients')))
+    .filter((client) => isExampleSecret(client.client_secret))
+    .map(
+      ({ id }) => `${id} has the example's secret: set another in the tenant file and run gatehouse apply`,
+    );
+  const { tenant } = await loadTenantFile(fileURLToPath(EXAMPLE_FILE), {});
+  for (const user of tenant.users) {
+    const connection = { name: directoryOf(tenant, user) };
+    // Looked up first: in a store that has no such user, no password is hashed for it.
+    const isThere = (await users.findInConnection(connection, user.email)) !== undefined;
+    if (isThere && (await users.verifyPassword(connection, user.email, user.password)) !== undefined) {
+      remains.push(`${user.email} has the example's password: use a DATA_DIR that never served development`);
+    }
+  }
+  return remains;
 }

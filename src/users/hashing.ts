@@ -39,13 +39,13 @@ export function createHasher(options: { concurrency?: number; maxQueued?: number
   const { concurrency = availableParallelism(), maxQueued = 512 } = options;
   const enqueue = boundedQueue(concurrency, maxQueued);
   const verify = (hash: string, password: string): Promise<boolean> => {
-    if (Buffer.byteLength(password) > LONGEST_PASSWORD) return Promise.resolve(false);
-    const normal = normalize(password);
+    const normal = normalizePassword(password);
+    if (Buffer.byteLength(normal) > LONGEST_PASSWORD) return Promise.resolve(false);
     if (BCRYPT.test(hash)) return enqueue(() => bcrypt.compare(normal, hash));
     return enqueue(() => argon2Verify(hash, normal));
   };
   return {
-    hash: (password) => enqueue(() => argon2Hash(normalize(password), PARAMETERS)),
+    hash: (password) => enqueue(() => argon2Hash(normalizePassword(password), PARAMETERS)),
     verify: async (hash, password) => ({
       ok: await verify(hash, password),
       stale: !hash.startsWith(CURRENT),
@@ -56,8 +56,8 @@ export function createHasher(options: { concurrency?: number; maxQueued?: number
   };
 }
 
-/** The same password typed on two keyboards is the same password (RFC 8265 §4.2). */
-function normalize(password: string): string {
+/** The same password typed on two keyboards is the same password (RFC 8265 §4.2): judged and hashed in this form. */
+export function normalizePassword(password: string): string {
   return password.normalize('NFC');
 }
 

@@ -2,7 +2,7 @@
 // (wire-details 7.2), so that SDKs and login widgets can show which rule failed.
 import type { DatabaseOptions } from '../tenant/schema.ts';
 import { COMMON_PASSWORDS } from './common-passwords.ts';
-import { LONGEST_PASSWORD } from './hashing.ts';
+import { LONGEST_PASSWORD, normalizePassword } from './hashing.ts';
 
 /** One rule's verdict, as it stands in the error body's `description.rules`. */
 export interface RuleVerdict {
@@ -101,8 +101,9 @@ function rulesOf({ passwordPolicy, password_complexity_options: complexity }: Da
 
 /** A password against the strength rules of a connection: every rule's verdict. */
 export function judgeStrength(options: DatabaseOptions, password: string): PolicyVerdict {
-  const rules = rulesOf(options).map((rule) => rule(password));
-  const tooLong = maxLength(password);
+  const normal = normalizePassword(password);
+  const rules = rulesOf(options).map((rule) => rule(normal));
+  const tooLong = maxLength(normal);
   // The limit of ours is named only to who meets it.
   const all = tooLong.verified ? rules : [...rules, tooLong];
   return { rules: all, verified: all.every((rule) => rule.verified) };
@@ -123,8 +124,11 @@ export function policyText({ rules }: PolicyVerdict): string {
 /** Whether a password is one that attackers try first, by the built-in and the connection's own list. */
 export function isCommon({ password_dictionary: dictionary }: DatabaseOptions, password: string): boolean {
   if (dictionary?.enable !== true) return false;
-  const lower = password.normalize('NFC').toLowerCase();
-  return COMMON_PASSWORDS.has(lower) || dictionary.dictionary.some((word) => word.toLowerCase() === lower);
+  const lower = normalizePassword(password).toLowerCase();
+  return (
+    COMMON_PASSWORDS.has(lower) ||
+    dictionary.dictionary.some((word) => normalizePassword(word).toLowerCase() === lower)
+  );
 }
 
 /** What of a user must not be in the password (wire-details 7.2 "Extras"). */
@@ -146,7 +150,7 @@ export function containsPersonalInfo(
   { email, username, name, nickname, user_metadata: metadata }: PersonalInfo,
 ): boolean {
   if (rule?.enable !== true) return false;
-  const lower = password.normalize('NFC').toLowerCase();
+  const lower = normalizePassword(password).toLowerCase();
   const pieces = [
     email?.split('@')[0],
     username,

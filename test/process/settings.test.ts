@@ -59,6 +59,12 @@ describe('settings', () => {
     });
   });
 
+  for (const name of ['prod', 'Production', 'staging']) {
+    it(`refuse NODE_ENV=${name}, which would have the rules of development`, () => {
+      expect(faultsOf({ NODE_ENV: name }).join()).to.match(/^NODE_ENV: /);
+    });
+  }
+
   for (const port of ['x', '-1', '1.5', '65536', '0x10', '1e3', ' ']) {
     it(`refuse ${JSON.stringify(port)} as a port`, () => {
       expect(faultsOf({ PORT: port })).to.deep.equal(['PORT: must be a port number, 0 to 65535']);

@@ -1,0 +1,47 @@
+import { Writable } from 'node:stream';
+import { expect } from 'chai';
+import { createLog } from '../src/log.ts';
+
+/** What is written for one entry of the log. */
+function logged(entry: object): string {
+  let text = '';
+  const destination = new Writable({
+    write: (chunk, _encoding, done) => {
+      text += String(chunk);
+      done();
+    },
+  });
+  createLog('info', destination).info(entry, 'said');
+  return text;
+}
+
+describe('the log', () => {
+  for (const name of [
+    'authorization',
+    'cookie',
+    'set-cookie',
+    'password',
+    'secret',
+    'client_secret',
+    'signing_secret',
+    'token',
+    'access_token',
+    'refresh_token',
+    'id_token',
+    'code',
+  ]) {
+    it(`has no ${name}, at the top or within`, () => {
+      const text = logged({ [name]: 'LEAK', a: { [name]: 'LEAK', b: { [name]: 'LEAK', kept: 'kept' } } });
+      expect(text).not.to.contain('LEAK');
+      expect(text).to.contain('kept').and.contain('"msg":"said"');
+    });
+  }
+
+  it('has of an error its words and causes, and nothing else that it carries', () => {
+    const error = Object.assign(new Error('outer', { cause: new Error('inner') }), { session: 'LEAK' });
+    expect(logged({ err: error }))
+      .to.contain('outer')
+      .and.contain('inner')
+      .and.not.contain('LEAK');
+  });
+});

@@ -1,0 +1,91 @@
+// What development leaves in a data directory, and production does not start with.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemRandom } from '../../src/http/runtime.ts';
+import { createLog } from '../../src/log.ts';
+import { type Running, startGatehouse } from '../../src/start.ts';
+import { applyTenant } from '../../src/tenant/apply.ts';
+import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
+import { parseTenant, readTenant } from '../../src/tenant/load.ts';
+
+const DATABASE = 'Username-Password-Authentication';
+const CLEAN = {
+  clients: [
+    { client_id: 'example-web', name: 'Example web app', client_secret: 'a-secret-of-its-own' },
+    { client_id: 'example-m2m', name: 'Example machine', client_secret: 'another-of-its-own' },
+  ],
+  databases: [{ name: DATABASE, enabled_clients: ['example-web'] }],
+};
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  TLS: 'proxy',
+  TRUSTED_PROXIES: '127.0.0.1',
+  BASE_URL: 'https://id.example.test',
+};
+
+describe('production on a data directory of development', () => {
+  let dataDir: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-production-'));
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  const start = (tenant: object, env: Record<string, string>) =>
+    startGatehouse({
+      env: { PORT: '0', DATA_DIR: dataDir, ...env },
+      log: createLog('silent'),
+      loadTenant: async () => readTenant(tenant),
+    });
+
+  async function inDevelopment(
+    tenant: object,
+    work: (running: Running) => Promise<unknown> = async () => {},
+  ) {
+    const running = await start(tenant, {});
+    await work(running);
+    await running.stop();
+  }
+
+  /** What production says when it is started with a tenant file that has nothing of the example. */
+  async function refusal(): Promise<string> {
+    try {
+      await (await start(CLEAN, PRODUCTION)).stop();
+      return '';
+    } catch (thrown) {
+      return thrown instanceof Error ? thrown.message : String(thrown);
+    }
+  }
+
+  const example = async () => parseTenant(await readFile(EXAMPLE_FILE, 'utf8'), {}).tenant;
+
+  it("is refused for the example's secrets and password, whatever the tenant file says by now", async () => {
+    await inDevelopment(await example());
+    const said = await refusal();
+    expect(said)
+      .to.contain(`The store in ${dataDir} is not fit for production:`)
+      .and.contain("- example-web has the example's secret")
+      .and.contain("- example-m2m has the example's secret")
+      .and.contain("- user@example.test has the example's password");
+    expect(said).not.to.match(/example-web-secret|example-m2m-secret|Gatehouse-1/);
+  });
+
+  it('is not refused for secrets any more when the tenant file was applied', async () => {
+    const { users: _users, ...file } = await example();
+    await inDevelopment(file, ({ store, users }) =>
+      applyTenant({ store, users, random: systemRandom }, readTenant(CLEAN).tenant, {
+        mode: 'match',
+        users: false,
+      }),
+    );
+    expect(await refusal()).to.equal('');
+  });
+
+  it("starts with a user of the example's address who has another password", async () => {
+    const users = [{ email: 'user@example.test', password: 'Of-Their-0wn' }];
+    await inDevelopment({ ...CLEAN, users });
+    expect(await refusal()).to.equal('');
+  });
+});
