@@ -1,0 +1,84 @@
+// What features see of delivery: a message of a kind, to one person. Which template, which language, which
+// provider, how often it is tried again: all that is behind this.
+import type { Client, Connection, Organization } from '../tenant/directory.ts';
+import type { User } from '../users/users.ts';
+
+/**
+ * By their names in the tenant file's `emailTemplates`; `password_changed` is ours, and the template of
+ * `passwordless_email` is in the connection's options.
+ */
+export type EmailKind =
+  | 'verify_email'
+  | 'reset_email'
+  | 'welcome_email'
+  | 'blocked_account'
+  | 'mfa_oob_code'
+  | 'password_changed'
+  | 'passwordless_email';
+
+/** `passwordless_sms`: its template is in the connection's options. */
+export type SmsKind = 'passwordless_sms' | 'mfa_sms';
+
+export type MessageKind = EmailKind | SmsKind;
+
+/** One message: whom it goes to, and what its template may say. */
+export interface Notice {
+  /** An e-mail address, or a phone number in E.164. */
+  to: string;
+  application?: Client | undefined;
+  connection?: Connection | undefined;
+  organization?: Organization | undefined;
+  user?: User | undefined;
+  /** The link, where the kind has one. */
+  url?: string;
+  /** The code, where the kind has one. */
+  code?: string;
+  /** Languages as `Accept-Language` has them (RFC 9110 §12.5.4), or `ui_locales` (tags, space separated). */
+  languages?: string | undefined;
+  /** Who asked, for the log event. */
+  ip?: string;
+}
+
+/** A message that could not be handed over, after whatever was tried. */
+export class DeliveryError extends Error {
+  readonly code: 'unavailable' | 'rejected' | 'invalid-number' | 'queue-full';
+  /** The provider's own number for it, such as Twilio's 21211. */
+  readonly providerCode: string | undefined;
+
+  constructor(
+    code: DeliveryError['code'],
+    message: string,
+    options: { providerCode?: string; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'DeliveryError';
+    this.code = code;
+    this.providerCode = options.providerCode;
+  }
+}
+
+export interface Messages {
+  /**
+   * Sends and waits until the provider has taken the message, trying again a few times where that may help.
+   * @throws DeliveryError when it has not.
+   */
+  send(kind: MessageKind, notice: Notice): Promise<void>;
+  /**
+   * Sends in the background, trying again for longer; nobody waits, the outcome is a log event.
+   * @param onFailure called once when it is given up: what the message carried must not stay valid.
+   */
+  post(kind: MessageKind, notice: Notice, onFailure?: () => Promise<void>): void;
+  /** What the tenant file says of an e-mail template, with what it leaves out filled in. */
+  template(kind: EmailKind): TemplateSettings;
+  /** Waits for what is in the queue, at most `ms` milliseconds; what is left then is logged as not sent. */
+  flush(ms: number): Promise<void>;
+}
+
+export interface TemplateSettings {
+  enabled: boolean;
+  /** How long the link in it may be used. */
+  urlLifetimeInSeconds: number;
+  /** Where the person goes from the page behind the link. */
+  resultUrl?: string;
+  includeEmailInRedirect: boolean;
+}
