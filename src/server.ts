@@ -1,14 +1,20 @@
 // The whole HTTP surface of one tenant: the middleware order, and what is mounted where.
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bodyParser } from '@koa/bodyparser';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { accountPages } from './database/account-pages.ts';
 import { databaseRoutes } from './database/routes.ts';
+import { createMessages } from './delivery/deliver.ts';
+import { createOutbox } from './delivery/outbox.ts';
+import { createTemplates } from './delivery/templates.ts';
 import { developmentRoutes } from './development/routes.ts';
 import { withTryLogin } from './development/try-login.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
+import { createBackground } from './http/background.ts';
 import { anyOrigin, applicationOrigins } from './http/cors.ts';
 import { createCsrf } from './http/csrf.ts';
 import { errorsAs, oauthShape, toAuthError } from './http/errors.ts';
@@ -16,9 +22,15 @@ import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
 import type { Clock, Random } from './http/runtime.ts';
 import { createViews, type Views } from './http/views.ts';
+import { crossOriginRoutes } from './login/cross-origin.ts';
 import { passwordGrants } from './login/grant.ts';
 import type { LoginLimit } from './login/login.ts';
 import { loginRoutes } from './login/routes.ts';
+import { passwordlessGrant } from './passwordless/grant.ts';
+import { passwordlessPages } from './passwordless/hosted.ts';
+import { passwordlessRoutes } from './passwordless/routes.ts';
+import { createChallenges } from './protection/challenges.ts';
+import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import type { Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
@@ -49,8 +61,12 @@ const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 /** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. */
 const LARGEST_BODY = '56kb';
 
+/** How long messages that wait may take when the server stops, milliseconds. */
+const LAST_MESSAGES = 3_000;
+
 /** What browser applications call from their own origin. */
-const CROSS_ORIGIN = /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/)/;
+const CROSS_ORIGIN =
+  /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/|passwordless\/(start|verify)$|co\/authenticate)/;
 const PUBLIC = /^\/\.well-known\//;
 
 /** What the engine alone answers. */
@@ -76,6 +92,25 @@ export async function createTenant({
   const limits = createRateLimits(store, directory, clock);
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.take(ctx, 'login', `${ctx.ip}\n${connection.name}\n${identifier.trim().toLowerCase()}`);
+  const attempts = { admit: async () => {}, failed: async () => {}, succeeded: async () => {} };
+  const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
+  const challenges = createChallenges({ store, clock, random });
+  const tickets = createLoginTickets(challenges, random);
+  const messages = createMessages({
+    templates: createTemplates({
+      directory: VIEWS,
+      settings: directory.settings,
+      mailFrom: 'Gatehouse <no-reply@localhost>',
+      log,
+    }),
+    email: outbox,
+    sms: outbox,
+    events,
+    log,
+  });
+  const background = createBackground(log);
+  const proofs = { directory, users, challenges, attempts, events };
+  const grants = [...passwordGrants({ directory, users, events }, limit), passwordlessGrant(proofs)];
   const engine = await createEngine({
     settings,
     store,
@@ -83,9 +118,24 @@ export async function createTenant({
     users,
     clock,
     log,
-    grants: passwordGrants({ directory, users, events }, limit),
+    grants,
     errorPage: (ctx, error) => views.error(ctx, error),
   });
+  const { baseUrl } = settings;
+  const hosted = { directory, views, csrf, interactions: engine.interactions };
+  const accounts = {
+    ...hosted,
+    ...proofs,
+    baseUrl,
+    messages,
+    background,
+    limits,
+    log,
+    endSessions: async (userId: string) => {
+      await store.collection('artifacts').deleteBy('account', userId);
+    },
+  };
+  const runEngine = inOrder(engine.middleware);
 
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
@@ -105,16 +155,37 @@ export async function createTenant({
   app.use(errorPages(views, log));
   app.use(bodyParser({ jsonLimit: LARGEST_BODY, formLimit: LARGEST_BODY, encoding: 'utf-8' }));
   // The busiest paths first: none of the routers below has them.
-  app.use(pathIs(OAUTH, inOrder(engine.middleware)));
+  app.use(pathIs(OAUTH, runEngine));
   app.use(endpoints(engine, limits));
+  app.use(databaseRoutes(accounts));
+  app.use(accountPages(accounts));
   app.use(
-    databaseRoutes({ directory, users, events, log, signUpLimit: limits.limit('signup', (ctx) => ctx.ip) }),
+    passwordlessRoutes({
+      ...accounts,
+      tickets,
+      random,
+      authenticateClient: engine.authenticateClient,
+      tokenEndpoint: async (ctx, fields) => {
+        ctx.request.body = fields;
+        ctx.path = '/oauth/token';
+        await runEngine(ctx, async () => {});
+      },
+    }),
   );
-  app.use(loginRoutes({ directory, users, events, views, csrf, limit, interactions: engine.interactions }));
+  app.use(passwordlessPages(accounts));
+  app.use(crossOriginRoutes({ ...accounts, tickets, random, grants }));
+  app.use(loginRoutes({ ...accounts, limit, tickets }));
   if (!settings.production)
     app.use(developmentRoutes({ baseUrl: settings.baseUrl, version: VERSION, directory: opened, views }));
-  app.use(inOrder(engine.middleware));
-  return { app, close: () => events.flush() };
+  app.use(runEngine);
+  return {
+    app,
+    close: async () => {
+      await background.flush();
+      await messages.flush(LAST_MESSAGES);
+      await events.flush();
+    },
+  };
 }
 
 /** Endpoints of the engine's that the engine itself does not serve. */

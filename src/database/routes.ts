@@ -2,27 +2,28 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
-import type { Events } from '../tenant/events.ts';
 import { type SignUpRefusal, signUp } from '../users/signup.ts';
-import type { Profile, User, Users } from '../users/users.ts';
+import type { Profile, User } from '../users/users.ts';
+import { CONFIRMATION, readChangePassword } from './change-password.ts';
 import { LegacyError, legacyErrors, signUpError } from './errors.ts';
+import { type ResetDependencies, requestReset } from './reset.ts';
 import { readSignUp, type SignUpBody } from './signup.ts';
 
-export interface DatabaseDependencies {
-  directory: Directory;
-  users: Users;
-  events: Events;
+export interface DatabaseDependencies extends ResetDependencies, VerificationDependencies {
   log: Logger;
-  /** The endpoint's rate limit. */
-  signUpLimit: Middleware;
+  limits: RateLimits;
 }
 
 /** The routes of database connections. */
 export function databaseRoutes(deps: DatabaseDependencies): Middleware {
   const router = new Router();
-  router.post('/dbconnections/signup', legacyErrors(deps.log), deps.signUpLimit, (ctx) =>
-    handleSignUp(deps, ctx),
+  const limit = deps.limits.limit('signup', (ctx) => ctx.ip);
+  router.post('/dbconnections/signup', legacyErrors(deps.log), limit, (ctx) => handleSignUp(deps, ctx));
+  router.post('/dbconnections/change_password', legacyErrors(deps.log), (ctx) =>
+    handleChangePassword(deps, ctx),
   );
   return router.routes() as Middleware;
 }
@@ -49,7 +50,29 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<v
     throw refusalError(deps.directory, connection, result);
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
+  const client = body.client_id === undefined ? undefined : await deps.directory.client(body.client_id);
+  await askToVerify(deps, { user: result.user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   ctx.body = signUpResult(result.user, body);
+}
+
+async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): Promise<void> {
+  const body = readChangePassword((ctx.request as { body?: unknown }).body);
+  const { email, client_id: clientId, organization: named } = body;
+  await deps.limits.take(ctx, 'changePassword', `${ctx.ip}\n${email.trim().toLowerCase()}`);
+  const connection = await databaseOf(deps.directory, body);
+  const organization = named === undefined ? undefined : await deps.directory.organization(named);
+  if (named !== undefined && organization === undefined) {
+    throw new LegacyError(400, { error: 'organization not found' });
+  }
+  const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  requestReset(deps, { email, connection, client, organization, languages: languagesOf(ctx), ip: ctx.ip });
+  ctx.set('Cache-Control', 'no-store');
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = CONFIRMATION;
+}
+
+function languagesOf(ctx: Context): string {
+  return ctx.get('X-Request-Language') || ctx.get('Accept-Language');
 }
 
 function refusalError(directory: Directory, connection: Connection, refusal: SignUpRefusal): LegacyError {
@@ -60,7 +83,7 @@ function refusalError(directory: Directory, connection: Connection, refusal: Sig
 /** @throws LegacyError 400 when there is no such database connection, or it is not the application's. */
 async function databaseOf(
   directory: Directory,
-  { connection: name, client_id: clientId }: SignUpBody,
+  { connection: name, client_id: clientId }: Pick<SignUpBody, 'connection' | 'client_id'>,
 ): Promise<Connection> {
   const connection = await directory.connection(name);
   const enabled = clientId === undefined || connection?.enabled_clients.includes(clientId) === true;

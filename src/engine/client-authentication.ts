@@ -16,7 +16,7 @@ const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_as
  * @throws AuthError 401 `invalid_client`, 400 `invalid_request` when there is nothing to authenticate.
  */
 export async function authenticateClient(provider: Provider, ctx: Context): Promise<string> {
-  const fields = bodyFields(ctx);
+  const fields = bodyFields(ctx, PARAMETERS);
   const oidc = new provider.OIDCContext(ctx);
   const params = Object.fromEntries(PARAMETERS.map((name) => [name, fields[name] || undefined]));
   // The route names the audience that an assertion may be for: the token endpoint's, as everywhere.

@@ -74,6 +74,8 @@ interface Notes {
   withoutNonce: boolean;
   /** Unknown parameters, for the upstream provider. */
   upstream: Record<string, string>;
+  /** A ticket of a login that was done before the request (cross-origin, or by a link). */
+  loginTicket?: string;
 }
 
 /** An authorization request as the engine takes it, made of one as applications send it. */
@@ -90,6 +92,7 @@ export function normalizeRequest(query: ParsedUrlQuery): ParsedUrlQuery {
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
     upstream: forUpstream(query),
+    ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
   };
   request[NOTES_PARAMETER] = JSON.stringify(notes);
   return request;

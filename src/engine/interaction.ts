@@ -21,6 +21,8 @@ export interface PendingInteraction {
   params: Readonly<Record<string, string | undefined>>;
   /** Parameters to forward to an upstream provider. */
   upstream: Readonly<Record<string, string>>;
+  /** The ticket of a login done before the request, as the application sent it. */
+  loginTicket: string | undefined;
   /** Who is logged in already. */
   userId: string | undefined;
   /** What a third-party application asks the user to allow. */
@@ -124,6 +126,7 @@ function describe(interaction: Interaction): PendingInteraction {
     clientId: String(params.client_id),
     params,
     upstream: readNotes(params).upstream,
+    loginTicket: readNotes(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
   };

@@ -1,6 +1,7 @@
 // When the browser's user is asked for something: log in, choose an account, consent.
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
+import { readNotes } from './implicit.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
@@ -17,6 +18,7 @@ export function policy(users: Users): interactionPolicy.Prompt[] {
   login.checks.add(
     new Check('connection', LOGIN_REQUIRED, 'login_required', (ctx) => wrongConnection(users, ctx)),
   );
+  login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
   // "native" here is any application with a custom scheme; the hosted service asks nothing extra of them.
   consent.checks.remove('native_client_prompt');
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
@@ -24,6 +26,12 @@ export function policy(users: Users): interactionPolicy.Prompt[] {
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   prompts.add(new Prompt({ name: 'grant' }, new Check('saved', 'never asked', saveGrant)));
   return prompts;
+}
+
+/** A login done before the request is taken in by the login's page, whoever is logged in already. */
+function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
+  const brings = readNotes(oidc.params ?? {}).loginTicket !== undefined;
+  return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 
 /** A session of another connection does not answer a request for this one. */

@@ -145,6 +145,7 @@ function describeError(ctx: Context, { status, error, error_description, extra }
 
 function errorKind(status: number, reason: unknown): string {
   if (reason === 'form_expired' || reason === 'request_expired') return 'expired';
+  if (reason === 'link_expired') return 'link';
   if (status === 404) return 'missing';
   if (status === 429) return 'busy';
   return status >= 500 ? 'server' : 'application';

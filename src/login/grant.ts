@@ -1,7 +1,8 @@
 // The password grants (RFC 6749 §4.3; wire-details 2.1): the tenant's default directory, or a realm named.
 import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
-import { databaseFor, type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import { databaseFor } from '../tenant/databases.ts';
+import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
 
 /** The `password` and `password-realm` grants of the tenant. */
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {

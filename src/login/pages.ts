@@ -1,27 +1,18 @@
 // What the login pages show: models for views/pages/login, made of a waiting request.
-import type { PendingInteraction } from '../engine/interaction.ts';
-import { interactionPath } from '../engine/interaction.ts';
-import type { Client, Connection, Directory } from '../tenant/directory.ts';
+import { type LoginChoice, type PageModel, pageModel, stepPath, type Visit } from '../hosted/visit.ts';
+import type { Connection, Directory } from '../tenant/directory.ts';
 import { databaseOptions } from '../tenant/directory.ts';
 import { judgeStrength, type RuleVerdict } from '../users/password-policy.ts';
 import { type SignUpRefusal, usernameLength } from '../users/signup.ts';
 import type { User } from '../users/users.ts';
-import type { Step } from './steps.ts';
-
-/** What every login page shows. */
-interface PageModel {
-  /** Where the form posts. */
-  action: string;
-  csrf: string;
-  client: { name: string; logo?: string };
-  /** A message key. */
-  alert?: string;
-}
 
 export interface LoginPage extends PageModel {
   requiresUsername: boolean;
   values: { username: string };
   signupUrl?: string;
+  forgotPasswordUrl: string;
+  /** Other ways in. */
+  connections: LoginChoice[];
 }
 
 export interface SignUpPage extends PageModel {
@@ -43,37 +34,19 @@ export interface AccountPage extends PageModel {
   loginUrl: string;
 }
 
-/** A request, with what its pages need to know. */
-export interface Visit {
-  pending: PendingInteraction;
-  client: Client;
-  csrf: string;
-}
-
-/** The path of a step of a request. */
-export function stepPath({ uid }: PendingInteraction, step: Step): string {
-  return `${interactionPath(uid)}/${step}`;
-}
-
-function base({ pending, client, csrf }: Visit, step: Step): PageModel {
-  const { name, logo_uri: logo } = client;
-  return {
-    action: stepPath(pending, step),
-    csrf,
-    client: { name, ...(logo === undefined ? {} : { logo }) },
-  };
-}
-
 export function loginPage(
   visit: Visit,
   connection: Connection,
+  connections: LoginChoice[],
   shown: { username: string; alert?: string },
 ): LoginPage {
   const { requires_username, disable_signup } = databaseOptions(connection);
   return {
-    ...base(visit, 'login'),
+    ...pageModel(visit, 'login'),
     requiresUsername: requires_username,
     values: { username: shown.username },
+    connections,
+    forgotPasswordUrl: stepPath(visit.pending, 'forgot-password'),
     ...(shown.alert === undefined ? {} : { alert: shown.alert }),
     ...(disable_signup ? {} : { signupUrl: stepPath(visit.pending, 'signup') }),
   };
@@ -89,7 +62,7 @@ export function signUpPage(
   const options = databaseOptions(connection);
   const { rules } = judgeStrength(options, refusal?.password ?? '');
   return {
-    ...base(visit, 'signup'),
+    ...pageModel(visit, 'signup'),
     values,
     ...(options.requires_username ? { username: usernameLength(options) } : {}),
     // Nothing was typed yet: no rule is called missed.
@@ -143,14 +116,14 @@ export async function consentPage(
     }),
   );
   return {
-    ...base(visit, 'consent'),
+    ...pageModel(visit, 'consent'),
     scopes: [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()],
     user: nameOf(user),
   };
 }
 
 export function accountPage(visit: Visit, user: User | undefined): AccountPage {
-  return { ...base(visit, 'account'), user: nameOf(user), loginUrl: stepPath(visit.pending, 'login') };
+  return { ...pageModel(visit, 'account'), user: nameOf(user), loginUrl: stepPath(visit.pending, 'login') };
 }
 
 function nameOf(user: User | undefined): string {

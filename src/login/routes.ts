@@ -1,61 +1,85 @@
 // The hosted login pages: /u/<uid> and what is posted from there. Nothing is decided here.
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { type Interactions, type PendingInteraction, requestExpired } from '../engine/interaction.ts';
-import type { Csrf } from '../http/csrf.ts';
+import type { PendingInteraction } from '../engine/interaction.ts';
+import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
+import {
+  formFields,
+  type HostedDependencies,
+  openVisit,
+  passwordlessChoices,
+  passwordlessStep,
+  renderPage,
+  stepPath,
+  type Visit,
+} from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
-import type { Views } from '../http/views.ts';
+import type { LoginTickets } from '../protection/login-tickets.ts';
+import { databaseFor } from '../tenant/databases.ts';
 import type { Connection } from '../tenant/directory.ts';
 import { signUp } from '../users/signup.ts';
-import { databaseFor, type LoginDependencies, type LoginLimit, logIn } from './login.ts';
-import { accountPage, consentPage, loginPage, signUpPage, type Visit } from './pages.ts';
+import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import { accountPage, consentPage, loginPage, signUpPage } from './pages.ts';
 import { accepts, nextStep, type Step } from './steps.ts';
 
-export interface LoginRoutesDependencies extends LoginDependencies {
-  interactions: Interactions;
-  views: Views;
-  csrf: Csrf;
+export interface LoginRoutesDependencies
+  extends LoginDependencies,
+    HostedDependencies,
+    VerificationDependencies {
   limit: LoginLimit;
+  tickets: LoginTickets;
 }
 
 /** The routes of the login pages. */
 export function loginRoutes(deps: LoginRoutesDependencies): Middleware {
   const router = new Router();
-  const visit = (ctx: Context) => open(deps, ctx);
   router.get('/u/:uid', async (ctx) => {
-    const opened = await visit(ctx);
-    await show(deps, ctx, opened, nextStep(opened.pending));
+    const visit = await openVisit(deps, ctx);
+    if (await useTicket(deps, ctx, visit)) return;
+    const elsewhere = await otherWay(deps, visit);
+    if (elsewhere !== undefined) return ctx.redirect(stepPath(visit.pending, elsewhere));
+    await show(deps, ctx, visit, nextStep(visit.pending));
   });
   router.get('/u/:uid/:step', async (ctx) => {
-    const opened = await visit(ctx);
+    const visit = await openVisit(deps, ctx);
     const step = ctx.params.step as Step;
-    await show(deps, ctx, opened, accepts(opened.pending, step) ? step : nextStep(opened.pending));
+    await show(deps, ctx, visit, accepts(visit.pending, step) ? step : nextStep(visit.pending));
   });
-  const posts: Record<Step, (ctx: Context, opened: Visit) => Promise<void>> = {
-    login: (ctx, opened) => postLogin(deps, ctx, opened),
-    signup: (ctx, opened) => postSignUp(deps, ctx, opened),
+  const posts: Record<Step, (ctx: Context, visit: Visit) => Promise<void>> = {
+    login: (ctx, visit) => postLogin(deps, ctx, visit),
+    signup: (ctx, visit) => postSignUp(deps, ctx, visit),
     consent: (ctx) => postConsent(deps, ctx),
     account: (ctx) => deps.interactions.keepAccount(ctx),
   };
   for (const step of Object.keys(posts) as Step[]) {
     router.post(`/u/:uid/${step}`, async (ctx) => {
-      const opened = await visit(ctx);
+      const visit = await openVisit(deps, ctx);
       deps.csrf.verify(ctx);
-      if (!accepts(opened.pending, step)) return show(deps, ctx, opened, nextStep(opened.pending));
-      await posts[step](ctx, opened);
+      if (!accepts(visit.pending, step)) return show(deps, ctx, visit, nextStep(visit.pending));
+      await posts[step](ctx, visit);
     });
   }
   return router.routes() as Middleware;
 }
 
-/** @throws AuthError 400 when this browser has no such request waiting. */
-async function open(deps: LoginRoutesDependencies, ctx: Context): Promise<Visit> {
-  const pending = await deps.interactions.pending(ctx);
-  const client = await deps.directory.client(pending.clientId);
-  if (client === undefined || pending.uid !== ctx.params.uid) {
-    throw requestExpired();
-  }
-  return { pending, client, csrf: deps.csrf.token(ctx) };
+/** A login that was done before the request ends here. @returns whether there was one, of this browser. */
+async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending }: Visit): Promise<boolean> {
+  if (pending.loginTicket === undefined || nextStep(pending) === 'consent') return false;
+  const userId = await deps.tickets.redeem(ctx, pending.loginTicket, pending.clientId);
+  if (userId === undefined) return false;
+  await deps.interactions.login(ctx, { userId });
+  return true;
+}
+
+/** The step of another feature where the request names its connection, or the application has no password login. */
+async function otherWay({ directory }: LoginRoutesDependencies, { pending, client }: Visit) {
+  if (nextStep(pending) !== 'login') return undefined;
+  const { connection: name } = pending.params;
+  const named = name === undefined ? undefined : await directory.connection(name);
+  if (named !== undefined) return passwordlessStep(named);
+  const all = await directory.connectionsOf(client.client_id);
+  if (all.some(({ strategy }) => strategy === 'auth0')) return undefined;
+  return all.map(passwordlessStep).find((step) => step !== undefined);
 }
 
 async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, step: Step): Promise<void> {
@@ -68,7 +92,8 @@ async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, s
   const hint = pending.params.login_hint ?? '';
   if (step === 'signup')
     return render(deps, ctx, visit, step, signUpPage(visit, connection, { email: hint, username: '' }));
-  return render(deps, ctx, visit, step, loginPage(visit, connection, { username: hint }));
+  const choices = await passwordlessChoices(deps.directory, visit);
+  return render(deps, ctx, visit, step, loginPage(visit, connection, choices, { username: hint }));
 }
 
 function render(
@@ -79,8 +104,7 @@ function render(
   model: object,
   status = 200,
 ) {
-  const { ui_locales: uiLocales, redirect_uri: formAction } = visit.pending.params;
-  return deps.views.page(ctx, `login/${step}`, model, { status, uiLocales, formAction });
+  return renderPage(deps, ctx, visit, `login/${step}`, model, status);
 }
 
 function connectionOf(
@@ -92,10 +116,11 @@ function connectionOf(
 
 async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Visit): Promise<void> {
   const { pending } = visit;
-  const { username, password } = fields(ctx);
+  const { username, password } = formFields(ctx, 'username', 'password');
   const connection = await connectionOf(deps, pending);
+  const choices = await passwordlessChoices(deps.directory, visit);
   const again = (alert: string, status: number) =>
-    render(deps, ctx, visit, 'login', loginPage(visit, connection, { username, alert }), status);
+    render(deps, ctx, visit, 'login', loginPage(visit, connection, choices, { username, alert }), status);
   if (username === '' || password === '') return again('login.missing', 400);
   try {
     await deps.limit(ctx, connection, username);
@@ -123,7 +148,7 @@ const ALERTS: Record<string, string> = {
 
 async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Visit): Promise<void> {
   const { clientId } = visit.pending;
-  const { email, username, password } = fields(ctx);
+  const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
   const connection = await connectionOf(deps, visit.pending);
   const result = await signUp(deps.users, {
     connection,
@@ -139,23 +164,12 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
   deps.events.record({ ...seen, type: 's', user_id: result.user.id });
+  const languages = visit.pending.params.ui_locales ?? ctx.get('Accept-Language');
+  await askToVerify(deps, { user: result.user, connection, client: visit.client, languages, ip: ctx.ip });
   await deps.interactions.login(ctx, { userId: result.user.id });
 }
 
 async function postConsent({ interactions }: LoginRoutesDependencies, ctx: Context): Promise<void> {
-  if (fields(ctx).decision === 'accept') return interactions.consent(ctx);
+  if (formFields(ctx, 'decision').decision === 'accept') return interactions.consent(ctx);
   return interactions.refuse(ctx, 'access_denied', 'User did not authorize the request');
-}
-
-type Fields = Record<'username' | 'email' | 'password' | 'decision', string>;
-
-function fields(ctx: Context): Fields {
-  const { body } = ctx.request as { body?: Record<string, unknown> };
-  const text = (name: string) => (typeof body?.[name] === 'string' ? (body[name] as string) : '');
-  return {
-    username: text('username'),
-    email: text('email'),
-    password: text('password'),
-    decision: text('decision'),
-  };
 }

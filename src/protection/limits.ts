@@ -17,6 +17,18 @@ const DEFAULTS = {
   signup: { capacity: 50, perMinute: 50 },
   /** Per user and address, at every place where a password is tried. */
   login: { capacity: 20, perMinute: 10 },
+  /** Per address and e-mail address. */
+  changePassword: { capacity: 10, perMinute: 1 },
+  /** Per address: 50 an hour. */
+  passwordlessStart: { capacity: 50, perMinute: 50 / 60 },
+  /** Per e-mail address or phone number, whoever asks: nobody's phone is flooded from many addresses. */
+  passwordlessDestination: { capacity: 10, perMinute: 1 / 6 },
+  /** Per e-mail address or phone number: asking for another code at the hosted page. */
+  passwordlessResend: { capacity: 1, perMinute: 2 },
+  /** Per address. */
+  passwordlessVerify: { capacity: 50, perMinute: 50 },
+  /** Per address: five a second. */
+  coAuthenticate: { capacity: 50, perMinute: 300 },
 } as const satisfies Record<string, Bucket>;
 
 export type LimitName = keyof typeof DEFAULTS;

@@ -87,6 +87,22 @@ export function consentId(userId: string, clientId: string): string {
   return `${userId}\n${clientId}`;
 }
 
+/**
+ * Something that was sent to a person and proves by coming back that it reached them: a code or a link's
+ * ticket. `id` is of its purpose and subject, so that a new one replaces the old. Only a hash is kept.
+ */
+export interface ChallengeRecord extends Stored {
+  purpose: string;
+  /** SHA-256 of a ticket, HMAC under `salt` of a code, which is short enough to be guessed from a bare hash. */
+  secretHash: string;
+  salt?: string;
+  /** Wrong tries that are left. */
+  triesLeft: number;
+  spent: boolean;
+  user_id?: string;
+  data: Record<string, unknown>;
+}
+
 /** A counter of the protection layer: a bucket's level at a time. */
 export interface LimitRecord extends Stored {
   tokens: number;
@@ -120,6 +136,7 @@ export interface Records {
   signingKeys: SigningKeyRecord;
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
+  challenges: ChallengeRecord;
   limits: LimitRecord;
   logs: LogEventRecord;
 }
@@ -182,6 +199,13 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
   },
   consents: { unique: {}, indexes: { user: (consent) => consent.user_id } },
+  challenges: {
+    unique: {},
+    indexes: {
+      user: (challenge) => challenge.user_id,
+      ticket: (challenge) => (challenge.salt === undefined ? challenge.secretHash : undefined),
+    },
+  },
   limits: { unique: {}, indexes: {}, volatile: true },
   logs: { unique: {}, indexes: { user: (event) => event.user_id } },
 };

@@ -5,7 +5,10 @@ import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { LogEventRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 
-/** Success and failure of login, wrong password, unknown user, sign-up, grants, revocation. */
+/**
+ * Success and failure of login, wrong password, unknown user, sign-up, grants, revocation; code or link sent,
+ * notification failed; change of password asked for and done; verification of an address asked for and done.
+ */
 export type EventType =
   | 's'
   | 'f'
@@ -17,7 +20,22 @@ export type EventType =
   | 'fepft'
   | 'feacft'
   | 'fertft'
-  | 'feccft';
+  | 'feccft'
+  | 'cls'
+  | 'cs'
+  | 'fn'
+  | 'scpr'
+  | 'fcpr'
+  | 'scp'
+  | 'fcp'
+  | 'svr'
+  | 'fvr'
+  | 'sv'
+  | 'fv'
+  | 'scoa'
+  | 'fcoa'
+  | 'gd_send_email'
+  | 'gd_send_sms';
 
 /** An event as it is told; `user_name` is the identifier as the user typed it. */
 export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'details' | 'type'> & {

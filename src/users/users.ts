@@ -5,6 +5,7 @@ import { type CredentialRecord, connectionKey, type UserRecord } from '../store/
 import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 import { normalizeEmail } from './email.ts';
 import type { Hasher } from './hashing.ts';
+import { type ConnectionAddress, findByAddress, userWhoProved } from './proved.ts';
 
 export type User = Frozen<UserRecord>;
 
@@ -40,6 +41,10 @@ export interface Users {
   get(id: string): Promise<User | undefined>;
   /** By e-mail address or username, in one connection. */
   findInConnection(connection: { name: string }, identifier: string): Promise<User | undefined>;
+  /** By the address of a passwordless connection. */
+  findByAddress(address: ConnectionAddress): Promise<User | undefined>;
+  /** The user who has proved an address of a passwordless connection; made if there was none. */
+  whoProved(address: ConnectionAddress): Promise<User>;
   /** @returns the new user, or which of its identifiers is taken. */
   create(user: NewUser): Promise<{ user: User } | { taken: 'email' | 'username' }>;
   /** The user when the password is right; takes the same time when there is no such user. */
@@ -103,6 +108,8 @@ export function createUsers(deps: UsersDependencies): Users {
   return {
     get: (id) => users.get(id),
     findInConnection,
+    findByAddress: (address) => findByAddress(deps, address),
+    whoProved: (address) => userWhoProved(deps, address),
     create: (user) => createUser(deps, user),
     verifyPassword: async (connection, identifier, password) => {
       const user = await findInConnection(connection, identifier);

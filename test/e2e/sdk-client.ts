@@ -28,14 +28,20 @@ async function discover({ issuer, clientId, secret, privateKey }: Arguments): Pr
 }
 
 const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
+  // `method` may be of a sub-client: `passwordless.sendEmail`.
   'auth-js': async ({ options, method, args }) => {
-    const client = authClient(options) as unknown as Record<string, (...all: unknown[]) => Promise<unknown>>;
-    const call = client[method];
-    if (call === undefined) throw new Error(`no such method: ${method}`);
+    type Client = Record<string, unknown>;
+    const path = (method as string).split('.');
+    const name = path.pop() ?? '';
+    const client = path.reduce((at, part) => at[part] as Client, authClient(options) as unknown as Client);
+    const call = client[name];
+    if (typeof call !== 'function') throw new Error(`no such method: ${method}`);
     return call.apply(client, args);
   },
   'auth-js-code': ({ options, callback, codeVerifier }) =>
     authClient(options).getTokenByCode(new URL(callback), { codeVerifier }),
+  'auth-js-magic-link': ({ options, callback, state }) =>
+    authClient(options).getTokenByMagicLinkCode(new URL(callback), { expectedState: state }),
   'auth-js-signup': ({ options, user }) => authClient(options).database.signUp(user),
   'oidc-discovery': async (args) => (await discover(args)).serverMetadata(),
   'oidc-authorization-url': async (args) => {

@@ -23,6 +23,16 @@ const signup = {
   faults: {},
   loginUrl: '/login',
 };
+const code = {
+  client,
+  channel: 'email',
+  address: user,
+  digits: 6,
+  minutes: 3,
+  resendUrl: '/resend',
+  resendSeconds: 30,
+  backUrl: '/back',
+};
 const tryLogin = { clientId: 'gatehouse-try-login', callback: 'https://localhost/dev/callback' };
 
 export const PAGES: Record<string, SitePage | AuthError> = {
@@ -38,8 +48,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       requiresUsername: true,
       forgotPasswordUrl: '/forgot',
       connections: [
-        { name: 'Example Works', url: '/with/works' },
-        { name: 'University of Examples', url: '/with/university' },
+        { text: 'login.with', name: 'Example Works', url: '/with/works' },
+        { text: 'login.smsCode', url: '/with/sms' },
       ],
     },
   },
@@ -84,6 +94,57 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ],
     },
   },
+  '/passwordless-email': {
+    template: 'passwordless/address',
+    model: {
+      client,
+      channel: 'email',
+      address: '',
+      others: [{ text: 'login.smsCode', url: '/sms' }],
+      loginUrl: '/login',
+    },
+  },
+  '/passwordless-sms': {
+    template: 'passwordless/address',
+    model: { client, channel: 'sms', address: '12', others: [], alert: 'passwordless.sms.invalid' },
+    status: 400,
+  },
+  '/passwordless-code': { template: 'passwordless/code', model: code },
+  '/passwordless-code-wrong': {
+    template: 'passwordless/code',
+    model: { ...code, resendSeconds: 0, alert: 'passwordless.wrong' },
+    status: 400,
+  },
+  '/passwordless-continue': {
+    template: 'passwordless/continue',
+    model: { client, address: user, fields: [['state', 's']] },
+  },
+  '/forgot-password': { template: 'account/forgot', model: { client, email: '', loginUrl: '/login' } },
+  '/forgot-password-sent': {
+    template: 'account/sent',
+    model: { client, email: user, action: '/forgot', loginUrl: '/login' },
+  },
+  '/reset-password': {
+    template: 'account/reset',
+    model: { email: user, ticket: 't', rules: unjudged, faults: {} },
+  },
+  '/reset-password-failed': {
+    template: 'account/reset',
+    model: {
+      email: user,
+      ticket: 't',
+      rules: judged,
+      alert: 'reset.failed',
+      faults: { password: 'signup.weak', repeat: 'reset.differ' },
+    },
+    status: 400,
+  },
+  '/reset-password-done': { template: 'account/done', model: { done: 'reset.done' } },
+  '/email-verification': { template: 'account/verify', model: { email: user, ticket: 't' } },
+  '/email-verification-done': { template: 'account/done', model: { done: 'verify.done' } },
+  '/error-link': new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
+    extra: { reason: 'link_expired' },
+  }),
   '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
   '/signed-out': { template: 'signed-out', model: {} },
   '/error': new AuthError(400, 'invalid_request', 'The redirect_uri is not registered for this application.'),

@@ -121,7 +121,7 @@ describe('the pages', () => {
         'Forgot your password?',
         'Continue',
         'Continue with Example Works',
-        'Continue with University of Examples',
+        'Text me a code',
         'Sign up',
       ]);
     });
@@ -251,7 +251,7 @@ describe('the pages', () => {
         client: { name: nasty, logo: nasty },
         values: { username: nasty },
         signupUrl: nasty,
-        connections: [{ name: nasty, url: nasty }],
+        connections: [{ text: 'login.with', name: nasty, url: nasty }],
       },
     });
     await inBrowser({}, async (page) => {

@@ -75,6 +75,21 @@ function submitOnce() {
   });
 }
 
+/** Another code can be asked for when the one on its way has had its time; the button counts it down. */
+function coolDown() {
+  for (const button of document.querySelectorAll('[data-cooldown]')) {
+    const text = button.textContent;
+    const until = Date.now() + Number(button.dataset.cooldown) * 1000;
+    const show = () => {
+      const seconds = Math.ceil((until - Date.now()) / 1000);
+      button.disabled = seconds > 0;
+      button.textContent = button.disabled ? button.dataset.wait.replace('{seconds}', seconds) : text;
+      if (button.disabled) setTimeout(show, 250);
+    };
+    show();
+  }
+}
+
 function copyTexts() {
   for (const button of document.querySelectorAll('[data-copy]')) {
     button.hidden = false;
@@ -93,5 +108,6 @@ function focusAlert() {
 revealPassword();
 judgePassword();
 submitOnce();
+coolDown();
 copyTexts();
 focusAlert();

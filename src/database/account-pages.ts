@@ -1,0 +1,188 @@
+// The hosted pages of an account: a forgotten password, a new one, a verified address. Nothing is decided here.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { EMAIL_VERIFICATION } from '../hosted/verification.ts';
+import {
+  formFields,
+  type HostedDependencies,
+  openVisit,
+  pageModel,
+  renderPage,
+  stepPath,
+  waitsForLogin,
+} from '../hosted/visit.ts';
+import { AuthError } from '../http/errors.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
+import { databaseFor } from '../tenant/databases.ts';
+import { normalizeEmail } from '../users/email.ts';
+import { judgeStrength } from '../users/password-policy.ts';
+import {
+  type OpenReset,
+  openReset,
+  RESET_PATH,
+  type ResetDependencies,
+  type ResetRefusal,
+  requestReset,
+  resetPassword,
+  resultUrl,
+} from './reset.ts';
+import { openVerification, verifyEmail } from './verification.ts';
+
+export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {
+  limits: RateLimits;
+}
+
+/** The routes of the account pages. */
+export function accountPages(deps: AccountPagesDependencies): Middleware {
+  const router = new Router();
+  router.get(RESET_PATH, async (ctx) => {
+    const ticket = ticketOf(ctx.query.ticket);
+    await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
+  });
+  router.post(RESET_PATH, (ctx) => handleReset(deps, ctx));
+  router.get(EMAIL_VERIFICATION.path, (ctx) => showVerification(deps, ctx));
+  router.post(EMAIL_VERIFICATION.path, (ctx) => handleVerification(deps, ctx));
+  router.get('/u/:uid/forgot-password', (ctx) => showForgot(deps, ctx));
+  router.post('/u/:uid/forgot-password', (ctx) => handleForgot(deps, ctx));
+  return router.routes() as Middleware;
+}
+
+function ticketOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function linkExpired(): AuthError {
+  return new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
+    extra: { reason: 'link_expired' },
+  });
+}
+
+async function requireReset(deps: AccountPagesDependencies, ticket: string): Promise<OpenReset> {
+  const open = await openReset(deps, ticket);
+  if (open === undefined) throw linkExpired();
+  return open;
+}
+
+async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket, password, repeat } = formFields(ctx, 'ticket', 'password', 'repeat');
+  const open = await requireReset(deps, ticket);
+  if (password !== repeat) return showReset(deps, ctx, ticket, open, { repeat: 'reset.differ' }, password);
+  const languages = ctx.get('Accept-Language');
+  const refusal = await resetPassword(deps, open, { ticket, password, ip: ctx.ip, languages });
+  if (refusal?.reason === 'expired') throw linkExpired();
+  if (refusal !== undefined) {
+    return showReset(
+      deps,
+      ctx,
+      ticket,
+      open,
+      { password: FAULTS[refusal.reason] ?? 'signup.weak' },
+      password,
+    );
+  }
+  const { organization: name } = open.met.data;
+  const target = resultUrl(deps, 'reset_email', {
+    success: true,
+    message: 'Your password has been changed.',
+    email: open.user.email,
+    organization: typeof name === 'string' ? await deps.directory.organization(name) : undefined,
+  });
+  if (target !== undefined) return see(ctx, target);
+  await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
+}
+
+/** Message keys by what is wrong with a password; the same words as at sign-up. */
+const FAULTS: Partial<Record<ResetRefusal['reason'], string>> = {
+  'weak-password': 'signup.weak',
+  'common-password': 'signup.common',
+  'personal-password': 'signup.personal',
+  'used-password': 'reset.used',
+};
+
+async function showReset(
+  deps: AccountPagesDependencies,
+  ctx: Context,
+  ticket: string,
+  { user, options }: OpenReset,
+  faults: { password?: string; repeat?: string } = {},
+  tried?: string,
+): Promise<void> {
+  const { rules } = judgeStrength(options, tried ?? '');
+  const failed = Object.keys(faults).length > 0;
+  await deps.views.page(
+    ctx,
+    'account/reset',
+    {
+      action: RESET_PATH,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: user.email,
+      rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+      faults,
+      ...(failed && { alert: 'reset.failed' }),
+    },
+    { status: failed ? 400 : 200, formAction: deps.messages.template('reset_email').resultUrl },
+  );
+}
+
+async function showVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const ticket = ticketOf(ctx.query.ticket);
+  const open = await openVerification(deps, ticket);
+  if (open === undefined) throw linkExpired();
+  await deps.views.page(
+    ctx,
+    'account/verify',
+    { action: EMAIL_VERIFICATION.path, csrf: deps.csrf.token(ctx), ticket, email: open.user.email },
+    { formAction: deps.messages.template('verify_email').resultUrl },
+  );
+}
+
+async function handleVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket } = formFields(ctx, 'ticket');
+  const user = await verifyEmail(deps, ticket, ctx.ip);
+  if (user === undefined) throw linkExpired();
+  const message = 'Your email was verified. You can continue using the application.';
+  const target = resultUrl(deps, 'verify_email', { success: true, message, email: user.email });
+  if (target !== undefined) return see(ctx, target);
+  await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
+}
+
+async function showForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const visit = await openVisit(deps, ctx);
+  if (!waitsForLogin(visit.pending)) return ctx.redirect(`/u/${visit.pending.uid}`);
+  await renderPage(deps, ctx, visit, 'account/forgot', {
+    ...pageModel(visit, 'forgot-password'),
+    email: visit.pending.params.login_hint ?? '',
+    loginUrl: stepPath(visit.pending, 'login'),
+  });
+}
+
+async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const visit = await openVisit(deps, ctx);
+  deps.csrf.verify(ctx);
+  const { email } = formFields(ctx, 'email');
+  const { params, clientId } = visit.pending;
+  const model = { ...pageModel(visit, 'forgot-password'), email, loginUrl: stepPath(visit.pending, 'login') };
+  if (normalizeEmail(email) === undefined) {
+    return renderPage(deps, ctx, visit, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
+  }
+  await deps.limits.take(ctx, 'changePassword', `${ctx.ip}\n${normalizeEmail(email)}`);
+  const { organization } = params;
+  requestReset(deps, {
+    email,
+    connection: await databaseFor(deps.directory, clientId, params.connection),
+    client: visit.client,
+    organization: organization === undefined ? undefined : await deps.directory.organization(organization),
+    languages: params.ui_locales ?? ctx.get('Accept-Language'),
+    ip: ctx.ip,
+  });
+  await renderPage(deps, ctx, visit, 'account/sent', model);
+}
+
+/** After a post the browser gets the next page (RFC 9110 §15.4.4). */
+function see(ctx: Context, target: string): void {
+  ctx.redirect(target);
+  ctx.status = 303;
+}

@@ -1,0 +1,195 @@
+// Resetting a forgotten password: a link by mail, and the new password that it allows.
+import type { Messages } from '../delivery/messages.ts';
+import type { Background } from '../http/background.ts';
+import type { Challenges, Met } from '../protection/challenges.ts';
+import type { Client, Connection, Directory, Organization } from '../tenant/directory.ts';
+import { databaseOptions } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import type { DatabaseOptions } from '../tenant/schema.ts';
+import { normalizeEmail } from '../users/email.ts';
+import { passwordRefusal, type SignUpRefusal } from '../users/signup.ts';
+import type { User, Users } from '../users/users.ts';
+
+const PURPOSE = 'password_reset';
+
+/** Where the link of the mail leads (wire-details 7.3). */
+export const RESET_PATH = '/u/reset-password';
+
+export interface ResetDependencies {
+  baseUrl: string;
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+  messages: Messages;
+  events: Events;
+  background: Background;
+  /** Ends all sessions of a user, and all that applications were given for them. */
+  endSessions(userId: string): Promise<void>;
+}
+
+export interface ResetRequest {
+  email: string;
+  connection: Connection;
+  client: Client | undefined;
+  organization: Organization | undefined;
+  languages: string | undefined;
+  ip: string;
+}
+
+/**
+ * Sends a reset link to the user with that address, if there is one. All of it happens after the answer: who
+ * asks for an unknown address sees and waits for exactly the same.
+ */
+export function requestReset(deps: ResetDependencies, request: ResetRequest): void {
+  deps.background.run('a password reset', () => sendLink(deps, request));
+}
+
+async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise<void> {
+  const { connection, client, organization, languages, ip } = request;
+  const email = normalizeEmail(request.email);
+  const user = email === undefined ? undefined : await deps.users.findInConnection(connection, email);
+  const seen = {
+    user_name: request.email,
+    connection: connection.name,
+    ip,
+    ...(client && { client_id: client.client_id }),
+  };
+  if (email === undefined || user === undefined) {
+    deps.events.record({ ...seen, type: 'fcpr', description: 'there is no such user' });
+    return;
+  }
+  const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
+  if (!enabled) {
+    deps.events.record({
+      ...seen,
+      type: 'fcpr',
+      user_id: user.id,
+      description: 'reset_email is not enabled',
+    });
+    return;
+  }
+  const { secret, revoke } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: user.id,
+    userId: user.id,
+    ttlSeconds,
+    data: {
+      email,
+      connection: connection.name,
+      ...(client && { clientId: client.client_id }),
+      ...(organization && { organization: organization.name }),
+    },
+  });
+  const url = `${deps.baseUrl}${RESET_PATH}?ticket=${secret}`;
+  const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
+  deps.messages.post('reset_email', notice, revoke);
+}
+
+/** A reset that a link allows. */
+export interface OpenReset {
+  user: User;
+  connection: Connection;
+  options: DatabaseOptions;
+  met: Met;
+}
+
+/** What a reset link is for, while it is good: its user is still there, with the address it was sent to. */
+export async function openReset(deps: ResetDependencies, ticket: string): Promise<OpenReset | undefined> {
+  const met = await deps.challenges.peekTicket(PURPOSE, ticket);
+  if (met?.userId === undefined) return undefined;
+  const user = await deps.users.get(met.userId);
+  const connection = await deps.directory.connection(String(met.data.connection));
+  if (user === undefined || connection === undefined || user.email !== met.data.email) return undefined;
+  return { user, connection, options: databaseOptions(connection), met };
+}
+
+/** Why a new password is not taken. */
+export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reason: 'expired' };
+
+/**
+ * Sets the new password and uses the link up. With it end all sessions of the user and what applications hold
+ * (unless the tenant keeps them), and whatever else was sent to them; they are told by mail.
+ * @returns why not; undefined when it is done.
+ */
+export async function resetPassword(
+  deps: ResetDependencies,
+  { user, connection, options, met }: OpenReset,
+  { ticket, password, ip, languages }: { ticket: string; password: string; ip: string; languages?: string },
+): Promise<ResetRefusal | undefined> {
+  const refusal =
+    passwordRefusal(options, password, {
+      ...(user.email !== undefined && { email: user.email }),
+      username: user.username,
+      profile: personal(user),
+    }) ?? (await historyRefusal(deps.users, options, user, password));
+  if (refusal !== undefined) return refusal;
+  if ((await deps.challenges.spendTicket(PURPOSE, ticket)) === undefined) return { reason: 'expired' };
+  await deps.users.setPassword(user.id, password);
+  // The link came to this address: it is theirs.
+  if (!user.email_verified) await deps.users.update(user.id, { email_verified: true });
+  await deps.challenges.revokeAllOf(user.id);
+  if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
+    await deps.endSessions(user.id);
+  }
+  const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  const application = client === undefined ? undefined : await deps.directory.client(client);
+  deps.events.record({
+    type: 'scp',
+    user_id: user.id,
+    connection: connection.name,
+    ip,
+    ...(user.email !== undefined && { user_name: user.email }),
+    ...(client !== undefined && { client_id: client }),
+  });
+  if (user.email !== undefined) {
+    deps.messages.post('password_changed', { to: user.email, application, connection, user, languages, ip });
+  }
+  return undefined;
+}
+
+function personal({ name, given_name, family_name, nickname, user_metadata }: User) {
+  return structuredClone({
+    ...(name !== undefined && { name }),
+    ...(given_name !== undefined && { given_name }),
+    ...(family_name !== undefined && { family_name }),
+    ...(nickname !== undefined && { nickname }),
+    user_metadata,
+  }) as { user_metadata: Record<string, unknown> };
+}
+
+async function historyRefusal(
+  users: Users,
+  { password_history: history }: DatabaseOptions,
+  user: User,
+  password: string,
+): Promise<ResetRefusal | undefined> {
+  if (history?.enable !== true) return undefined;
+  return (await users.isUsedBefore(user.id, password, history.size))
+    ? { reason: 'used-password' }
+    : undefined;
+}
+
+/** Where the person goes from a link's page, with what came of it; undefined where the tenant names nothing. */
+export function resultUrl(
+  deps: Pick<ResetDependencies, 'messages'>,
+  kind: 'reset_email' | 'verify_email',
+  outcome: {
+    success: boolean;
+    message: string;
+    email: string | undefined;
+    organization?: Organization | undefined;
+  },
+): string | undefined {
+  const { resultUrl: configured, includeEmailInRedirect } = deps.messages.template(kind);
+  const url = configured === undefined ? null : URL.parse(configured);
+  if (url === null) return undefined;
+  const { success, message, email, organization } = outcome;
+  if (email !== undefined && includeEmailInRedirect) url.searchParams.set('email', email);
+  url.searchParams.set('success', String(success));
+  url.searchParams.set('message', message);
+  if (organization !== undefined) {
+    url.searchParams.set('organization_id', organization.id);
+    url.searchParams.set('organization_name', organization.name);
+  }
+  return url.href;
+}

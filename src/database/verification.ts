@@ -1,0 +1,53 @@
+// A verified e-mail address: the link came back.
+import type { Messages } from '../delivery/messages.ts';
+import { EMAIL_VERIFICATION } from '../hosted/verification.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import type { User, Users } from '../users/users.ts';
+
+export interface VerificationDependencies {
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+  messages: Messages;
+  events: Events;
+}
+
+/** What a verification link is for, while it is good: the user still has the address it was sent to. */
+export async function openVerification(
+  deps: VerificationDependencies,
+  ticket: string,
+): Promise<{ user: User } | undefined> {
+  const met = await deps.challenges.peekTicket(EMAIL_VERIFICATION.purpose, ticket);
+  const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
+  return user === undefined || user.email !== met?.data.email ? undefined : { user };
+}
+
+/** Uses the link up. @returns the user, whose address is verified now; undefined when the link is not good. */
+export async function verifyEmail(
+  deps: VerificationDependencies,
+  ticket: string,
+  ip: string,
+): Promise<User | undefined> {
+  const open = await openVerification(deps, ticket);
+  const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
+  if (open === undefined || met === undefined) return undefined;
+  const user = await deps.users.update(open.user.id, { email_verified: true });
+  if (user === undefined) return undefined;
+  const connection = await deps.directory.connection(String(met.data.connection));
+  const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  const application = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  deps.events.record({
+    type: 'sv',
+    user_id: user.id,
+    ip,
+    ...(user.email !== undefined && { user_name: user.email }),
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(connection && { connection: connection.name }),
+  });
+  if (user.email !== undefined && deps.messages.template('welcome_email').enabled) {
+    deps.messages.post('welcome_email', { to: user.email, application, connection, user, ip });
+  }
+  return user;
+}

@@ -1,0 +1,104 @@
+// Messages that nobody waits for: so many at once, tried again with growing pauses, and no more waiting than
+// memory is meant for.
+
+/** One thing to be done, and again when it fails in a way that may pass. */
+export interface Job {
+  run(): Promise<void>;
+  /** Whether another try may help. */
+  mayPass(error: unknown): boolean;
+  /** Called once, when it is given up. */
+  gaveUp(error: unknown): Promise<void>;
+}
+
+export interface Queue {
+  /** Takes a job. @returns false when the queue is full; the job was then not taken. */
+  add(job: Job): boolean;
+  /**
+   * Ends what waits: pauses are cut short, each job gets one more try. Resolves when all is done or after `ms`
+   * milliseconds. @returns how many jobs are left undone.
+   */
+  flush(ms: number): Promise<number>;
+}
+
+/** Resolves after `ms` milliseconds, or at once when the signal is aborted. */
+export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+
+export interface QueueOptions {
+  /** Pauses between tries, milliseconds; their number is that of further tries. */
+  pauses: readonly number[];
+  /** Jobs that run at once; those that pause do not count. */
+  concurrency: number;
+  /** Jobs at most, waiting, running and pausing. */
+  capacity: number;
+  pause?: Pause;
+}
+
+/** Waits by the machine's timer. */
+export const timerPause: Pause = (ms, signal) =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
+
+/** A queue in memory: what it holds is lost with the process, so it is flushed before that ends. */
+export function createQueue({ pauses, concurrency, capacity, pause = timerPause }: QueueOptions): Queue {
+  const waiting: (() => void)[] = [];
+  const open = new Set<Promise<void>>();
+  const ending = new AbortController();
+  let running = 0;
+
+  const turn = async (): Promise<void> => {
+    if (running >= concurrency) await new Promise<void>((resolve) => waiting.push(resolve));
+    running++;
+  };
+  const done = (): void => {
+    running--;
+    waiting.shift()?.();
+  };
+
+  const attempt = async (job: Job): Promise<unknown> => {
+    await turn();
+    try {
+      await job.run();
+      return undefined;
+    } catch (error) {
+      return error ?? new Error('the job failed without a reason');
+    } finally {
+      done();
+    }
+  };
+
+  const work = async (job: Job): Promise<void> => {
+    let error = await attempt(job);
+    for (const ms of pauses) {
+      if (error === undefined || !job.mayPass(error)) break;
+      const late = ending.signal.aborted;
+      await pause(ms, ending.signal);
+      if (late) break;
+      error = await attempt(job);
+    }
+    if (error !== undefined) await job.gaveUp(error);
+  };
+
+  return {
+    add: (job) => {
+      if (open.size >= capacity) return false;
+      const ended = work(job).finally(() => open.delete(ended));
+      open.add(ended);
+      return true;
+    },
+    flush: async (ms) => {
+      ending.abort();
+      const giveUp = new AbortController();
+      await Promise.race([Promise.allSettled(open), timerPause(ms, giveUp.signal)]);
+      giveUp.abort();
+      return open.size;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+// Verifying an e-mail address: the link that is sent after sign-up, however the user signed up.
+import type { Messages } from '../delivery/messages.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Client, Connection } from '../tenant/directory.ts';
+import type { User } from '../users/users.ts';
+
+/** The challenge of an e-mail address, and where its link leads. */
+export const EMAIL_VERIFICATION = { purpose: 'email_verification', path: '/u/email-verification' } as const;
+
+export interface VerificationDependencies {
+  baseUrl: string;
+  challenges: Challenges;
+  messages: Messages;
+}
+
+export interface NewAddress {
+  user: User;
+  connection: Connection;
+  client: Client | undefined;
+  languages: string | undefined;
+  ip: string;
+}
+
+/** Sends the user a link that verifies their address, unless the tenant sends none or there is nothing to verify. */
+export async function askToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
+  const { user, connection, client, languages, ip } = about;
+  const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('verify_email');
+  if (!enabled || user.email === undefined || user.email_verified) return;
+  const { purpose, path } = EMAIL_VERIFICATION;
+  const { secret, revoke } = await deps.challenges.issueTicket({
+    purpose,
+    subject: user.id,
+    userId: user.id,
+    ttlSeconds,
+    data: { email: user.email, connection: connection.name, ...(client && { clientId: client.client_id }) },
+  });
+  deps.messages.post(
+    'verify_email',
+    {
+      to: user.email,
+      application: client,
+      connection,
+      user,
+      url: `${deps.baseUrl}${path}?ticket=${secret}`,
+      languages,
+      ip,
+    },
+    revoke,
+  );
+}

@@ -1,0 +1,27 @@
+// Work that no answer waits for, such as looking up whether there is an account to write to: an answer that
+// waited would tell. It is finished before the process ends.
+import type { Logger } from 'pino';
+
+export interface Background {
+  /** Runs the work after the present turn; a failure is logged under `what`. */
+  run(what: string, work: () => Promise<void>): void;
+  /** Waits for all of it. */
+  flush(): Promise<void>;
+}
+
+/** Background work of one tenant. */
+export function createBackground(log: Logger): Background {
+  const open = new Set<Promise<void>>();
+  return {
+    run: (what, work) => {
+      const done = new Promise<void>((resolve) => setImmediate(resolve))
+        .then(work)
+        .catch((error: unknown) => log.error({ err: error }, `${what} failed`))
+        .finally(() => open.delete(done));
+      open.add(done);
+    },
+    flush: async () => {
+      while (open.size > 0) await Promise.all(open);
+    },
+  };
+}

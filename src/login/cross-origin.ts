@@ -1,0 +1,97 @@
+// Cross-origin login (wire-details 10.1): a page of the application itself takes the credentials, gets a login
+// ticket for them, and sends the browser to /authorize with it.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { VendorGrant } from '../engine/tokens.ts';
+import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import type { Random } from '../http/runtime.ts';
+import type { LoginTickets } from '../protection/login-tickets.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Client, Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+
+export interface CrossOriginDependencies {
+  directory: Directory;
+  tickets: LoginTickets;
+  events: Events;
+  limits: RateLimits;
+  random: Random;
+  log: Logger;
+  /** The grants whose credentials may be given: a credential type is a grant type. */
+  grants: readonly VendorGrant[];
+}
+
+/** `POST /co/authenticate`. */
+export function crossOriginRoutes(deps: CrossOriginDependencies): Middleware {
+  const router = new Router();
+  router.post('/co/authenticate', errorsAs(oauthShape, deps.log), (ctx) => handle(deps, ctx));
+  return router.routes() as Middleware;
+}
+
+async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
+  await deps.limits.take(ctx, 'coAuthenticate', ctx.ip);
+  const { client_id: clientId, credential_type: type, ...params } = fieldsOf(ctx);
+  const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  if (client === undefined) throw incomplete();
+  checkOrigin(client, ctx.get('Origin'));
+  const grant = deps.grants.find(({ grantType }) => grantType === type);
+  if (grant === undefined) {
+    throw new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
+  }
+  const { userId } = await authenticate(grant, ctx, client, params);
+  const ticket = await deps.tickets.issue(ctx, { userId, clientId: client.client_id });
+  deps.events.record({ type: 'scoa', client_id: client.client_id, user_id: userId, ip: ctx.ip });
+  ctx.set('Cache-Control', 'no-store');
+  // SDKs file the verifier under the id, for browsers that keep no cookie of ours; the ticket's cookie is what counts.
+  ctx.body = {
+    login_ticket: ticket,
+    co_verifier: deps.random(24).toString('base64url'),
+    co_id: deps.random(9).toString('base64url'),
+  };
+}
+
+async function authenticate(
+  grant: VendorGrant,
+  ctx: Context,
+  { client_id: clientId }: Client,
+  params: Record<string, string>,
+) {
+  try {
+    return await grant.authenticate({ clientId, params, ip: ctx.ip, ctx });
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
+    // The same fault under the name that it has here.
+    throw new AuthError(403, 'access_denied', thrown.error_description);
+  }
+}
+
+/** The origin is the browser's own word, and the application's pages are the ones it registered. */
+function checkOrigin(client: Client, origin: string): void {
+  if (client.cross_origin_authentication !== true) {
+    throw new AuthError(401, 'unauthorized_client', 'Cross origin login not allowed.');
+  }
+  const origins = [
+    ...client.allowed_origins,
+    ...client.web_origins,
+    ...client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []),
+  ];
+  if (origin !== '' && origin !== 'null' && origins.includes(origin)) return;
+  throw new AuthError(403, 'access_denied', `Origin ${origin.slice(0, 200)} is not allowed.`);
+}
+
+function fieldsOf(ctx: Context): Record<string, string> {
+  const { body } = ctx.request as { body?: unknown };
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw incomplete();
+  return Object.fromEntries(
+    Object.entries(body).filter((field): field is [string, string] => typeof field[1] === 'string'),
+  );
+}
+
+function incomplete(): AuthError {
+  return new AuthError(
+    400,
+    'invalid_request',
+    'Invalid request body. All and only of client_id, credential_type, username, otp, realm are required.',
+  );
+}

@@ -1,0 +1,237 @@
+// The passwordless endpoints. Nothing is decided here.
+import { createHmac } from 'node:crypto';
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { Csrf } from '../http/csrf.ts';
+import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import type { Random } from '../http/runtime.ts';
+import type { Views } from '../http/views.ts';
+import type { LoginTickets } from '../protection/login-tickets.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Client, Directory } from '../tenant/directory.ts';
+import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import {
+  authorizationUrl,
+  failureUrl,
+  isExpected,
+  LINK_PATH,
+  linkTo,
+  markBrowser,
+  withDefaults,
+} from './link.ts';
+import {
+  bodyOf,
+  checkRedirectUri,
+  type LinkParameters,
+  linkParameters,
+  missing,
+  readStart,
+  type StartRequest,
+  textOf,
+} from './requests.ts';
+import { PURPOSE, type StartDependencies, start } from './start.ts';
+import { check, redeem, type VerifyDependencies } from './verify.ts';
+
+export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies {
+  baseUrl: string;
+  directory: Directory;
+  tickets: LoginTickets;
+  limits: RateLimits;
+  views: Views;
+  csrf: Csrf;
+  random: Random;
+  log: Logger;
+  /** Authenticates the application that sent the request. @returns its client_id. */
+  authenticateClient(ctx: Context): Promise<string>;
+  /** Answers as the token endpoint does. */
+  tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
+}
+
+/** The routes of passwordless login, the hosted pages apart. */
+export function passwordlessRoutes(deps: PasswordlessDependencies): Middleware {
+  const router = new Router();
+  const answersJson = errorsAs(oauthShape, deps.log);
+  // Ids of users are not told to whoever can type an address; what stands for them says the same for all.
+  const pseudonymKey = deps.random(32);
+  router.post('/passwordless/start', answersJson, (ctx) => handleStart(deps, ctx, pseudonymKey));
+  router.post('/passwordless/verify', answersJson, (ctx) => handleVerify(deps, ctx));
+  router.get(LINK_PATH, (ctx) => handleLink(deps, ctx));
+  router.post(LINK_PATH, (ctx) => handleConfirmed(deps, ctx));
+  return router.routes() as Middleware;
+}
+
+async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
+  const fields = bodyOf(ctx);
+  if (fields.client_id === undefined && ctx.get('Authorization') === '') missing('client_id');
+  await deps.limits.take(ctx, 'passwordlessStart', ctx.ip);
+  const client = await authenticated(deps, ctx);
+  const request = readStart(fields);
+  const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
+  const address = addressOf(connection, request);
+  await deps.limits.take(ctx, 'passwordlessDestination', `${connection.channel}\n${address}`);
+  const params = request.authParams;
+  const link = connection.channel === 'email' && request.send === 'link';
+  if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
+  const browser = markBrowser(ctx, deps.random);
+  await start(deps, {
+    client,
+    connection,
+    address,
+    browser,
+    languages: languagesOf(ctx),
+    ip: ctx.ip,
+    ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
+  });
+  const pseudonym = createHmac('sha256', key).update(`${connection.record.name}\n${address}`).digest('hex');
+  const _id = pseudonym.slice(0, 24);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body =
+    connection.channel === 'email'
+      ? { _id, email: address, email_verified: false }
+      : {
+          _id,
+          phone_number: address,
+          phone_verified: false,
+          request_language: ctx.get('X-Request-Language') || null,
+        };
+}
+
+async function authenticated(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {
+  const client = await deps.directory.client(await deps.authenticateClient(ctx));
+  if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
+  return client;
+}
+
+function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: StartRequest): string {
+  const field = connection.channel === 'email' ? 'email' : 'phone_number';
+  const given = (field === 'email' ? email : phoneNumber) ?? missing(field);
+  const address = normalizeAddress(connection.channel, given);
+  if (address !== undefined) return address;
+  throw field === 'email'
+    ? new AuthError(
+        400,
+        'bad.email',
+        `error in email - email format validation failed: ${given.slice(0, 100)}`,
+      )
+    : new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$');
+}
+
+function languagesOf(ctx: Context): string {
+  return ctx.get('X-Request-Language') || ctx.get('Accept-Language');
+}
+
+/** Two forms (wire-details 6.3): the specification's is a login, the browser SDK's asks whether a code is right. */
+async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  const fields = bodyOf(ctx);
+  const text = (name: string) => {
+    const value = fields[name];
+    if (typeof value === 'string' && value !== '') return value;
+    throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
+  };
+  if (fields.verification_code === undefined) {
+    if (fields.grant_type !== 'password') {
+      throw new AuthError(400, 'invalid_request', 'grant_type must be password');
+    }
+    const passed = Object.fromEntries(
+      Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'),
+    );
+    const { connection, password, username, ...rest } = {
+      ...passed,
+      connection: text('connection'),
+      username: text('username'),
+      password: text('password'),
+    };
+    const grantType = `http://${deps.directory.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
+    return deps.tokenEndpoint(ctx, {
+      ...rest,
+      grant_type: grantType,
+      username,
+      realm: connection,
+      otp: password,
+    });
+  }
+  await deps.limits.take(ctx, 'passwordlessVerify', ctx.ip);
+  const client = await deps.directory.client(text('client_id'));
+  if (client === undefined) throw new AuthError(403, 'unauthorized_client', 'invalid client');
+  const connection = await passwordlessConnection(deps.directory, client.client_id, text('connection'));
+  const given = text(connection.channel === 'email' ? 'email' : 'phone_number');
+  const address = normalizeAddress(connection.channel, given);
+  const secret = text('verification_code');
+  await check(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = {};
+}
+
+/** What a link says, checked as far as it can be without using it up. */
+interface Link {
+  client: Client;
+  connection: PasswordlessConnection;
+  address: string | undefined;
+  secret: string;
+  params: LinkParameters;
+}
+
+async function readLink(
+  deps: PasswordlessDependencies,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<Link> {
+  const clientId = textOf(fields, 'client_id') ?? missing('client_id');
+  const client = await deps.directory.client(clientId);
+  if (client === undefined) throw new AuthError(400, 'invalid_request', 'Unknown client.');
+  const name = textOf(fields, 'connection') ?? missing('connection');
+  const connection = await passwordlessConnection(deps.directory, clientId, name);
+  const params = linkParameters(fields, 'invalid_request');
+  checkRedirectUri(client, params);
+  const given = textOf(fields, connection.channel === 'email' ? 'email' : 'phone_number') ?? '';
+  const secret = textOf(fields, 'verification_code') ?? missing('verification_code');
+  return { client, connection, address: normalizeAddress(connection.channel, given), secret, params };
+}
+
+async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  const link = await readLink(deps, ctx.query);
+  const { client, secret } = link;
+  if (await isExpected(ctx, deps.challenges, { client, baseUrl: deps.baseUrl, purpose: PURPOSE, secret })) {
+    return follow(deps, ctx, link);
+  }
+  const { client_id: _, ...fields } = Object.fromEntries(
+    Object.entries(ctx.query).filter((field): field is [string, string] => typeof field[1] === 'string'),
+  );
+  await deps.views.page(
+    ctx,
+    'passwordless/continue',
+    {
+      action: LINK_PATH,
+      csrf: deps.csrf.token(ctx),
+      client: { name: client.name, logo: client.logo_uri },
+      fields: Object.entries({ ...fields, client_id: client.client_id }),
+      address: link.address,
+    },
+    { uiLocales: link.params.ui_locales, formAction: withDefaults(client, link.params).redirect_uri },
+  );
+}
+
+async function handleConfirmed(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  await follow(deps, ctx, await readLink(deps, bodyOf(ctx)));
+}
+
+/** Uses a link up: the browser goes on to the authorization request, or back to the application with what failed. */
+async function follow(
+  deps: PasswordlessDependencies,
+  ctx: Context,
+  { client, connection, address, secret, params }: Link,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  try {
+    await deps.limits.take(ctx, 'passwordlessVerify', ctx.ip);
+    const user = await redeem(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
+    const ticket = await deps.tickets.issue(ctx, { userId: user.id, clientId: client.client_id });
+    ctx.redirect(authorizationUrl(client, connection, params, ticket));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    const { error, error_description } = thrown;
+    const told = error === 'invalid_grant' ? 'unauthorized' : error;
+    ctx.redirect(failureUrl(client, params, { error: told, error_description }));
+  }
+}

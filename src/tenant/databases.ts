@@ -1,0 +1,31 @@
+// Which database connection a request is about.
+import { AuthError } from '../http/errors.ts';
+import type { Connection, Directory } from './directory.ts';
+
+/**
+ * The database connection that a login of an application goes to: the one named; else the tenant's default
+ * directory where the application has it; else the application's first by name.
+ * @throws AuthError 400 `invalid_request` when it does not exist or is not the application's.
+ */
+export async function databaseFor(
+  directory: Directory,
+  clientId: string,
+  name?: string,
+): Promise<Connection> {
+  const enabled = (await directory.connectionsOf(clientId)).filter(({ strategy }) => strategy === 'auth0');
+  const { default_directory: preferred } = directory.settings().tenant;
+  const found =
+    name === undefined
+      ? (enabled.find((connection) => connection.name === preferred) ?? enabled[0])
+      : enabled.find((connection) => isNamed(connection, name));
+  if (found !== undefined) return found;
+  throw new AuthError(
+    400,
+    'invalid_request',
+    'The connection was not found or is not enabled for this application.',
+  );
+}
+
+function isNamed(connection: Connection, name: string): boolean {
+  return connection.name === name || connection.realms?.includes(name) === true;
+}

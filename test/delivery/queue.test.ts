@@ -1,0 +1,129 @@
+// The queue of messages nobody waits for. Time is a list of pauses that the test ends by hand.
+import { expect } from 'chai';
+import { createQueue, type Pause } from '../../src/delivery/queue.ts';
+
+/** Pauses that end when the test says so, or when the queue is flushed. */
+function manualPauses() {
+  const open: { ms: number; end: () => void }[] = [];
+  const pause: Pause = (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      open.push({ ms, end: resolve });
+      signal.addEventListener('abort', () => resolve());
+    });
+  return { open, pause };
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A job that fails so many times, and what became of it. */
+function job(failures: number, { passing = true } = {}) {
+  const seen = { tries: 0, gaveUp: undefined as unknown };
+  return {
+    seen,
+    job: {
+      run: async () => {
+        if (seen.tries++ < failures) throw new Error(`try ${seen.tries}`);
+      },
+      mayPass: () => passing,
+      gaveUp: async (error: unknown) => {
+        seen.gaveUp = error;
+      },
+    },
+  };
+}
+
+describe('the queue of messages', () => {
+  it('tries again after each pause until it works', async () => {
+    const { open, pause } = manualPauses();
+    const queue = createQueue({ pauses: [10, 20, 30], concurrency: 1, capacity: 10, pause });
+    const { job: failing, seen } = job(2);
+    queue.add(failing);
+    await settled();
+    expect(open.map(({ ms }) => ms)).to.deep.equal([10]);
+    open[0]?.end();
+    await settled();
+    expect(open.map(({ ms }) => ms)).to.deep.equal([10, 20]);
+    open[1]?.end();
+    expect(await queue.flush(1000)).to.equal(0);
+    expect(seen).to.deep.equal({ tries: 3, gaveUp: undefined });
+  });
+
+  it('gives up when all pauses are used, once', async () => {
+    const instant: Pause = async () => {};
+    const queue = createQueue({ pauses: [1, 2], concurrency: 1, capacity: 10, pause: instant });
+    const { job: failing, seen } = job(99);
+    queue.add(failing);
+    await settled();
+    await settled();
+    expect(await queue.flush(1000)).to.equal(0);
+    expect(seen.tries).to.equal(3);
+    expect(String(seen.gaveUp)).to.equal('Error: try 3');
+  });
+
+  it('gives up at once where another try cannot help', async () => {
+    const { open, pause } = manualPauses();
+    const queue = createQueue({ pauses: [1, 2], concurrency: 1, capacity: 10, pause });
+    const { job: failing, seen } = job(99, { passing: false });
+    queue.add(failing);
+    await queue.flush(1000);
+    expect(seen.tries).to.equal(1);
+    expect(open).to.deep.equal([]);
+  });
+
+  it('runs no more at once than it may, and lets others run while one pauses', async () => {
+    const { pause } = manualPauses();
+    const queue = createQueue({ pauses: [1], concurrency: 2, capacity: 100, pause });
+    let running = 0;
+    let most = 0;
+    const ends: (() => void)[] = [];
+    for (let i = 0; i < 10; i++) {
+      queue.add({
+        run: async () => {
+          most = Math.max(most, ++running);
+          await new Promise<void>((resolve) => ends.push(resolve));
+          running--;
+          if (i === 0) throw new Error('pauses');
+        },
+        mayPass: () => true,
+        gaveUp: async () => {},
+      });
+    }
+    for (let ended = 0; ended < 10; ended++) {
+      while (ends[ended] === undefined) await settled();
+      ends[ended]?.();
+    }
+    await settled();
+    expect(most).to.equal(2);
+    expect(ends).to.have.length(10);
+  });
+
+  it('takes no more than it has room for', async () => {
+    const { pause } = manualPauses();
+    const queue = createQueue({ pauses: [1], concurrency: 1, capacity: 3, pause });
+    const taken = Array.from({ length: 5 }, () => queue.add(job(99).job));
+    expect(taken).to.deep.equal([true, true, true, false, false]);
+    await queue.flush(1000);
+    expect(queue.add(job(0).job)).to.equal(true);
+  });
+
+  it('at the end cuts pauses short for one more try', async () => {
+    const { pause } = manualPauses();
+    const queue = createQueue({ pauses: [1000, 2000, 3000], concurrency: 1, capacity: 10, pause });
+    const [once, never] = [job(1), job(99)];
+    queue.add(once.job);
+    queue.add(never.job);
+    await settled();
+    expect(await queue.flush(1000)).to.equal(0);
+    expect(once.seen).to.deep.equal({ tries: 2, gaveUp: undefined });
+    expect(never.seen.tries).to.equal(2);
+    expect(String(never.seen.gaveUp)).to.equal('Error: try 2');
+  });
+
+  it('at the end does not wait for ever, and says how much is left', async () => {
+    const { pause } = manualPauses();
+    const queue = createQueue({ pauses: [], concurrency: 1, capacity: 10, pause });
+    queue.add({ run: () => new Promise(() => {}), mayPass: () => true, gaveUp: async () => {} });
+    expect(await queue.flush(10)).to.equal(1);
+  });
+});

@@ -1,0 +1,241 @@
+// Passwordless login and password reset by published SDKs, unmodified: on a server, and in a browser.
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { tenant } from '../passwordless/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { follow, payload, USER, WEB_CALLBACK } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const PHONE = '+16505551234';
+
+describe('@auth0/auth0-auth-js, passwordless', () => {
+  let server: TestServer;
+  let sdk: SdkProcess;
+  before(async () => {
+    server = await startServer({
+      tenant: { ...tenant, clients: tenant.clients.map((client) => ({ ...client, oidc_conformant: true })) },
+    });
+    sdk = await startSdkProcess(server.caFile);
+  });
+  after(async () => {
+    await sdk?.stop();
+    await server?.stop();
+  });
+
+  const options = () => ({ domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' });
+  const call = (method: string, ...args: unknown[]) =>
+    sdk.call('auth-js', { options: options(), method, args });
+
+  it('sends a code by e-mail and exchanges it: sendEmail, getTokenByPasswordlessEmail', async () => {
+    const email = 'sdk-code@example.test';
+    await call('passwordless.sendEmail', { email, language: 'de' });
+    const { code } = await nextMessageTo(server, email);
+    const tokens = await call('getTokenByPasswordlessEmail', { email, code, scope: 'openid email' });
+    expect(tokens.claims).to.include({ email, email_verified: true });
+    const failure = await call('getTokenByPasswordlessEmail', { email, code }).catch((error) => error);
+    expect(failure.cause).to.include({
+      error: 'invalid_grant',
+      error_description: 'Wrong email or verification code.',
+    });
+  });
+
+  it('sends a code by SMS and exchanges it: sendSms, getTokenByPasswordlessSms', async () => {
+    await call('passwordless.sendSms', { phoneNumber: PHONE });
+    const { code } = await nextMessageTo(server, PHONE);
+    const tokens = await call('getTokenByPasswordlessSms', {
+      phoneNumber: PHONE,
+      code,
+      scope: 'openid phone',
+    });
+    expect(tokens.claims).to.include({ phone_number: PHONE, phone_number_verified: true });
+  });
+
+  it('sends a link and exchanges the code that it ends with: sendEmail, getTokenByMagicLinkCode', async () => {
+    const email = 'sdk-link@example.test';
+    const authParams = {
+      scope: 'openid email',
+      redirect_uri: WEB_CALLBACK,
+      response_type: 'code',
+      state: 'sdk-state',
+    };
+    await call('passwordless.sendEmail', { email, send: 'link', authParams });
+    const link = new URL((await nextMessageTo(server, email)).link ?? '');
+    // The reader's browser never met the server; the page that it shows is tested with the link.
+    const browser = createAgent(server);
+    const opened = await browser.get(link.pathname + link.search, { referer: WEB_CALLBACK });
+    const { location: callback } = await follow(browser, opened, server.url);
+    const tokens = await sdk.call('auth-js-magic-link', { options: options(), callback, state: 'sdk-state' });
+    expect(tokens.claims).to.include({ email, email_verified: true });
+  });
+
+  it('reads what is wrong with a request', async () => {
+    const failure = await call('passwordless.sendEmail', { email: 'no address' }).catch((error) => error);
+    expect(failure.name).to.equal('PasswordlessStartError');
+    expect(failure.message).to.contain('email format validation failed');
+  });
+
+  it('asks for a password reset: database.changePassword', async () => {
+    const answer = await call('database.changePassword', { email: USER.email, connection: 'users' });
+    expect(answer).to.equal("We've just sent you an email to reset your password.");
+    expect((await nextMessageTo(server, USER.email)).link).to.contain('/u/reset-password?ticket=');
+  });
+});
+
+const require = createRequire(import.meta.url);
+const AUTH0_JS = readFileSync(join(dirname(require.resolve('auth0-js/package.json')), 'dist/auth0.min.js'));
+
+describe('auth0-js in a browser', () => {
+  let server: TestServer;
+  let browser: Browser;
+  let application: http.Server;
+  let origin: string;
+  let context: BrowserContext;
+  let page: Page;
+
+  before(async () => {
+    application = http.createServer((request, response) => {
+      const isScript = request.url === '/auth0.js';
+      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+      response.end(
+        isScript ? AUTH0_JS : '<!doctype html><title>App</title><script src="/auth0.js"></script>',
+      );
+    });
+    await new Promise<void>((resolve) => application.listen(0, 'localhost', resolve));
+    origin = `http://localhost:${(application.address() as AddressInfo).port}`;
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: tenant.clients.map((client) =>
+          client.client_id === 'spa'
+            ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
+            : client,
+        ),
+      },
+    });
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    application?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(origin);
+  });
+  afterEach(() => context.close());
+
+  /** Calls a method of WebAuth, or of a member of it, that answers by a callback. */
+  const call = (method: string, given: Record<string, unknown>) =>
+    page.evaluate(
+      ([domain, at, name, args]) => {
+        const { auth0 } = globalThis as any; // any: the SDK brings no types of its own
+        const webAuth = new auth0.WebAuth({
+          domain,
+          clientID: 'spa',
+          redirectUri: `${at}/callback`,
+          responseType: 'token id_token',
+          scope: 'openid email',
+        });
+        return new Promise((resolve) =>
+          webAuth[name](args, (error: unknown, result: unknown) => resolve({ error, result })),
+        );
+      },
+      [new URL(server.url).host, origin, method, given] as const,
+    ) as Promise<{ error: any; result: any }>; // any: as above
+  /** What the callback got, read and verified by the SDK itself. */
+  const parsed = async () => {
+    await page.waitForURL((url) => url.origin === origin && url.pathname === '/callback');
+    return page.evaluate(
+      ([domain, at]) => {
+        const { auth0 } = globalThis as any; // any: as above
+        const webAuth = new auth0.WebAuth({
+          domain,
+          clientID: 'spa',
+          redirectUri: `${at}/callback`,
+          responseType: 'token id_token',
+        });
+        return new Promise((resolve) =>
+          webAuth.parseHash((error: unknown, result: unknown) => resolve({ error, result })),
+        );
+      },
+      [new URL(server.url).host, origin] as const,
+    ) as Promise<{ error: any; result: any }>; // any: as above
+  };
+
+  it('starts a passwordless login and logs in with the code: passwordlessStart, passwordlessLogin', async () => {
+    const email = 'browser-login@example.test';
+    const started = await call('passwordlessStart', { connection: 'email', send: 'code', email });
+    expect(started.error).to.equal(null);
+    expect(started.result).to.include({ email });
+    const { code } = await nextMessageTo(server, email);
+    void call('passwordlessLogin', { connection: 'email', email, verificationCode: code }).catch(() => {});
+    const { error, result } = await parsed();
+    expect(error).to.equal(null);
+    expect(result.idTokenPayload).to.include({ email, email_verified: true });
+  });
+
+  it('verifies a code and goes on by redirect: passwordlessVerify', async () => {
+    const email = 'browser-verify@example.test';
+    await call('passwordlessStart', { connection: 'email', send: 'code', email });
+    const { code } = await nextMessageTo(server, email);
+    void call('passwordlessVerify', { connection: 'email', email, verificationCode: code }).catch(() => {});
+    const { error, result } = await parsed();
+    expect(error).to.equal(null);
+    expect(result.idTokenPayload).to.include({ email });
+  });
+
+  it('logs in with a link: passwordlessStart', async () => {
+    const email = 'browser-link@example.test';
+    await call('passwordlessStart', {
+      connection: 'email',
+      send: 'link',
+      email,
+      authParams: { state: 'link-state', nonce: 'n' },
+    });
+    const { link } = await nextMessageTo(server, email);
+    await page.goto(link ?? '');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.waitForURL((url) => url.origin === origin);
+    const answer = new URLSearchParams(new URL(page.url()).hash.slice(1));
+    expect(answer.get('state')).to.equal('link-state');
+    expect(payload(answer.get('id_token') ?? '')).to.include({ email, nonce: 'n' });
+  });
+
+  it('reads why a code is refused', async () => {
+    const email = 'browser-wrong@example.test';
+    await call('passwordlessStart', { connection: 'email', send: 'code', email });
+    const { error } = await call('passwordlessVerify', {
+      connection: 'email',
+      email,
+      verificationCode: 'wrong',
+    });
+    expect(error).to.include({ code: 'invalid_grant', description: 'Wrong email or verification code.' });
+    const login = await call('passwordlessLogin', { connection: 'email', email, verificationCode: 'wrong' });
+    expect(login.error).to.include({ code: 'access_denied' });
+  });
+
+  it('logs in with a password of its own page: login', async () => {
+    void call('login', { realm: 'users', email: USER.email, password: USER.password }).catch(() => {});
+    const { error, result } = await parsed();
+    expect(error).to.equal(null);
+    expect(result.idTokenPayload).to.include({ email: USER.email });
+  });
+
+  it('asks for a password reset: changePassword', async () => {
+    const { error, result } = await call('changePassword', { connection: 'users', email: USER.email });
+    expect(error).to.equal(null);
+    expect(result).to.equal("We've just sent you an email to reset your password.");
+    expect((await nextMessageTo(server, USER.email)).link).to.contain('/u/reset-password?ticket=');
+  });
+});

@@ -1,0 +1,41 @@
+// The tenant of the passwordless tests.
+import { tenant as base } from '../support/flows.ts';
+
+export const OTP_GRANT = 'http://auth0.com/oauth/grant-type/passwordless/otp';
+
+/** Limits that the tests of the limits set for themselves. */
+export const generous = { capacity: 10_000, perMinute: 10_000 };
+
+export const tenant = {
+  ...base,
+  attackProtection: {
+    ...base.attackProtection,
+    rateLimits: {
+      ...base.attackProtection.rateLimits,
+      passwordlessStart: generous,
+      passwordlessDestination: generous,
+      passwordlessVerify: generous,
+      coAuthenticate: generous,
+    },
+  },
+  clients: base.clients.map((client) => ({
+    ...client,
+    ...(client.client_id === 'spa' && { cross_origin_authentication: true }),
+    ...(client.grant_types.includes('authorization_code') && {
+      grant_types: [...client.grant_types, OTP_GRANT],
+    }),
+  })),
+  connections: [
+    { name: 'email', strategy: 'email', enabled_clients: ['spa', 'web', 'leeway'] },
+    {
+      name: 'sms',
+      strategy: 'sms',
+      enabled_clients: ['spa', 'web'],
+      options: { totp: { length: 8, time_step: 300 } },
+    },
+    { name: 'members', strategy: 'email', enabled_clients: ['web'], options: { disable_signup: true } },
+    { name: 'elsewhere', strategy: 'google-oauth2', enabled_clients: ['web'] },
+  ],
+};
+
+export const secrets: Record<string, string> = { web: 'web-secret', leeway: 'leeway-secret' };

@@ -1,0 +1,46 @@
+// What was sent to people: the development outbox keeps each message as a file.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface Received {
+  to: string;
+  channel: 'email' | 'sms';
+  subject?: string;
+  text: string;
+  html?: string;
+  code?: string;
+  link?: string;
+  at: string;
+}
+
+/** The messages to an address, newest first. */
+export async function messagesTo(server: { dataDir: string }, to: string): Promise<Received[]> {
+  const directory = join(server.dataDir, 'outbox');
+  const files = (await readdir(directory).catch(() => [])).filter((file) => file.endsWith('.json'));
+  const messages = await Promise.all(
+    files
+      .sort()
+      .reverse()
+      .map(async (file) => JSON.parse(await readFile(join(directory, file), 'utf8')) as Received),
+  );
+  return messages.filter((message) => message.to === to);
+}
+
+/**
+ * The newest message to an address, once there are `count` of them: mail in the background takes its time.
+ * @param having counts messages with a link, or with a code, alone.
+ */
+export async function nextMessageTo(
+  server: { dataDir: string },
+  to: string,
+  count = 1,
+  having?: 'link' | 'code',
+): Promise<Received> {
+  for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+    const all = await messagesTo(server, to);
+    const [newest, ...older] = all.filter((message) => having === undefined || message[having] !== undefined);
+    if (newest !== undefined && older.length + 1 >= count) return newest;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`there are not ${count} messages to ${to}`);
+}
