@@ -1,20 +1,18 @@
 // Tokens per second against a bare oidc-provider with its memory adapter, and password logins against the
 // bare hash rate; the two in turn, in the same run. Both speak plain HTTP, so that TLS hides nothing.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
+import { local, median, PROXIED, proxiedEnvironment, type Started, start, stop } from './server.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
 const CONNECTIONS = 16;
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const API = 'https://api.example.test/';
-const PROXIED = { 'x-forwarded-proto': 'https' };
 
 const TENANT = `
 tenant: { friendly_name: Bench, default_directory: users }
@@ -34,35 +32,6 @@ attackProtection:
     userinfo: { capacity: 100000000, perMinute: 100000000 }
     login: { capacity: 100000000, perMinute: 100000000 }
 `;
-
-interface Started {
-  child: ChildProcess;
-  url: string;
-  facts: Record<string, unknown>;
-  milliseconds: number;
-}
-
-async function start(file: string, env: Record<string, string>): Promise<Started> {
-  const began = performance.now();
-  const child = spawn(process.execPath, [file], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
-    const facts = JSON.parse(line) as Record<string, unknown>;
-    if (typeof facts.url !== 'string' || (facts.msg !== undefined && facts.msg !== 'listening')) continue;
-    child.stdout?.resume();
-    // A benchmark that fails leaves nothing running behind.
-    process.once('exit', () => child.kill('SIGKILL'));
-    return { child, url: facts.url, facts, milliseconds: performance.now() - began };
-  }
-  throw new Error(`${file} ended before it listened`);
-}
-
-async function stop({ child }: Started): Promise<void> {
-  child.kill('SIGTERM');
-  await once(child, 'exit');
-}
 
 type Fields = Record<string, string>;
 
@@ -98,8 +67,6 @@ async function load({ url, fields, headers = {}, connections = CONNECTIONS }: Lo
   return result['2xx'] / result.duration;
 }
 
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-
 async function compare(name: string, goal: number, ours: () => Promise<number>, bare: () => Promise<number>) {
   const pairs: [number, number][] = [];
   for (let round = 0; round < ROUNDS; round++) pairs.push([await ours(), await bare()]);
@@ -122,23 +89,12 @@ async function startToFirstToken(env: Record<string, string>): Promise<{ server:
   return { server, seconds: Number(((performance.now() - began) / 1000).toFixed(2)) };
 }
 
-/** Where the server listens, which behind a proxy is not its public address. */
-const local = ({ facts }: Started) => `http://127.0.0.1:${String(facts.port)}`;
-
 const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-example' };
 const machine = { ...client, grant_type: 'client_credentials', audience: API };
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 writeFileSync(join(directory, 'tenant.yaml'), TENANT);
-const env = {
-  PORT: '0',
-  BASE_URL: 'https://bench.example.test',
-  TLS: 'proxy',
-  TRUSTED_PROXIES: '127.0.0.1',
-  TENANT_FILE: join(directory, 'tenant.yaml'),
-  DATA_DIR: join(directory, 'data'),
-  LOG_LEVEL: 'info',
-};
+const env = proxiedEnvironment(directory);
 
 const first = await startToFirstToken(env);
 await stop(first.server);

@@ -11,6 +11,8 @@ export interface ApplicationSettings {
   oidcConformant: boolean;
   firstParty: boolean;
   appType: ClientRecord['app_type'];
+  /** Its word on its user's address counts: it has a secret or a key, and the tenant says so. */
+  namesUserAddress: boolean;
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
@@ -42,10 +44,14 @@ export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYB
 export function clientMetadata(client: Client, known: ReadonlySet<string>): AdapterPayload {
   const grantTypes = client.grant_types ?? [];
   const hasCallbacks = client.callbacks.length > 0;
+  const authenticated = authentication(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
     firstParty: client.is_first_party,
     appType: client.app_type,
+    namesUserAddress:
+      client.is_token_endpoint_ip_header_trusted === true &&
+      authenticated.token_endpoint_auth_method !== 'none',
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
   };
@@ -57,7 +63,7 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>): Adap
     response_types: hasCallbacks ? responseTypes(grantTypes) : [],
     grant_types: impliedGrants(grantTypes, known).filter((type) => type === 'implicit' || known.has(type)),
     id_token_signed_response_alg: client.jwt_configuration.alg,
-    ...authentication(client),
+    ...authenticated,
     [SETTINGS_PROPERTY]: settings,
   } as AdapterPayload;
 }

@@ -1,9 +1,11 @@
 // Authenticates the application at endpoints of ours, by the very code that the token endpoint runs:
 // none, client_secret_post (JSON too), client_secret_basic, private_key_jwt with replay refused.
+import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import { applicationSettings } from './applications.ts';
 import { vendorError } from './failures.ts';
 import { engineClientAuthentication } from './internals.ts';
 import { bodyFields } from './token-endpoint.ts';
@@ -32,5 +34,15 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
   }
   const { client } = oidc;
   if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
+  believeUserAddress(ctx, client);
   return client.clientId;
+}
+
+/**
+ * A server that speaks for its users says where they are (wire-details 0.2, `auth0-forwarded-for`): their
+ * limits are then theirs, not one for all of them. Believed of an authenticated application that may alone.
+ */
+export function believeUserAddress(ctx: Context, client: object): void {
+  const address = ctx.get('auth0-forwarded-for').trim();
+  if (isIP(address) !== 0 && applicationSettings(client).namesUserAddress) ctx.request.ip = address;
 }

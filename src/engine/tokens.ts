@@ -10,6 +10,7 @@ import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
@@ -56,6 +57,7 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
   provider.registerGrantType(
     grant.grantType,
     async (ctx) => {
+      believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
       const request: GrantRequest = {
         clientId: ctx.oidc.client.clientId,
         params: ctx.oidc.params as Record<string, string | undefined>,

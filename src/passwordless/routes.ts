@@ -64,8 +64,8 @@ export function passwordlessRoutes(deps: PasswordlessDependencies): Middleware {
 async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
   const fields = bodyOf(ctx);
   if (fields.client_id === undefined && ctx.get('Authorization') === '') missing('client_id');
-  await deps.limits.take(ctx, 'passwordlessStart', ctx.ip);
   const client = await authenticated(deps, ctx);
+  await deps.limits.take(ctx, 'passwordlessStart', ctx.ip);
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
   const address = addressOf(connection, request);
@@ -79,6 +79,8 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
     connection,
     address,
     browser,
+    organization:
+      params.organization === undefined ? undefined : await deps.directory.organization(params.organization),
     languages: languagesOf(ctx),
     ip: ctx.ip,
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),

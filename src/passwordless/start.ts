@@ -2,7 +2,7 @@
 import { DeliveryError, type Messages } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges, Issued, NewChallenge } from '../protection/challenges.ts';
-import type { Client } from '../tenant/directory.ts';
+import type { Client, Organization } from '../tenant/directory.ts';
 import type { User, Users } from '../users/users.ts';
 import type { PasswordlessConnection } from './connection.ts';
 
@@ -24,6 +24,7 @@ export interface Start {
   link?: (secret: string) => string;
   /** A fingerprint of the browser that asked, which may use the link without being asked. */
   browser?: string | undefined;
+  organization?: Organization | undefined;
   languages?: string | undefined;
   ip: string;
 }
@@ -66,7 +67,7 @@ export async function start(deps: StartDependencies, request: Start): Promise<vo
 }
 
 function message(
-  { client, connection, address, link, languages, ip }: Start,
+  { client, connection, address, link, organization, languages, ip }: Start,
   { secret }: Issued,
   user: User | undefined,
 ): Parameters<Messages['send']> {
@@ -74,6 +75,7 @@ function message(
     to: address,
     application: client,
     connection: connection.record,
+    organization,
     user,
     languages,
     ip,

@@ -54,6 +54,8 @@ export const clientSchema = z.looseObject({
     })
     .optional(),
   is_first_party: z.boolean().default(true),
+  /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
+  is_token_endpoint_ip_header_trusted: z.boolean().optional(),
   oidc_conformant: z.boolean().default(false),
   jwt_configuration: z
     .looseObject({

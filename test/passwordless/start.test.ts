@@ -436,6 +436,38 @@ describe('the limits of POST /passwordless/start', () => {
     });
   });
 
+  it('are the user’s own where an application that is trusted to names their address', async () => {
+    const bucket = { passwordlessStart: { capacity: 1, perMinute: 1 } };
+    const clients = tenant.clients.map((client) =>
+      client.client_id === 'web' || client.client_id === 'spa'
+        ? { ...client, is_token_endpoint_ip_header_trusted: true }
+        : client,
+    );
+    const server = await startServer({
+      tenant: { ...tenant, clients, attackProtection: { rateLimits: bucket } },
+    });
+    try {
+      let people = 0;
+      const ask = async (client_id: string, address: string) => {
+        const email = `of-${++people}@example.test`;
+        const answer = await createAgent(server).request('/passwordless/start', {
+          json: { client_id, client_secret: secrets[client_id], connection: 'email', email, send: 'code' },
+          headers: { 'auth0-forwarded-for': address },
+        });
+        return answer.status;
+      };
+      expect([await ask('web', '203.0.113.1'), await ask('web', '203.0.113.2')]).to.deep.equal([200, 200]);
+      expect(await ask('web', '203.0.113.1')).to.equal(429);
+      // One that is not trusted, one that cannot be authenticated, and what is no address, speak for themselves.
+      expect(await ask('leeway', '203.0.113.3')).to.equal(200);
+      expect(await ask('leeway', '203.0.113.4')).to.equal(429);
+      expect(await ask('spa', '203.0.113.5')).to.equal(429);
+      expect(await ask('web', 'anything')).to.equal(429);
+    } finally {
+      await server.stop();
+    }
+  });
+
   it('protect one phone number, wherever the requests come from', async () => {
     await limited({ passwordlessStart: { capacity: 1000, perMinute: 1000 } }, async (server) => {
       const statuses = [];

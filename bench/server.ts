@@ -1,0 +1,58 @@
+// Servers under measure: started as processes of their own, spoken to in plain HTTP so that TLS hides nothing.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** What a TLS proxy would add. */
+export const PROXIED = { 'x-forwarded-proto': 'https' };
+
+/** The settings of a server whose tenant file and data are in a directory. */
+export const proxiedEnvironment = (directory: string) => ({
+  PORT: '0',
+  BASE_URL: 'https://bench.example.test',
+  TLS: 'proxy',
+  TRUSTED_PROXIES: '127.0.0.1',
+  TENANT_FILE: join(directory, 'tenant.yaml'),
+  DATA_DIR: join(directory, 'data'),
+  LOG_LEVEL: 'info',
+});
+
+/** A server in a process of its own. */
+export interface Started {
+  child: ChildProcess;
+  url: string;
+  facts: Record<string, unknown>;
+  milliseconds: number;
+}
+
+/** Starts a server and waits until it says where it listens. */
+export async function start(file: string, env: Record<string, string>): Promise<Started> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [file], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+    const facts = JSON.parse(line) as Record<string, unknown>;
+    if (typeof facts.url !== 'string' || (facts.msg !== undefined && facts.msg !== 'listening')) continue;
+    child.stdout?.resume();
+    // A benchmark that fails leaves nothing running behind.
+    process.once('exit', () => child.kill('SIGKILL'));
+    return { child, url: facts.url, facts, milliseconds: performance.now() - began };
+  }
+  throw new Error(`${file} ended before it listened`);
+}
+
+/** Ends a server and waits for that. */
+export async function stop({ child }: Started): Promise<void> {
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+/** Where the server listens, which behind a proxy is not its public address. */
+export const local = ({ facts }: Started) => `http://127.0.0.1:${String(facts.port)}`;
+
+/** The middle value. */
+export const median = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
