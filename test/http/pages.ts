@@ -23,6 +23,9 @@ const signup = {
   faults: {},
   loginUrl: '/login',
 };
+/** A picture in place of a QR code. */
+const QR =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" shape-rendering="crispEdges"><path d="M1 1h3v3H1zM5 1h3v3H5zM1 5h3v3H1zM6 6h1v1H6z"/></svg>';
 const code = {
   client,
   channel: 'email',
@@ -118,6 +121,90 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/passwordless-continue': {
     template: 'passwordless/continue',
     model: { client, address: user, fields: [['state', 's']] },
+  },
+  '/mfa-choose': {
+    template: 'mfa/choose',
+    model: {
+      client,
+      ways: [
+        { type: 'otp', url: '/otp' },
+        { type: 'phone', url: '/sms', name: 'XXXXXXXX1234' },
+        { type: 'email', url: '/email' },
+        { type: 'push-notification', url: '/push' },
+        { type: 'recovery-code', url: '/recovery' },
+      ],
+    },
+  },
+  '/mfa-choose-enroll': {
+    template: 'mfa/choose',
+    model: { client, enrolling: true, ways: [{ type: 'otp', url: '/otp' }] },
+  },
+  '/mfa-enroll-otp': {
+    template: 'mfa/enroll-otp',
+    model: { client, qr: QR, secret: 'HJ6XM2DNHJ6XM2DNHJ6XM2DNHJ6XM2DN', othersUrl: '/others' },
+  },
+  '/mfa-enroll-sms': {
+    template: 'mfa/enroll-address',
+    model: {
+      client,
+      channel: 'sms',
+      address: '',
+      country: 'DE',
+      countries: [
+        { code: 'DE', name: 'Germany', calling: '49' },
+        { code: 'US', name: 'United States', calling: '1' },
+      ],
+      othersUrl: '/others',
+    },
+  },
+  '/mfa-enroll-email': {
+    template: 'mfa/enroll-address',
+    model: { client, channel: 'email', address: user, othersUrl: '/others' },
+  },
+  '/mfa-enroll-push': {
+    template: 'mfa/enroll-push',
+    model: {
+      client,
+      qr: QR,
+      barcodeUri: 'otpauth://totp/Gatehouse:ada?enrollment_tx_id=abc&base_url=https://localhost',
+      authenticatorUrl: '/authenticator',
+      othersUrl: '/others',
+    },
+  },
+  '/mfa-code-otp': {
+    template: 'mfa/code',
+    model: { client, channel: 'otp', remember: true, othersUrl: '/others' },
+  },
+  '/mfa-code-sms': {
+    template: 'mfa/code',
+    model: {
+      client,
+      channel: 'sms',
+      address: 'XXXXXXXX1234',
+      alert: 'mfa.wrong',
+      remember: true,
+      resendUrl: '/resend',
+      resendSeconds: 30,
+      othersUrl: '/others',
+    },
+    status: 400,
+  },
+  '/mfa-push': {
+    template: 'mfa/push',
+    model: {
+      client,
+      name: 'Ada’s phone',
+      number: '47',
+      remember: true,
+      resendUrl: '/resend',
+      resendSeconds: 30,
+      othersUrl: '/others',
+    },
+  },
+  '/mfa-recovery': { template: 'mfa/recovery', model: { client, othersUrl: '/others' } },
+  '/mfa-recovery-code': {
+    template: 'mfa/recovery-code',
+    model: { client, recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL' },
   },
   '/forgot-password': { template: 'account/forgot', model: { client, email: '', loginUrl: '/login' } },
   '/forgot-password-sent': {
