@@ -44,7 +44,7 @@ async function check(): Promise<void> {
   const production = settings?.production ?? false;
   const isFirst = isFirstStart({ tenantFile, production }, process.env);
   const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
-  const loaded = await tenantOf({ tenantFile: file, production }).catch(noted);
+  const loaded = await tenantOf({ ...settings, tenantFile: file, production }).catch(noted);
   if (settings === undefined || loaded === undefined) throw new Error(wrong.join('\n'));
   const { clients, resourceServers } = loaded.tenant;
   if (isFirst) console.log(`${tenantFile} is not there: the first start writes the example`);
@@ -52,13 +52,12 @@ async function check(): Promise<void> {
 }
 
 /** The tenant file, fit for where it is used; its warnings are said. @throws TenantFault */
-async function tenantOf({
-  tenantFile,
-  production,
-}: Pick<Settings, 'tenantFile' | 'production'>): Promise<LoadedTenant> {
-  const loaded = await loadTenantFile(tenantFile, process.env);
+async function tenantOf(
+  settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
+): Promise<LoadedTenant> {
+  const loaded = await loadTenantFile(settings.tenantFile, process.env);
   for (const warning of loaded.warnings) console.log(`warning: ${warning}`);
-  const faults = production ? productionFaults(loaded.tenant) : [];
+  const faults = settings.production ? productionFaults(loaded.tenant, settings) : [];
   if (faults.length > 0) throw new TenantFault(faults);
   return loaded;
 }

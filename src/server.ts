@@ -11,6 +11,7 @@ import { databaseRoutes } from './database/routes.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { createTemplates } from './delivery/templates.ts';
+import { chooseTransports } from './delivery/transports.ts';
 import { developmentRoutes } from './development/routes.ts';
 import { withTryLogin } from './development/try-login.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
@@ -26,9 +27,11 @@ import { crossOriginRoutes } from './login/cross-origin.ts';
 import { passwordGrants } from './login/grant.ts';
 import type { LoginLimit } from './login/login.ts';
 import { loginRoutes } from './login/routes.ts';
+import { lockNotice, unblockRoutes } from './login/unblock.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
 import { passwordlessPages } from './passwordless/hosted.ts';
 import { passwordlessRoutes } from './passwordless/routes.ts';
+import { createAttempts } from './protection/attempts.ts';
 import { createChallenges } from './protection/challenges.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
@@ -92,25 +95,33 @@ export async function createTenant({
   const limits = createRateLimits(store, directory, clock);
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.take(ctx, 'login', `${ctx.ip}\n${connection.name}\n${identifier.trim().toLowerCase()}`);
-  const attempts = { admit: async () => {}, failed: async () => {}, succeeded: async () => {} };
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const challenges = createChallenges({ store, clock, random });
   const tickets = createLoginTickets(challenges, random);
+  const { mailFrom, ...transports } = chooseTransports(settings, directory, outbox);
   const messages = createMessages({
-    templates: createTemplates({
-      directory: VIEWS,
-      settings: directory.settings,
-      mailFrom: 'Gatehouse <no-reply@localhost>',
-      log,
-    }),
-    email: outbox,
-    sms: outbox,
+    templates: createTemplates({ directory: VIEWS, settings: directory.settings, mailFrom, log }),
+    ...transports,
     events,
     log,
   });
   const background = createBackground(log);
+  const attempts = createAttempts({
+    store,
+    directory,
+    clock,
+    onLocked: lockNotice({
+      baseUrl: settings.baseUrl,
+      directory,
+      users,
+      challenges,
+      messages,
+      background,
+      events,
+    }),
+  });
   const proofs = { directory, users, challenges, attempts, events };
-  const grants = [...passwordGrants({ directory, users, events }, limit), passwordlessGrant(proofs)];
+  const grants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
   const engine = await createEngine({
     settings,
     store,
@@ -152,7 +163,9 @@ export async function createTenant({
     ),
   );
   app.use(pathIs(CROSS_ORIGIN, errorsAs(oauthShape, log)));
+  app.use(pathIs(PUBLIC, errorsAs(oauthShape, log)));
   app.use(errorPages(views, log));
+  app.use(limits.byPath);
   app.use(bodyParser({ jsonLimit: LARGEST_BODY, formLimit: LARGEST_BODY, encoding: 'utf-8' }));
   // The busiest paths first: none of the routers below has them.
   app.use(pathIs(OAUTH, runEngine));
@@ -172,6 +185,7 @@ export async function createTenant({
       },
     }),
   );
+  app.use(unblockRoutes(accounts));
   app.use(passwordlessPages(accounts));
   app.use(crossOriginRoutes({ ...accounts, tickets, random, grants }));
   app.use(loginRoutes({ ...accounts, limit, tickets }));
@@ -268,7 +282,7 @@ function pathIs(pattern: RegExp, middleware: Middleware): Middleware {
 /** What goes wrong on a browser's way is shown as a page. */
 function errorPages(views: Views, log: Logger): Middleware {
   return async (ctx, next) => {
-    if (CROSS_ORIGIN.test(ctx.path)) return next();
+    if (CROSS_ORIGIN.test(ctx.path) || PUBLIC.test(ctx.path)) return next();
     try {
       await next();
     } catch (thrown) {

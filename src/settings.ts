@@ -6,6 +6,15 @@ export type TlsSettings =
   | { mode: 'files'; certFile: string; keyFile: string }
   | { mode: 'proxy'; trustedProxies: string[] };
 
+/** Twilio's account, and where its messages come from: a number or name, or a messaging service. */
+export interface SmsSettings {
+  accountSid: string;
+  authToken: string;
+  from?: string;
+  messagingServiceSid?: string;
+  apiUrl?: string;
+}
+
 export interface Settings {
   /** 0: any free port; the base URL then follows the one that was taken. */
   port: number;
@@ -17,6 +26,10 @@ export interface Settings {
   tenantFile: string;
   dataDir: string;
   tls: TlsSettings;
+  /** Real mail; the development outbox without it. */
+  mail?: { smtpUrl: string; from: string | undefined };
+  /** Real SMS; the development outbox without it. */
+  sms?: SmsSettings;
   production: boolean;
   logLevel: string;
 }
@@ -48,6 +61,13 @@ const environment = z.object({
   TLS_KEY: z.string().optional(),
   TRUSTED_PROXIES: z.string().optional(),
   DATABASE_URL: z.string().optional(),
+  SMTP_URL: z.string().optional(),
+  MAIL_FROM: z.string().optional(),
+  TWILIO_ACCOUNT_SID: z.string().optional(),
+  TWILIO_AUTH_TOKEN: z.string().optional(),
+  TWILIO_FROM: z.string().optional(),
+  TWILIO_MESSAGING_SERVICE_SID: z.string().optional(),
+  TWILIO_API_URL: z.string().optional(),
   // No other: what is misspelt would be served with the rules of development.
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -78,6 +98,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     tenantFile: read.TENANT_FILE,
     dataDir: read.DATA_DIR,
     tls: tlsOf(read),
+    ...deliveryOf(read),
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };
@@ -114,11 +135,62 @@ function crossFaults(read: Environment): string[] {
   if (read.DATABASE_URL !== undefined) {
     faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
   }
+  faults.push(...deliveryFaults(read));
   if (read.NODE_ENV === 'production') {
     if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');
     if (read.BASE_URL === undefined) faults.push('BASE_URL: required in production');
   }
   return faults;
+}
+
+/** Never the value: an SMTP URL holds a password. */
+function deliveryFaults(read: Environment): string[] {
+  const faults: string[] = [];
+  const smtp = read.SMTP_URL === undefined ? undefined : URL.parse(read.SMTP_URL);
+  if (smtp !== undefined && !/^smtps?:$/.test(smtp?.protocol ?? '')) {
+    faults.push('SMTP_URL: must be smtps://user:password@host:465 or smtp://user:password@host:587');
+  }
+  if (read.SMTP_URL !== undefined && read.MAIL_FROM === undefined) {
+    faults.push('MAIL_FROM: required with SMTP_URL, such as "Example <login@example.com>"');
+  }
+  if (read.MAIL_FROM !== undefined && !/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/.test(read.MAIL_FROM)) {
+    faults.push('MAIL_FROM: must be an e-mail address, with or without a name: Example <login@example.com>');
+  }
+  const { TWILIO_ACCOUNT_SID: sid, TWILIO_AUTH_TOKEN: token } = read;
+  if ((sid === undefined) !== (token === undefined)) {
+    faults.push('TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN: one does not work without the other');
+  }
+  if (sid !== undefined && !sid.startsWith('AC')) faults.push('TWILIO_ACCOUNT_SID: must start with AC');
+  const senders = [read.TWILIO_FROM, read.TWILIO_MESSAGING_SERVICE_SID].filter((one) => one !== undefined);
+  if (sid !== undefined && senders.length !== 1) {
+    faults.push('TWILIO_FROM, TWILIO_MESSAGING_SERVICE_SID: exactly one of them is required');
+  }
+  if (
+    read.TWILIO_API_URL !== undefined &&
+    !/^https?:$/.test(URL.parse(read.TWILIO_API_URL)?.protocol ?? '')
+  ) {
+    faults.push('TWILIO_API_URL: must be an http or https address');
+  }
+  return faults;
+}
+
+function deliveryOf(read: Environment): Pick<Settings, 'mail' | 'sms'> {
+  const { TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken } = read;
+  return {
+    ...(read.SMTP_URL !== undefined && { mail: { smtpUrl: read.SMTP_URL, from: read.MAIL_FROM } }),
+    ...(accountSid !== undefined &&
+      authToken !== undefined && {
+        sms: {
+          accountSid,
+          authToken,
+          ...(read.TWILIO_FROM !== undefined && { from: read.TWILIO_FROM }),
+          ...(read.TWILIO_MESSAGING_SERVICE_SID !== undefined && {
+            messagingServiceSid: read.TWILIO_MESSAGING_SERVICE_SID,
+          }),
+          ...(read.TWILIO_API_URL !== undefined && { apiUrl: read.TWILIO_API_URL }),
+        },
+      }),
+  };
 }
 
 function isOrigin(text: string): boolean {

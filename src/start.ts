@@ -56,7 +56,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const { env, log, clock = systemClock, random = systemRandom, hasher = createHasher() } = options;
   const read = readSettings(env);
   const loaded = await options.loadTenant(read);
-  const faults = read.production ? productionFaults(loaded.tenant) : [];
+  const faults = read.production ? productionFaults(loaded.tenant, read) : [];
   if (faults.length > 0) throw new TenantFault(faults);
   for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
 

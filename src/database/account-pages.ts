@@ -11,7 +11,7 @@ import {
   stepPath,
   waitsForLogin,
 } from '../hosted/visit.ts';
-import { AuthError } from '../http/errors.ts';
+import { linkExpired } from '../http/errors.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { normalizeEmail } from '../users/email.ts';
@@ -49,12 +49,6 @@ export function accountPages(deps: AccountPagesDependencies): Middleware {
 
 function ticketOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function linkExpired(): AuthError {
-  return new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
-    extra: { reason: 'link_expired' },
-  });
 }
 
 async function requireReset(deps: AccountPagesDependencies, ticket: string): Promise<OpenReset> {

@@ -1,6 +1,7 @@
 // Resetting a forgotten password: a link by mail, and the new password that it allows.
 import type { Messages } from '../delivery/messages.ts';
 import type { Background } from '../http/background.ts';
+import type { Attempts } from '../protection/attempts.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
 import type { Client, Connection, Directory, Organization } from '../tenant/directory.ts';
 import { databaseOptions } from '../tenant/directory.ts';
@@ -20,6 +21,7 @@ export interface ResetDependencies {
   directory: Directory;
   users: Users;
   challenges: Challenges;
+  attempts: Attempts;
   messages: Messages;
   events: Events;
   background: Background;
@@ -128,6 +130,7 @@ export async function resetPassword(
   // The link came to this address: it is theirs.
   if (!user.email_verified) await deps.users.update(user.id, { email_verified: true });
   await deps.challenges.revokeAllOf(user.id);
+  await deps.attempts.unlock(connection.name, user.id);
   if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(user.id);
   }

@@ -1,19 +1,39 @@
-// TEMPORARY stand-in
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+// The development outbox: messages as files, where no provider is set. `/dev/inbox` shows them.
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { Clock, Random } from '../http/runtime.ts';
 import type { Outgoing, Transport } from './transport.ts';
-export interface OutboxMessage {
-  id: string;
-  to: string;
-  channel: 'email' | 'sms';
-  subject?: string;
-  text?: string;
-  html?: string;
-  code?: string;
-  link?: string;
-  at: string;
+
+const messageSchema = z.object({
+  to: z.string(),
+  channel: z.enum(['email', 'sms']),
+  subject: z.string().optional(),
+  text: z.string(),
+  html: z.string().optional(),
+  code: z.string().optional(),
+  link: z.string().optional(),
+  /** ISO 8601. */
+  at: z.string(),
+});
+
+/** A message as the outbox has it; `id` is its file's name. */
+export type OutboxMessage = z.output<typeof messageSchema> & { id: string };
+
+export interface Outbox extends Transport<Outgoing> {
+  /** The messages, newest first, at most {@link SHOWN} of them. */
+  list(): Promise<OutboxMessage[]>;
+  /** One message; undefined when there is none of that id. */
+  get(id: string): Promise<OutboxMessage | undefined>;
+  /** Deletes all messages. */
+  clear(): Promise<void>;
 }
+
+/** How many messages a list shows. */
+const SHOWN = 200;
+const ID = /^\d{13}-\d{6}-[0-9a-f]{8}$/;
+
+/** The outbox in a directory, made when the first message comes. Its files are their owner's alone. */
 export function createOutbox({
   directory,
   clock,
@@ -22,24 +42,51 @@ export function createOutbox({
   directory: string;
   clock: Clock;
   random: Random;
-}): Transport & { list(): Promise<OutboxMessage[]> } {
+}): Outbox {
+  // Of one millisecond the later message is the newer one.
+  let count = 0;
+  const ids = async (): Promise<string[]> => {
+    const files = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    return files
+      .filter((file) => file.endsWith('.json') && ID.test(file.slice(0, -5)))
+      .map((file) => file.slice(0, -5))
+      .sort()
+      .reverse();
+  };
+  const get = async (id: string): Promise<OutboxMessage | undefined> => {
+    if (!ID.test(id)) return undefined;
+    const text = await readFile(join(directory, `${id}.json`), 'utf8').catch(() => undefined);
+    const read = text === undefined ? undefined : messageSchema.safeParse(JSON.parse(text));
+    return read?.success === true ? { ...read.data, id } : undefined;
+  };
   return {
-    deliver: async (message: Outgoing) => {
-      await mkdir(directory, { recursive: true });
-      const at = new Date(clock()).toISOString();
-      const id = `${at.replace(/[:.]/g, '')}-${process.hrtime.bigint()}-${random(4).toString('hex')}`;
-      await writeFile(join(directory, `${id}.tmp`), JSON.stringify({ id, ...message, at }));
-      await rename(join(directory, `${id}.tmp`), join(directory, `${id}.json`));
+    deliver: async (message) => {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      count = (count + 1) % 1_000_000;
+      const at = clock();
+      const id = `${String(at).padStart(13, '0')}-${String(count).padStart(6, '0')}-${random(4).toString('hex')}`;
+      const file = join(directory, `${id}.json`);
+      const text = JSON.stringify(
+        messageSchema.parse({ ...message, at: new Date(at).toISOString() }),
+        null,
+        2,
+      );
+      // Whole or not at all, for whoever looks meanwhile.
+      const handle = await open(`${file}.part`, 'wx', 0o600);
+      await handle.writeFile(text).finally(() => handle.close());
+      await rename(`${file}.part`, file);
     },
     close: async () => {},
     list: async () => {
-      const files = (await readdir(directory).catch(() => []))
-        .filter((f) => f.endsWith('.json'))
-        .sort()
-        .reverse();
-      return Promise.all(
-        files.map(async (f) => JSON.parse(await readFile(join(directory, f), 'utf8')) as OutboxMessage),
-      );
+      const all = await Promise.all((await ids()).slice(0, SHOWN).map(get));
+      return all.filter((message) => message !== undefined);
+    },
+    get,
+    clear: async () => {
+      await Promise.all((await ids()).map((id) => rm(join(directory, `${id}.json`), { force: true })));
     },
   };
 }

@@ -27,6 +27,13 @@ export class AuthError extends Error {
   }
 }
 
+/** A link of a mail that is too old, was used, or never was one: the answer is the same. */
+export function linkExpired(): AuthError {
+  return new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
+    extra: { reason: 'link_expired' },
+  });
+}
+
 /** How a route group words its failures (spec "Errors"; wire-details 0.3). */
 export type ErrorShape = (ctx: Context, error: AuthError) => void;
 

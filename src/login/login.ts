@@ -1,6 +1,7 @@
 // Logging in with a password: which connection, whether the password is right, what is recorded of it.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
+import type { Attempt, Attempts } from '../protection/attempts.ts';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
@@ -11,6 +12,7 @@ export interface LoginDependencies {
   directory: Directory;
   users: Users;
   events: Events;
+  attempts: Attempts;
 }
 
 export interface PasswordLogin {
@@ -31,14 +33,22 @@ export const WRONG_CREDENTIALS = 'Wrong email or password.';
 /**
  * Verifies a password; takes as long for an unknown user as for a wrong password.
  * @returns the user.
- * @throws AuthError 403 `invalid_grant`, the same whatever was wrong.
+ * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 `too_many_attempts` when there were
+ *   too many wrong ones.
  */
 export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Frozen<UserRecord>> {
-  const { connection, identifier, password, ip, clientId } = login;
-  const user = await deps.users.verifyPassword(connection, identifier, password);
+  const { connection, identifier, ip, clientId } = login;
+  const known = await deps.users.findInConnection(connection, identifier);
+  const attempt = {
+    connection: connection.name,
+    identifier: known?.id ?? identifier,
+    ip,
+    locks: connection.options.brute_force_protection !== false,
+  };
+  await deps.attempts.admit(attempt);
+  const user = await verify(deps, login, attempt);
   const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip };
   if (user === undefined) {
-    const known = await deps.users.findInConnection(connection, identifier);
     deps.events.record({
       ...seen,
       type: known === undefined ? 'fu' : 'fp',
@@ -51,5 +61,21 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     return user;
   }
   deps.events.record({ ...seen, type: 's', user_id: user.id });
+  return user;
+}
+
+async function verify(
+  { users, attempts }: LoginDependencies,
+  { connection, identifier, password }: PasswordLogin,
+  attempt: Attempt,
+): Promise<Frozen<UserRecord> | undefined> {
+  let user: Frozen<UserRecord> | undefined;
+  try {
+    user = await users.verifyPassword(connection, identifier, password);
+  } catch (thrown) {
+    attempts.abandoned(attempt);
+    throw thrown;
+  }
+  await (user === undefined ? attempts.failed(attempt) : attempts.succeeded(attempt));
   return user;
 }

@@ -143,6 +143,7 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
 const ALERTS: Record<string, string> = {
   invalid_grant: 'login.wrong',
   too_many_requests: 'login.locked',
+  too_many_attempts: 'login.blocked',
   temporarily_unavailable: 'login.busy',
 };
 

@@ -135,7 +135,7 @@ function alertOf({ error }: AuthError, { channel }: PasswordlessConnection): str
     sms_provider_error: `passwordless.${channel}.invalid`,
     temporarily_unavailable: 'passwordless.notSent',
     too_many_requests: 'login.locked',
-    too_many_attempts: 'login.locked',
+    too_many_attempts: 'login.blocked',
   };
   return alerts[error];
 }

@@ -66,7 +66,14 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Us
 async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): Promise<Met> {
   const { clientId, connection, address, secret, ip } = proof;
   if (address === undefined) throw wrong(connection);
-  const tried = { connection: connection.record.name, identifier: address, ip };
+  const { name, options } = connection.record;
+  const known = await deps.users.findByAddress({ connection: name, channel: connection.channel, address });
+  const tried = {
+    connection: name,
+    identifier: known?.id ?? address,
+    ip,
+    locks: options.brute_force_protection !== false,
+  };
   await deps.attempts.admit(tried);
   const subject = subjectOf(clientId, connection, address);
   const met = await deps.challenges.try(PURPOSE, subject, secret, { spend });

@@ -103,6 +103,20 @@ export interface ChallengeRecord extends Stored {
   data: Record<string, unknown>;
 }
 
+/**
+ * Failed proofs: of an account (from one address, or from all), or from an address across accounts. `id` is a
+ * hash of which. Written at failures alone; outlives a restart.
+ */
+export interface FailureRecord extends Stored {
+  /** The account it is about, hashed; none for an address across accounts. */
+  account?: string;
+  failures: number;
+  /** Epoch milliseconds of the latest. */
+  at: number;
+  /** Epoch milliseconds when the owner was last told of a lock. */
+  notifiedAt?: number;
+}
+
 /** A counter of the protection layer: a bucket's level at a time. */
 export interface LimitRecord extends Stored {
   tokens: number;
@@ -137,6 +151,7 @@ export interface Records {
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
   challenges: ChallengeRecord;
+  failures: FailureRecord;
   limits: LimitRecord;
   logs: LogEventRecord;
 }
@@ -206,6 +221,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       ticket: (challenge) => (challenge.salt === undefined ? challenge.secretHash : undefined),
     },
   },
+  failures: { unique: {}, indexes: { account: (record) => record.account } },
   limits: { unique: {}, indexes: {}, volatile: true },
   logs: { unique: {}, indexes: { user: (event) => event.user_id } },
 };

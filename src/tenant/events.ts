@@ -34,6 +34,7 @@ export type EventType =
   | 'fv'
   | 'scoa'
   | 'fcoa'
+  | 'limit_wc'
   | 'gd_send_email'
   | 'gd_send_sms';
 

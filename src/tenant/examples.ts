@@ -1,5 +1,6 @@
 // The tenant file that comes with Gatehouse, and what of it must not reach production: everybody can read it.
 import { fileURLToPath } from 'node:url';
+import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import type { Users } from '../users/users.ts';
@@ -12,12 +13,25 @@ export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url)
 
 const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 
-/** Why a tenant file is not fit for production; empty when it is. */
-export function productionFaults(file: TenantFile): string[] {
+/** Which messages the process itself can send. */
+type Delivery = Pick<Settings, 'mail' | 'sms'>;
+
+/** Why a tenant file is not fit for production, with the process's settings; empty when it is. */
+export function productionFaults(file: TenantFile, { mail, sms }: Delivery): string[] {
   const faults = file.clients
     .filter((client) => isExampleSecret(client.client_secret))
     .map(({ client_id: id }) => `clients: ${id} has the example's secret`);
   if (file.users.length > 0) faults.push('users: development users are for development only');
+  const provider = file.emailProvider;
+  const ownMail = provider?.enabled === true && provider.credentials?.smtp_host !== undefined;
+  if (mail === undefined && !ownMail) {
+    faults.push('SMTP_URL: required in production, or emailProvider with credentials.smtp_host');
+  }
+  const texting = file.connections.filter((one) => one.strategy === 'sms' && one.enabled_clients.length > 0);
+  if (sms === undefined && texting.length > 0) {
+    const names = texting.map(({ name }) => name).join(', ');
+    faults.push(`TWILIO_ACCOUNT_SID: required in production for the connection ${names}`);
+  }
   return faults;
 }
 

@@ -56,5 +56,14 @@ export function readTenant(document: unknown): LoadedTenant {
     throw new TenantFault(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`));
   const faults = crossFaults(result.data);
   if (faults.length > 0) throw new TenantFault(faults);
-  return { tenant: result.data, warnings: unknownKeys(result.data, tenantFileSchema) };
+  return {
+    tenant: result.data,
+    warnings: [...unknownKeys(result.data, tenantFileSchema), ...providerWarnings(result.data)],
+  };
+}
+
+/** An exported tenant may name a provider that is not built in: it starts all the same. */
+function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
+  if (provider?.enabled !== true || provider.name === 'smtp') return [];
+  return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
 }

@@ -2,6 +2,8 @@
 // config/tenant.yaml, and of the records that the tenant file becomes in the store.
 // Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
 import { z } from 'zod';
+import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
+import { attackProtectionSchema } from './schema-protection.ts';
 
 /** The application of the development page, which is in no tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';
@@ -231,10 +233,10 @@ export const tenantFileSchema = z.looseObject({
   users: z.array(developmentUserSchema).default([]),
   guardianFactors: z.array(z.record(z.string(), z.unknown())).optional(),
   guardianPolicies: z.unknown().optional(),
-  emailProvider: z.record(z.string(), z.unknown()).optional(),
-  emailTemplates: z.array(z.record(z.string(), z.unknown())).optional(),
+  emailProvider: emailProviderSchema.optional(),
+  emailTemplates: z.array(emailTemplateSchema).default([]),
   pages: z.array(z.record(z.string(), z.unknown())).optional(),
-  attackProtection: z.record(z.string(), z.unknown()).optional(),
+  attackProtection: attackProtectionSchema.prefault({}),
 });
 
 export type TenantFile = z.output<typeof tenantFileSchema>;
@@ -247,6 +249,9 @@ export type OrganizationRecord = z.output<typeof organizationSchema>;
 export type DevelopmentUser = z.output<typeof developmentUserSchema>;
 
 /** The parts of the tenant file that are one record in the store (id `tenant`). */
-export type TenantRecord = Pick<TenantFile, 'vendor_host' | 'vendor_channel' | 'tenant' | 'branding'> & {
+export type TenantRecord = Pick<
+  TenantFile,
+  'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
+> & {
   [section: string]: unknown;
 };

@@ -227,6 +227,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     status: 400,
   },
   '/reset-password-done': { template: 'account/done', model: { done: 'reset.done' } },
+  '/unblock': { template: 'account/unblock', model: { ticket: 't' } },
+  '/unblock-done': { template: 'account/done', model: { done: 'unblock.done' } },
   '/email-verification': { template: 'account/verify', model: { email: user, ticket: 't' } },
   '/email-verification-done': { template: 'account/done', model: { done: 'verify.done' } },
   '/error-link': new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {

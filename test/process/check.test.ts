@@ -45,5 +45,6 @@ describe('gatehouse check', () => {
     expect(code).to.equal(1);
     expect(stdout).to.contain('warning: moon');
     expect(stderr).to.contain("clients: x has the example's secret");
+    expect(stderr).to.contain('SMTP_URL: required in production');
   });
 });

@@ -24,6 +24,8 @@ const PRODUCTION = {
   TLS: 'proxy',
   TRUSTED_PROXIES: '127.0.0.1',
   BASE_URL: 'https://id.example.test',
+  SMTP_URL: 'smtps://mail.example.test',
+  MAIL_FROM: 'login@example.test',
 };
 
 describe('production on a data directory of development', () => {

@@ -141,6 +141,50 @@ describe('settings', () => {
     expect(readSettings({ NODE_ENV: 'production', ...behindProxy }).production).to.equal(true);
   });
 
+  it('say where mail and SMS go', () => {
+    const env = {
+      SMTP_URL: 'smtps://me:secret@mail.example.test',
+      MAIL_FROM: 'Example <login@example.test>',
+      TWILIO_ACCOUNT_SID: 'AC1',
+      TWILIO_AUTH_TOKEN: 'token',
+      TWILIO_FROM: '+15005550006',
+    };
+    expect(readSettings(env)).to.deep.include({
+      mail: { smtpUrl: env.SMTP_URL, from: env.MAIL_FROM },
+      sms: { accountSid: 'AC1', authToken: 'token', from: '+15005550006' },
+    });
+  });
+
+  it('of mail and SMS that cannot work are all named, without a secret', () => {
+    const cases: [Env, string][] = [
+      [{ SMTP_URL: 'https://hidden@x', MAIL_FROM: 'a@b.test' }, 'SMTP_URL: must be'],
+      [{ SMTP_URL: 'smtp:hidden' }, 'MAIL_FROM: required with SMTP_URL'],
+      [{ MAIL_FROM: 'nobody' }, 'MAIL_FROM: must be an e-mail address'],
+      [{ MAIL_FROM: 'a@b.test\r\nBcc: c@d.test' }, 'MAIL_FROM: must be an e-mail address'],
+      [{ TWILIO_ACCOUNT_SID: 'AChidden', TWILIO_FROM: '+1' }, 'one does not work without the other'],
+      [
+        { TWILIO_ACCOUNT_SID: 'hidden', TWILIO_AUTH_TOKEN: 'hidden', TWILIO_FROM: '+1' },
+        'must start with AC',
+      ],
+      [{ TWILIO_ACCOUNT_SID: 'AC1', TWILIO_AUTH_TOKEN: 'hidden' }, 'exactly one of them is required'],
+      [
+        {
+          TWILIO_ACCOUNT_SID: 'AC1',
+          TWILIO_AUTH_TOKEN: 'hidden',
+          TWILIO_FROM: '+1',
+          TWILIO_MESSAGING_SERVICE_SID: 'MG1',
+        },
+        'exactly one of them is required',
+      ],
+      [{ TWILIO_API_URL: 'ftp://x' }, 'TWILIO_API_URL: must be'],
+    ];
+    for (const [env, fault] of cases) {
+      const faults = faultsOf(env).join('\n');
+      expect(faults).to.contain(fault);
+      expect(faults).not.to.contain('hidden');
+    }
+  });
+
   it('refuse a database that is not there yet, rather than keeping data elsewhere', () => {
     const faults = faultsOf({ DATABASE_URL: 'postgres://user:hidden@db/x' });
     expect(faults).to.have.length(1);

@@ -6,8 +6,8 @@ import { startServer, type TestServer } from '../support/server.ts';
 describe('rate limits', () => {
   let server: TestServer;
   afterEach(() => server.stop());
-  const start = async (rateLimits: object) => {
-    server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits } } });
+  const start = async (rateLimits: object, protection: object = {}) => {
+    server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits, ...protection } } });
   };
   const signUp = () => createAgent(server).request('/dbconnections/signup', { json: {} });
   const password = (username: string, guess = 'Wrong-Guess-1') =>
@@ -53,13 +53,18 @@ describe('rate limits', () => {
     expect((await signUp()).headers).to.include({ 'x-ratelimit-remaining': '1' });
   });
 
-  it("fall back to the defaults when the tenant's numbers make no sense", async () => {
-    await start({ signup: { capacity: -1, perMinute: 'many' } });
-    expect((await signUp()).headers).to.include({ 'x-ratelimit-limit': '50' });
+  it("are those of the deploy tool's throttling where the tenant sets it, and have to make sense", async () => {
+    const signUps = { 'pre-user-registration': { max_attempts: 7, rate: 1000 } };
+    await start({}, { suspiciousIpThrottling: { stage: signUps } });
+    expect((await signUp()).headers).to.include({ 'x-ratelimit-limit': '7' });
+    const senseless = { attackProtection: { rateLimits: { signup: { capacity: -1, perMinute: 'many' } } } };
+    const fault = await startServer({ tenant: { ...tenant, ...senseless } }).catch((thrown) => thrown);
+    expect(JSON.stringify(fault)).to.contain('attackProtection.rateLimits.signup.capacity');
   });
 
   it("stop guessing one user's password from one address, and nobody else", async () => {
-    await start({});
+    // Locks come sooner by default, and are tested with the failures that cause them.
+    await start({}, { bruteForceProtection: { enabled: false } });
     for (let i = 0; i < 20; i++) expect((await password(USER.email)).status).to.equal(403);
     const locked = await password(USER.email.toUpperCase(), USER.password);
     expect(locked.status).to.equal(429);

@@ -29,8 +29,12 @@ describe('the tenant file', () => {
   });
 
   it('that comes with Gatehouse is not fit for production', () => {
-    const faults = productionFaults(parseTenant(EXAMPLE, {}).tenant);
-    expect(faults.join('\n')).to.contain('example-web').and.contain('example-m2m').and.contain('users:');
+    const faults = productionFaults(parseTenant(EXAMPLE, {}).tenant, {});
+    expect(faults.join('\n'))
+      .to.contain('example-web')
+      .and.contain('example-m2m')
+      .and.contain('users:')
+      .and.contain('SMTP_URL:');
   });
 
   it('takes values from the environment, in both notations', () => {

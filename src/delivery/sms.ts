@@ -1,0 +1,86 @@
+// SMS by Twilio's Messages API, through Twilio's own client.
+import { DeliveryError } from './messages.ts';
+import type { OutgoingSms, Transport } from './transport.ts';
+
+export interface SmsSettings {
+  accountSid: string;
+  authToken: string;
+  /** One of the two: the number or name that messages come from, or the service that chooses it. */
+  from?: string;
+  messagingServiceSid?: string;
+  /** Another address than Twilio's, for tests. */
+  apiUrl?: string;
+}
+
+/** Numbers that no message will ever reach, or that want none (Twilio's error dictionary). */
+const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
+const TIMEOUT = 15_000;
+
+/** A transport to Twilio. @param timeout milliseconds that a request may take. */
+export function createSmsTransport(settings: SmsSettings, timeout: number = TIMEOUT): Transport<OutgoingSms> {
+  const { accountSid, authToken, from, messagingServiceSid } = settings;
+  // The client takes a while to load: only who sends an SMS waits for it.
+  const client = once(() => createClient(accountSid, authToken, settings.apiUrl, timeout));
+  return {
+    deliver: async (message) => {
+      const sender = message.from ?? from;
+      const { messages } = await client();
+      try {
+        await messages.create({
+          to: message.to,
+          body: message.text,
+          ...(sender === undefined ? { messagingServiceSid: messagingServiceSid ?? '' } : { from: sender }),
+        });
+      } catch (thrown) {
+        throw smsError(thrown);
+      }
+    },
+    close: async () => {},
+  };
+}
+
+async function createClient(
+  accountSid: string,
+  authToken: string,
+  apiUrl: string | undefined,
+  timeout: number,
+) {
+  const { default: twilio } = await import('twilio');
+  const { RequestClient } = twilio;
+  const httpClient = new RequestClient({ timeout });
+  if (apiUrl === undefined) return twilio(accountSid, authToken, { httpClient });
+  const request = httpClient.request.bind(httpClient);
+  const { origin } = new URL(apiUrl);
+  // The client knows hosts of Twilio's alone.
+  httpClient.request = (options) =>
+    request({ ...options, uri: origin + new URL(options.uri).pathname + new URL(options.uri).search });
+  return twilio(accountSid, authToken, { httpClient });
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+/** What Twilio's client says of a failure. */
+interface SmsFailure {
+  status?: number;
+  code?: number | string;
+  message?: string;
+}
+
+function smsError(thrown: unknown): DeliveryError {
+  const { status, code, message } = thrown as SmsFailure;
+  const number = typeof code === 'number' ? code : undefined;
+  const options = { ...(number === undefined ? {} : { providerCode: String(number) }), cause: thrown };
+  if (number !== undefined && INVALID_NUMBER.has(number)) {
+    return new DeliveryError('invalid-number', message ?? 'The phone number is not valid.', options);
+  }
+  const isFinal = status !== undefined && status >= 400 && status < 500 && status !== 429 && status !== 408;
+  return isFinal
+    ? new DeliveryError('rejected', 'the SMS provider refuses the message', options)
+    : new DeliveryError('unavailable', 'the SMS provider cannot be reached', options);
+}

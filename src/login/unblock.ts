@@ -1,0 +1,86 @@
+// Unlocking an account that failed logins have locked: a link by mail, and the page that it leads to.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Messages } from '../delivery/messages.ts';
+import type { Background } from '../http/background.ts';
+import type { Csrf } from '../http/csrf.ts';
+import { linkExpired } from '../http/errors.ts';
+import type { Views } from '../http/views.ts';
+import type { Attempt, Attempts } from '../protection/attempts.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Users } from '../users/users.ts';
+
+const PURPOSE = 'unblock';
+const PATH = '/u/unblock';
+
+export interface LockNoticeDependencies {
+  baseUrl: string;
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+  messages: Messages;
+  background: Background;
+  events: Events;
+}
+
+/**
+ * Tells the owner of an account that it was locked, with a link that unlocks it. In the background: whether
+ * there is such an account must not show.
+ */
+export function lockNotice(deps: LockNoticeDependencies): (attempt: Attempt) => void {
+  return ({ connection: name, identifier, ip }) =>
+    deps.background.run('a notice of a lock', async () => {
+      const [user, connection] = [await deps.users.get(identifier), await deps.directory.connection(name)];
+      deps.events.record({
+        type: 'limit_wc',
+        connection: name,
+        ip,
+        ...(user === undefined ? { user_name: identifier } : { user_id: user.id }),
+      });
+      const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
+      if (user?.email === undefined || !enabled) return;
+      const { secret, revoke } = await deps.challenges.issueTicket({
+        purpose: PURPOSE,
+        subject: user.id,
+        userId: user.id,
+        ttlSeconds,
+        data: { connection: name },
+      });
+      const url = `${deps.baseUrl}${PATH}?ticket=${secret}`;
+      deps.messages.post('blocked_account', { to: user.email, connection, user, url, ip }, revoke);
+    });
+}
+
+export interface UnblockDependencies {
+  challenges: Challenges;
+  attempts: Attempts;
+  views: Views;
+  csrf: Csrf;
+}
+
+/** The page of the link. It asks: mail scanners fetch links. */
+export function unblockRoutes(deps: UnblockDependencies): Middleware {
+  const router = new Router();
+  router.get(PATH, async (ctx) => {
+    const { ticket } = ctx.query;
+    const open = typeof ticket === 'string' ? await deps.challenges.peekTicket(PURPOSE, ticket) : undefined;
+    if (open === undefined) throw linkExpired();
+    await deps.views.page(ctx, 'account/unblock', { action: PATH, csrf: deps.csrf.token(ctx), ticket });
+  });
+  router.post(PATH, (ctx) => unblock(deps, ctx));
+  return router.routes() as Middleware;
+}
+
+async function unblock(
+  { challenges, attempts, views, csrf }: UnblockDependencies,
+  ctx: Context,
+): Promise<void> {
+  csrf.verify(ctx);
+  const { ticket } = (ctx.request as { body?: { ticket?: unknown } }).body ?? {};
+  const met = typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
+  if (met?.userId === undefined) throw linkExpired();
+  await attempts.unlock(String(met.data.connection), met.userId);
+  await views.page(ctx, 'account/done', { done: 'unblock.done' });
+}

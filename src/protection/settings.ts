@@ -1,0 +1,16 @@
+// What the tenant says of its protection, with what it leaves out filled in.
+import type { Directory } from '../tenant/directory.ts';
+import { type AttackProtection, attackProtectionSchema } from '../tenant/schema-protection.ts';
+
+/** Read once for each state of the tenant's settings: it is asked for at every request. */
+const read = new WeakMap<object, AttackProtection>();
+
+/** The tenant's `attackProtection`; one that an older version stored is read with today's defaults. */
+export function protectionSettings(directory: Directory): AttackProtection {
+  const settings = directory.settings();
+  const known = read.get(settings);
+  if (known !== undefined) return known;
+  const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});
+  read.set(settings, parsed);
+  return parsed;
+}

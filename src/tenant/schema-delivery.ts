@@ -1,0 +1,32 @@
+// The sections of the tenant file about messages, in the deploy tool's vocabulary.
+import { z } from 'zod';
+
+/** SMTP alone is built in; the providers that the deploy tool also names all have an SMTP endpoint. */
+export const emailProviderSchema = z.looseObject({
+  name: z.string().default('smtp'),
+  enabled: z.boolean().default(true),
+  default_from_address: z.string().optional(),
+  credentials: z
+    .looseObject({
+      smtp_host: z.string().optional(),
+      smtp_port: z.number().int().min(1).max(65_535).default(587),
+      smtp_user: z.string().optional(),
+      smtp_pass: z.string().optional(),
+    })
+    .optional(),
+});
+
+/** `urlLifetimeInSeconds`: how long the link in it is good, five days where it says nothing. */
+export const emailTemplateSchema = z.looseObject({
+  template: z.string().min(1),
+  enabled: z.boolean().default(true),
+  from: z.string().optional(),
+  subject: z.string().optional(),
+  body: z.string().optional(),
+  syntax: z.enum(['liquid', 'html']).optional(),
+  resultUrl: z.string().optional(),
+  urlLifetimeInSeconds: z.number().int().positive().optional(),
+  includeEmailInRedirect: z.boolean().optional(),
+});
+
+export type EmailTemplate = z.output<typeof emailTemplateSchema>;

@@ -1,0 +1,49 @@
+// The section `attackProtection` of the tenant file, in the deploy tool's vocabulary.
+import { z } from 'zod';
+
+const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
+
+/** The hosted service's defaults (wire-details 12.3). */
+export const attackProtectionSchema = z.looseObject({
+  bruteForceProtection: z
+    .looseObject({
+      enabled: z.boolean().default(true),
+      shields: z.array(z.enum(['block', 'user_notification'])).default(['block', 'user_notification']),
+      mode: z
+        .enum(['count_per_identifier_and_ip', 'count_per_identifier'])
+        .default('count_per_identifier_and_ip'),
+      allowlist: addresses,
+      max_attempts: z.number().int().min(1).max(100).default(10),
+    })
+    .prefault({}),
+  suspiciousIpThrottling: z
+    .looseObject({
+      enabled: z.boolean().default(true),
+      shields: z.array(z.string()).default(['block']),
+      allowlist: addresses,
+      stage: z
+        .looseObject({
+          /** `rate`: milliseconds after which one attempt comes back. */
+          'pre-login': z
+            .looseObject({
+              max_attempts: z.number().int().positive().default(100),
+              rate: z.number().int().positive().default(864_000),
+            })
+            .prefault({}),
+          'pre-user-registration': z
+            .looseObject({
+              max_attempts: z.number().int().positive().default(50),
+              rate: z.number().int().positive().default(1_200),
+            })
+            .prefault({}),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  /** Buckets of our own, by name (docs/operating.md). */
+  rateLimits: z
+    .record(z.string(), z.looseObject({ capacity: z.number().positive(), perMinute: z.number().positive() }))
+    .default({}),
+});
+
+export type AttackProtection = z.output<typeof attackProtectionSchema>;

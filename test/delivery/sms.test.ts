@@ -1,0 +1,77 @@
+// SMS by Twilio's own client, against a double of its Messages API.
+import { expect } from 'chai';
+import { DeliveryError } from '../../src/delivery/messages.ts';
+import { createSmsTransport } from '../../src/delivery/sms.ts';
+import type { OutgoingSms } from '../../src/delivery/transport.ts';
+import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+
+const MESSAGE: OutgoingSms = { channel: 'sms', to: '+16505551234', text: 'Your code is 123456. ✓' };
+
+describe('SMS', () => {
+  let twilio: TestTwilio;
+  before(async () => {
+    twilio = await startTwilio();
+  });
+  after(() => twilio.stop());
+  afterEach(() => twilio.behave('accept'));
+
+  const deliver = (message = MESSAGE, settings: object = { from: '+15005550006' }, timeout = 5_000) =>
+    createSmsTransport({ ...TWILIO, apiUrl: twilio.url, ...settings }, timeout)
+      .deliver(message)
+      .then(
+        () => undefined,
+        (error: unknown) => error as DeliveryError,
+      );
+
+  it('goes out from a number', async () => {
+    expect(await deliver()).to.equal(undefined);
+    expect(twilio.messages.at(-1)).to.deep.equal({
+      To: MESSAGE.to,
+      Body: MESSAGE.text,
+      From: '+15005550006',
+    });
+  });
+
+  it('goes out by a messaging service', async () => {
+    expect(await deliver(MESSAGE, { messagingServiceSid: 'MG1' })).to.equal(undefined);
+    expect(twilio.messages.at(-1)).to.include({ MessagingServiceSid: 'MG1' }).and.not.have.property('From');
+  });
+
+  it('goes out from the number that the message names', async () => {
+    expect(await deliver({ ...MESSAGE, from: 'Example' })).to.equal(undefined);
+    expect(twilio.messages.at(-1)).to.include({ From: 'Example' });
+  });
+
+  for (const [what, status, code, expected] of [
+    ['a number that is none', 400, 21211, 'invalid-number'],
+    ['a number that takes no SMS', 400, 21614, 'invalid-number'],
+    ['a number that wants none', 400, 21610, 'invalid-number'],
+    ['a sender that is not allowed', 400, 21606, 'rejected'],
+    ['too many requests', 429, 20429, 'unavailable'],
+    ['a fault of the provider', 503, 20503, 'unavailable'],
+  ] as const) {
+    it(`for ${what} is ${expected}`, async () => {
+      twilio.behave({ status, code, message: `the provider's words for ${code}` });
+      const error = await deliver();
+      expect(error).to.be.instanceOf(DeliveryError);
+      expect(error).to.include({ code: expected, providerCode: String(code) });
+    });
+  }
+
+  it('with a wrong token is rejected, and the token is in no message', async () => {
+    const error = await deliver(MESSAGE, { from: '+1', authToken: 'hidden-token' });
+    expect(error).to.include({ code: 'rejected' });
+    expect(`${String(error)} ${JSON.stringify(error)}`).not.to.contain('hidden-token');
+  });
+
+  it('waits no longer than it should', async () => {
+    twilio.behave('silence');
+    expect(await deliver(MESSAGE, { from: '+1' }, 200)).to.include({ code: 'unavailable' });
+  });
+
+  it('cannot be sent where nobody listens', async () => {
+    expect(await deliver(MESSAGE, { from: '+1', apiUrl: 'http://127.0.0.1:1' })).to.include({
+      code: 'unavailable',
+    });
+  });
+});

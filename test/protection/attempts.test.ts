@@ -1,0 +1,369 @@
+// Failed logins: the account and address that they lock, the address that they throttle, the way out by mail.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { tenant as base, OTP_GRANT } from '../passwordless/tenant.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { authorize, follow, USER, webRequest } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const LOCKED =
+  "Your account has been blocked after multiple consecutive login attempts. We've sent you a notification via your preferred contact method with instructions on how to unblock it.";
+const THROTTLED =
+  'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
+const REALM_GRANT = 'http://auth0.com/oauth/grant-type/password-realm';
+
+/** Behind a proxy, so that requests can come from anywhere. */
+const proxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' };
+
+type Protection = Record<string, unknown>;
+
+describe('failed logins', () => {
+  /** A server whose requests say where they come from. */
+  const served = async (
+    attackProtection: Protection,
+    run: (
+      server: TestServer,
+      from: (ip: string) => (fields?: Record<string, unknown>) => Promise<any>,
+    ) => Promise<void>,
+    dataDir?: string,
+  ) => {
+    const server = await startServer({
+      tenant: {
+        ...base,
+        attackProtection: {
+          ...attackProtection,
+          rateLimits: { ...base.attackProtection.rateLimits, token: { capacity: 1e6, perMinute: 1e6 } },
+        },
+      },
+      env: proxy,
+      ...(dataDir === undefined ? {} : { dataDir }),
+    });
+    const url = `http://127.0.0.1:${server.settings.port}`;
+    const from =
+      (ip: string) =>
+      async (fields: Record<string, unknown> = {}) => {
+        const answer = await fetch(`${url}/oauth/token`, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'x-forwarded-proto': 'https',
+            'x-forwarded-for': ip,
+          },
+          body: JSON.stringify({
+            grant_type: 'password',
+            client_id: 'web',
+            client_secret: 'web-secret',
+            username: USER.email,
+            password: 'wrong',
+            ...fields,
+          }),
+        });
+        return { status: answer.status, ...((await answer.json()) as object) };
+      };
+    try {
+      await run(server, from);
+    } finally {
+      await server.stop();
+    }
+  };
+  const right = { password: USER.password };
+  const times = async (count: number, run: () => Promise<{ status: number }>) => {
+    const statuses = [];
+    for (let i = 0; i < count; i++) statuses.push((await run()).status);
+    return statuses;
+  };
+  const locks = { bruteForceProtection: { max_attempts: 3 } };
+
+  it('lock the account for that address after ten, even for the right password', async () => {
+    await served({}, async (_server, from) => {
+      const login = from('203.0.113.1');
+      expect(await times(10, login)).to.deep.equal(Array(10).fill(403));
+      const refused = await login(right);
+      expect(refused).to.deep.equal({ status: 429, error: 'too_many_attempts', error_description: LOCKED });
+      expect((await from('203.0.113.2')(right)).status).to.equal(200);
+      expect(
+        (await login({ username: 'staff1', realm: 'staff', grant_type: REALM_GRANT, ...right })).status,
+      ).to.equal(200);
+    });
+  });
+
+  it('are forgotten at the first right one', async () => {
+    await served(locks, async (_server, from) => {
+      const login = from('203.0.113.1');
+      for (let round = 0; round < 3; round++) {
+        expect(await times(2, login)).to.deep.equal([403, 403]);
+        expect((await login(right)).status).to.equal(200);
+      }
+    });
+  });
+
+  it('lock an account that does not exist just the same', async () => {
+    await served(locks, async (server, from) => {
+      const login = () => from('203.0.113.1')({ username: 'nobody@example.test' });
+      expect(await times(4, login)).to.deep.equal([403, 403, 403, 429]);
+      await server.tenant.close();
+      expect(await messagesTo(server, 'nobody@example.test')).to.deep.equal([]);
+    });
+  });
+
+  it('are one count, however the account is named and by whatever way in', async () => {
+    await served(locks, async (_server, from) => {
+      const login = from('203.0.113.1');
+      const named = [
+        { username: USER.email.toUpperCase() },
+        { username: ` ${USER.email} ` },
+        { grant_type: REALM_GRANT, realm: 'users' },
+      ];
+      for (const fields of named) expect((await login(fields)).status).to.equal(403);
+      expect((await login(right)).status).to.equal(429);
+    });
+  });
+
+  it('that come at once are judged no more than three of fifty', async () => {
+    await served(locks, async (_server, from) => {
+      const login = from('203.0.113.1');
+      const answers = await Promise.all(Array.from({ length: 50 }, () => login()));
+      expect(answers.filter(({ status }) => status === 403)).to.have.length(3);
+      expect(answers.filter(({ status }) => status === 429)).to.have.length(47);
+    });
+  });
+
+  it('do not stand in the way of right ones that come at once', async () => {
+    await served(locks, async (_server, from) => {
+      const login = from('203.0.113.1');
+      const answers = await Promise.all(Array.from({ length: 30 }, () => login(right)));
+      expect(answers.every(({ status }) => status === 200)).to.equal(true);
+    });
+  });
+
+  it('lock across a restart, for thirty days', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-locks-'));
+    try {
+      await served(locks, async (_server, from) => void (await times(3, from('203.0.113.1'))), dataDir);
+      await served(
+        locks,
+        async (server, from) => {
+          expect((await from('203.0.113.1')(right)).status).to.equal(429);
+          server.tick(30 * 86_400_000 - 60_000);
+          expect((await from('203.0.113.1')(right)).status).to.equal(429);
+          server.tick(120_000);
+          expect((await from('203.0.113.1')(right)).status).to.equal(200);
+        },
+        dataDir,
+      );
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  it('lock a whole /64 of IPv6, and no other', async () => {
+    await served(locks, async (_server, from) => {
+      for (const host of ['1', '2', 'ffff:1']) await from(`2001:db8:0:1::${host}`)();
+      expect((await from('2001:db8:0:1::9')(right)).status).to.equal(429);
+      expect((await from('2001:db8:0:2::9')(right)).status).to.equal(200);
+    });
+  });
+
+  it('are counted by the address that the trusted proxy saw, whatever the client claims', async () => {
+    await served(locks, async (_server, from) => {
+      for (let i = 0; i < 3; i++) await from(`198.51.100.${i}, 203.0.113.1`)();
+      expect((await from('198.51.100.99, 203.0.113.1')(right)).status).to.equal(429);
+    });
+  });
+
+  for (const [what, protection] of [
+    ['it is not enabled', { bruteForceProtection: { enabled: false, max_attempts: 3 } }],
+    ['no shield blocks', { bruteForceProtection: { shields: ['user_notification'], max_attempts: 3 } }],
+    [
+      'the address is on the allow-list',
+      { bruteForceProtection: { allowlist: ['203.0.113.0/24'], max_attempts: 3 } },
+    ],
+  ] as const) {
+    it(`lock nothing where ${what}`, async () => {
+      await served(protection, async (_server, from) => {
+        await times(5, from('203.0.113.1'));
+        expect((await from('203.0.113.1')(right)).status).to.equal(200);
+      });
+    });
+  }
+
+  it('lock nothing on a connection that says so', async () => {
+    const server = await startServer({
+      tenant: {
+        ...base,
+        attackProtection: { ...base.attackProtection, ...locks },
+        databases: base.databases.map((one) => ({
+          ...one,
+          options: { ...one.options, brute_force_protection: false },
+        })),
+      },
+    });
+    const login = async (password: string) =>
+      (
+        await createAgent(server).request('/oauth/token', {
+          json: {
+            grant_type: 'password',
+            client_id: 'web',
+            client_secret: 'web-secret',
+            username: USER.email,
+            password,
+          },
+        })
+      ).status;
+    await times(5, async () => ({ status: await login('wrong') }));
+    expect(await login(USER.password)).to.equal(200);
+    await server.stop();
+  });
+
+  it('lock the account for everybody in the mode count_per_identifier', async () => {
+    await served(
+      { bruteForceProtection: { mode: 'count_per_identifier', max_attempts: 3 } },
+      async (_server, from) => {
+        for (const ip of ['203.0.113.1', '203.0.113.2', '203.0.113.3']) await from(ip)();
+        expect((await from('203.0.113.4')(right)).status).to.equal(429);
+      },
+    );
+  });
+
+  it('across accounts throttle an address, which gets an attempt back now and then', async () => {
+    const throttling = {
+      suspiciousIpThrottling: { stage: { 'pre-login': { max_attempts: 5, rate: 60_000 } } },
+    };
+    await served(throttling, async (server, from) => {
+      const guess = (i: number) => from('203.0.113.1')({ username: `guess-${i}@example.test` });
+      for (let i = 0; i < 5; i++) expect((await guess(i)).status).to.equal(403);
+      const refused = await from('203.0.113.1')(right);
+      expect(refused).to.deep.equal({
+        status: 429,
+        error: 'too_many_attempts',
+        error_description: THROTTLED,
+      });
+      expect((await from('203.0.113.2')(right)).status).to.equal(200);
+      server.tick(61_000);
+      expect((await guess(6)).status).to.equal(403);
+      expect((await guess(7)).status).to.equal(429);
+    });
+  });
+
+  it('of passwordless codes lock as well', async () => {
+    await served(locks, async (server, from) => {
+      const email = 'codes@example.test';
+      const url = `http://127.0.0.1:${server.settings.port}/passwordless/start`;
+      const headers = {
+        'content-type': 'application/json',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-for': '203.0.113.1',
+      };
+      const ask = () =>
+        fetch(url, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify({ client_id: 'spa', connection: 'email', email, send: 'code' }),
+        });
+      const guess = (otp: string) =>
+        from('203.0.113.1')({
+          grant_type: OTP_GRANT,
+          client_id: 'spa',
+          client_secret: undefined,
+          username: email,
+          realm: 'email',
+          otp,
+        });
+      await ask();
+      expect((await guess('x')).status).to.equal(403);
+      expect((await guess('x')).status).to.equal(403);
+      await ask();
+      expect((await guess('x')).status).to.equal(403);
+      const { code = '' } = await nextMessageTo(server, email, 2);
+      expect((await guess(code)).status).to.equal(429);
+    });
+  });
+
+  describe('that lock an account', () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startServer({
+        tenant: { ...base, attackProtection: { ...base.attackProtection, ...locks } },
+      });
+    });
+    after(() => server.stop());
+    let people = 0;
+    const lockedUser = async () => {
+      const email = `locked-${++people}@example.test`;
+      await server.users.create({ connection: 'users', email, password: USER.password });
+      for (let i = 0; i < 3; i++) await login(email, 'wrong');
+      return email;
+    };
+    const login = async (username: string, password = USER.password) =>
+      (
+        await createAgent(server).request('/oauth/token', {
+          json: { grant_type: 'password', client_id: 'web', client_secret: 'web-secret', username, password },
+        })
+      ).status;
+
+    it('tell its owner, whose link unlocks it when confirmed', async () => {
+      const email = await lockedUser();
+      expect(await login(email)).to.equal(429);
+      const link = new URL((await nextMessageTo(server, email)).link ?? '');
+      expect(link.origin).to.equal(server.url);
+      const path = link.pathname + link.search;
+      const browser = createAgent(server);
+      for (let i = 0; i < 3; i++) await createAgent(server).get(path);
+      expect(await login(email), 'after a scanner fetched the link').to.equal(429);
+      const { action, fields } = readForm(await browser.get(path), 'ticket');
+      const forged = await browser.request(action, { form: { ...fields, _csrf: 'x' } });
+      expect(forged.status).to.equal(403);
+      const done = await browser.request(action, { form: fields });
+      expect(done.text).to.contain('Your account is unlocked');
+      expect(await login(email)).to.equal(200);
+      expect((await browser.get(path)).status, 'the link again').to.equal(400);
+    });
+
+    it('tell its owner once an hour', async () => {
+      const email = await lockedUser();
+      const { link = '' } = await nextMessageTo(server, email);
+      const url = new URL(link);
+      const browser = createAgent(server);
+      const { action, fields } = readForm(await browser.get(url.pathname + url.search), 'ticket');
+      await browser.request(action, { form: fields });
+      await login(email, 'wrong');
+      expect(await messagesTo(server, email)).to.have.length(1);
+    });
+
+    it('are forgotten with a new password', async () => {
+      const email = await lockedUser();
+      await nextMessageTo(server, email);
+      await createAgent(server).request('/dbconnections/change_password', {
+        json: { connection: 'users', email },
+      });
+      const { link = '' } = await nextMessageTo(server, email, 2);
+      const url = new URL(link);
+      const browser = createAgent(server);
+      const { action, fields } = readForm(await browser.get(url.pathname + url.search), 'password');
+      const password = 'Quite-Another-Word-1';
+      await browser.request(action, { form: { ...fields, password, repeat: password } });
+      expect(await login(email, password)).to.equal(200);
+    });
+
+    it('say so at the hosted page, the same to whoever has no account', async () => {
+      const texts = [];
+      for (const username of [await lockedUser(), 'nobody@example.test']) {
+        for (let i = 0; i < 3; i++) await login(username, 'wrong');
+        const browser = createAgent(server);
+        const page = await follow(browser, await authorize(browser, webRequest()), server.url);
+        const { action, fields } = readForm(page, 'password');
+        const answer = await browser.request(action, {
+          form: { ...fields, username, password: USER.password },
+        });
+        expect(answer.status).to.equal(429);
+        texts.push(/<div class="alert"[\s\S]*?<\/div>\s*<\/div>/.exec(answer.text)?.[0]);
+      }
+      expect(texts[0]).to.contain('This account is locked');
+      expect(texts[0]).to.equal(texts[1]);
+    });
+  });
+});

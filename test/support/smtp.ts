@@ -1,0 +1,64 @@
+// A real mail server on this machine: takes messages, or refuses them the way it is told.
+import type { AddressInfo } from 'node:net';
+import PostalMime, { type Email } from 'postal-mime';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+export interface TestMailServer {
+  port: number;
+  /** As `SMTP_URL` has it. */
+  url: string;
+  /** The messages taken so far, parsed, oldest first. */
+  messages: Email[];
+  /** The envelopes' recipients, as the server was told them. */
+  recipients: string[];
+  /** What becomes of the messages to come: taken, refused with a code, or left without an answer. */
+  behave(how: 'accept' | 'silence' | { code: number; times?: number }): void;
+  /** How many messages were offered. */
+  offered(): number;
+  stop(): Promise<void>;
+}
+
+/** Starts a mail server on a free port; in the clear unless `options` say otherwise. */
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<TestMailServer> {
+  const messages: Email[] = [];
+  const recipients: string[] = [];
+  let behaviour: Parameters<TestMailServer['behave']>[0] = 'accept';
+  let refusals = 0;
+  let offered = 0;
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    ...options,
+    onData: (stream, session, done) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', async () => {
+        offered++;
+        if (behaviour === 'silence') return;
+        if (behaviour !== 'accept' && refusals++ < (behaviour.times ?? Number.POSITIVE_INFINITY)) {
+          return done(Object.assign(new Error('refused by the test'), { responseCode: behaviour.code }));
+        }
+        recipients.push(...session.envelope.rcptTo.map(({ address }) => address));
+        messages.push(await PostalMime.parse(Buffer.concat(chunks)));
+        done();
+      });
+    },
+  });
+  server.on('error', () => {
+    // A client that goes away in the middle; the test sees what became of its message.
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as AddressInfo;
+  return {
+    port,
+    url: `smtp://127.0.0.1:${port}`,
+    messages,
+    recipients,
+    behave: (how) => {
+      behaviour = how;
+      refusals = 0;
+    },
+    offered: () => offered,
+    stop: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}

@@ -1,0 +1,68 @@
+// A double of Twilio's Messages API: checks what a request must have, and answers as it is told.
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface TestTwilio {
+  url: string;
+  /** The parameters of the messages taken so far. */
+  messages: Record<string, string>[];
+  /** What becomes of the messages to come; `times` as long as that, then they are taken. */
+  behave(
+    how: 'accept' | 'silence' | { status: number; code?: number; message?: string; times?: number },
+  ): void;
+  /** How many requests came. */
+  asked(): number;
+  stop(): Promise<void>;
+}
+
+export const TWILIO = { accountSid: 'AC0123456789abcdef0123456789abcdef', authToken: 'the-auth-token' };
+
+/** Starts the double on a free port. */
+export async function startTwilio(): Promise<TestTwilio> {
+  const messages: Record<string, string>[] = [];
+  let behaviour: Parameters<TestTwilio['behave']>[0] = 'accept';
+  let refusals = 0;
+  let asked = 0;
+  const expected = `Basic ${Buffer.from(`${TWILIO.accountSid}:${TWILIO.authToken}`).toString('base64')}`;
+  const server = http.createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const answer = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    asked++;
+    if (request.headers.authorization !== expected)
+      return answer(401, { code: 20003, message: 'Authenticate', status: 401 });
+    if (
+      request.method !== 'POST' ||
+      request.url !== `/2010-04-01/Accounts/${TWILIO.accountSid}/Messages.json`
+    ) {
+      return answer(404, { code: 20404, message: `no ${request.method} ${request.url}`, status: 404 });
+    }
+    if (behaviour === 'silence') return undefined;
+    if (behaviour !== 'accept' && refusals++ < (behaviour.times ?? Number.POSITIVE_INFINITY)) {
+      const { status, code = 0, message = 'refused by the test' } = behaviour;
+      return answer(status, { code, message, status });
+    }
+    const fields = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString('utf8')));
+    if (!fields.To || !fields.Body || (!fields.From && !fields.MessagingServiceSid)) {
+      return answer(400, { code: 21604, message: 'a parameter is missing', status: 400 });
+    }
+    messages.push(fields);
+    return answer(201, { sid: 'SM0', status: 'queued' });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    messages,
+    behave: (how) => {
+      behaviour = how;
+      refusals = 0;
+    },
+    asked: () => asked,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
