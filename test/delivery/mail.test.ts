@@ -65,9 +65,6 @@ describe('mail', () => {
     await deliver({ ...MESSAGE, subject: 'Hello\r\nBcc: eve@example.test\r\n\r\nBody' });
     await deliver({ ...MESSAGE, to: 'ada@example.test, eve@example.test' });
     await deliver({ ...MESSAGE, to: 'ada@example.test\r\nBcc: eve@example.test' });
-    expect(
-      server.recipients.slice(before).filter((one) => one.includes('eve') && one !== 'eve@example.test'),
-    ).to.have.length.at.most(2);
     expect(server.recipients.slice(before)).not.to.include('eve@example.test');
     for (const message of server.messages) expect(message.bcc ?? []).to.deep.equal([]);
   });

@@ -10,6 +10,9 @@ export const tenant = {
   ...base,
   attackProtection: {
     ...base.attackProtection,
+    // Many guesses of one test must not lock the address of all; locks are tested in test/protection.
+    bruteForceProtection: { max_attempts: 100 },
+    suspiciousIpThrottling: { enabled: false },
     rateLimits: {
       ...base.attackProtection.rateLimits,
       passwordlessStart: generous,
