@@ -190,7 +190,16 @@ export async function createTenant({
   app.use(crossOriginRoutes({ ...accounts, tickets, random, grants }));
   app.use(loginRoutes({ ...accounts, limit, tickets }));
   if (!settings.production)
-    app.use(developmentRoutes({ baseUrl: settings.baseUrl, version: VERSION, directory: opened, views }));
+    app.use(
+      developmentRoutes({
+        baseUrl: settings.baseUrl,
+        version: VERSION,
+        directory: opened,
+        outbox,
+        views,
+        csrf,
+      }),
+    );
   app.use(runEngine);
   return {
     app,

@@ -1,9 +1,12 @@
 // The development home page: what runs here, and "Try login". Not mounted in production.
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
+import type { Outbox } from '../delivery/outbox.ts';
+import type { Csrf } from '../http/csrf.ts';
 import type { Views } from '../http/views.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { TRY_LOGIN } from '../tenant/schema.ts';
+import { INBOX_PATH, inboxRoutes } from './inbox.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
 export interface DevelopmentDependencies {
@@ -11,7 +14,9 @@ export interface DevelopmentDependencies {
   /** Gatehouse's own, as the page shows it. */
   version: string;
   directory: Directory;
+  outbox: Outbox;
   views: Views;
+  csrf: Csrf;
 }
 
 /** The routes of the development pages. The try itself runs in the browser, as a single-page application does. */
@@ -19,14 +24,24 @@ export function developmentRoutes({
   baseUrl,
   version,
   directory,
+  outbox,
   views,
+  csrf,
 }: DevelopmentDependencies): Middleware {
   const router = new Router();
   const tryLogin = { clientId: TRY_LOGIN, callback: `${baseUrl}${TRY_LOGIN_CALLBACK}` };
   router.get('/', async (ctx) => {
     const [clients, connections] = await Promise.all([directory.clients(), directory.connections()]);
-    await views.page(ctx, 'development/home', { baseUrl, version, clients, connections, tryLogin });
+    await views.page(ctx, 'development/home', {
+      baseUrl,
+      version,
+      clients,
+      connections,
+      tryLogin,
+      inboxUrl: INBOX_PATH,
+    });
   });
   router.get(TRY_LOGIN_CALLBACK, (ctx) => views.page(ctx, 'development/tokens', { tryLogin }));
+  router.use(inboxRoutes({ baseUrl, outbox, views, csrf }));
   return router.routes() as Middleware;
 }

@@ -44,7 +44,7 @@ export interface PagePolicy {
    * this rule, and a login ends at the application's callback.
    */
   formTargets: readonly string[];
-  /** Whether the page's script calls our own endpoints. */
+  /** Whether the page calls our own endpoints, or frames them. */
   connects: boolean;
 }
 
@@ -56,7 +56,7 @@ export function pagePolicy({ nonce, formTargets, connects }: PagePolicy): string
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "img-src 'self' data: https:",
-    ...(connects ? ["connect-src 'self'"] : []),
+    ...(connects ? ["connect-src 'self'", "frame-src 'self'"] : []),
     `form-action ${["'self'", ...targets].join(' ')}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",

@@ -253,5 +253,42 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       tryLogin,
     },
   },
+  '/inbox': {
+    template: 'development/inbox',
+    model: {
+      action: '/dev/inbox',
+      csrf: 'x',
+      messages: [
+        {
+          id: '1',
+          to: user,
+          channel: 'email',
+          subject: 'Your code for Harbour Books',
+          text: 'Your code is 482913.',
+          html: '<p>',
+          code: '482913',
+          at: '2026-11-21T05:00:00.000Z',
+        },
+        {
+          id: '2',
+          to: user,
+          channel: 'email',
+          subject: 'Set a new password',
+          text: 'Follow the link.',
+          link: 'https://localhost:3000/u/reset-password?ticket=hC0-cAvZpS9mX0pPq3H8b1pZ1n1m1k1j1h1g1f1d1s1',
+          at: '2026-11-21T04:00:00.000Z',
+        },
+        {
+          id: '3',
+          to: '+16505551234',
+          channel: 'sms',
+          text: 'Your code is 482913.',
+          code: '482913',
+          at: '2026-11-21T03:00:00.000Z',
+        },
+      ],
+    },
+  },
+  '/inbox-empty': { template: 'development/inbox', model: { action: '/dev/inbox', messages: [] } },
   '/tokens': { template: 'development/tokens', model: { tryLogin } },
 };

@@ -1,0 +1,77 @@
+// The development inbox: what would have been sent to people. Not mounted in production.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Outbox, OutboxMessage } from '../delivery/outbox.ts';
+import type { Csrf } from '../http/csrf.ts';
+import { AuthError } from '../http/errors.ts';
+import type { Views } from '../http/views.ts';
+
+/** Where the inbox is; `.json` after it gives the same as data. */
+export const INBOX_PATH = '/dev/inbox';
+
+export interface InboxDependencies {
+  baseUrl: string;
+  outbox: Outbox;
+  views: Views;
+  csrf: Csrf;
+}
+
+/** The routes of the inbox. */
+export function inboxRoutes({ baseUrl, outbox, views, csrf }: InboxDependencies): Middleware {
+  const router = new Router();
+  const ours = ourHost(baseUrl);
+  const listed = async (ctx: Context): Promise<OutboxMessage[]> => {
+    const { to } = ctx.query;
+    return (await outbox.list()).filter((message) => typeof to !== 'string' || message.to === to);
+  };
+  router.get(`${INBOX_PATH}.json`, ours, async (ctx) => {
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = (await listed(ctx)).map(({ id: _id, ...message }) => message);
+  });
+  router.get(INBOX_PATH, ours, async (ctx) => {
+    const messages = await listed(ctx);
+    const newest = messages[0]?.id ?? '';
+    ctx.set('ETag', `"${messages.length}-${newest}"`);
+    ctx.status = 200;
+    if (ctx.fresh) {
+      ctx.status = 304;
+      return;
+    }
+    await views.page(ctx, 'development/inbox', { messages, action: INBOX_PATH, csrf: csrf.token(ctx) });
+  });
+  router.get(`${INBOX_PATH}/:id`, ours, async (ctx) => {
+    const html = (await outbox.get(String(ctx.params.id)))?.html;
+    if (html === undefined) throw new AuthError(404, 'invalid_request', 'There is no such message.');
+    showMail(ctx, html);
+  });
+  router.post(INBOX_PATH, ours, async (ctx) => {
+    csrf.verify(ctx);
+    await outbox.clear();
+    ctx.redirect(INBOX_PATH);
+    ctx.status = 303;
+  });
+  return router.routes() as Middleware;
+}
+
+/** A name that somebody else points at this machine must not read the codes (DNS rebinding). */
+function ourHost(baseUrl: string): Middleware {
+  const { host } = new URL(baseUrl);
+  return (ctx, next) => {
+    if (ctx.host !== host) throw new AuthError(404, 'invalid_request', 'There is nothing here.');
+    return next();
+  };
+}
+
+/** A mail as a mail program shows it: nothing in it runs, its links open beside the inbox. */
+function showMail(ctx: Context, html: string): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set(
+    'Content-Security-Policy',
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
+  );
+  ctx.set('X-Frame-Options', 'SAMEORIGIN');
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = /<head[^>]*>/i.test(html)
+    ? html.replace(/<head[^>]*>/i, (head) => `${head}<base target="_blank">`)
+    : `<base target="_blank">${html}`;
+}
