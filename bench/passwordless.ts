@@ -25,6 +25,8 @@ connections: [{ name: email, strategy: email, enabled_clients: [bench], options:
 attackProtection:
   rateLimits:
     passwordlessStart: { capacity: 100000000, perMinute: 100000000 }
+    token: { capacity: 100000000, perMinute: 100000000 }
+    other: { capacity: 100000000, perMinute: 100000000 }
 `;
 const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-example' };
 

@@ -31,6 +31,8 @@ attackProtection:
   rateLimits:
     userinfo: { capacity: 100000000, perMinute: 100000000 }
     login: { capacity: 100000000, perMinute: 100000000 }
+    token: { capacity: 100000000, perMinute: 100000000 }
+    other: { capacity: 100000000, perMinute: 100000000 }
 `;
 
 type Fields = Record<string, string>;

@@ -94,7 +94,7 @@ export async function createTenant({
   const csrf = createCsrf(settings.baseUrl, random);
   const limits = createRateLimits(store, directory, clock);
   const limit: LoginLimit = (ctx, connection, identifier) =>
-    limits.take(ctx, 'login', `${ctx.ip}\n${connection.name}\n${identifier.trim().toLowerCase()}`);
+    limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const challenges = createChallenges({ store, clock, random });
   const tickets = createLoginTickets(challenges, random);
@@ -118,7 +118,10 @@ export async function createTenant({
       messages,
       background,
       events,
+      limits,
     }),
+    onThrottled: ({ connection, identifier, ip }) =>
+      events.record({ type: 'limit_mu', connection, user_name: identifier, ip }),
   });
   const proofs = { directory, users, challenges, attempts, events };
   const grants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];

@@ -12,7 +12,6 @@ import {
   waitsForLogin,
 } from '../hosted/visit.ts';
 import { linkExpired } from '../http/errors.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { normalizeEmail } from '../users/email.ts';
 import { judgeStrength } from '../users/password-policy.ts';
@@ -28,9 +27,7 @@ import {
 } from './reset.ts';
 import { openVerification, verifyEmail } from './verification.ts';
 
-export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {
-  limits: RateLimits;
-}
+export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {}
 
 /** The routes of the account pages. */
 export function accountPages(deps: AccountPagesDependencies): Middleware {
@@ -162,7 +159,7 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   if (normalizeEmail(email) === undefined) {
     return renderPage(deps, ctx, visit, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
   }
-  await deps.limits.take(ctx, 'changePassword', `${ctx.ip}\n${normalizeEmail(email)}`);
+  await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const { organization } = params;
   requestReset(deps, {
     email,

@@ -3,6 +3,7 @@ import type { Messages } from '../delivery/messages.ts';
 import type { Background } from '../http/background.ts';
 import type { Attempts } from '../protection/attempts.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Client, Connection, Directory, Organization } from '../tenant/directory.ts';
 import { databaseOptions } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
@@ -25,6 +26,7 @@ export interface ResetDependencies {
   messages: Messages;
   events: Events;
   background: Background;
+  limits: RateLimits;
   /** Ends all sessions of a user, and all that applications were given for them. */
   endSessions(userId: string): Promise<void>;
 }
@@ -68,6 +70,11 @@ async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise
       user_id: user.id,
       description: 'reset_email is not enabled',
     });
+    return;
+  }
+  // Asked for from many addresses, it stays a few mails; and nobody learns that they were not sent.
+  if (!(await deps.limits.spend('changePasswordDestination', `${connection.name}\n${user.id}`))) {
+    deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description: 'too many mails' });
     return;
   }
   const { secret, revoke } = await deps.challenges.issueTicket({

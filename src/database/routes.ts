@@ -3,8 +3,8 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
+import { normalizeEmail } from '../users/email.ts';
 import { type SignUpRefusal, signUp } from '../users/signup.ts';
 import type { Profile, User } from '../users/users.ts';
 import { CONFIRMATION, readChangePassword } from './change-password.ts';
@@ -14,14 +14,12 @@ import { readSignUp, type SignUpBody } from './signup.ts';
 
 export interface DatabaseDependencies extends ResetDependencies, VerificationDependencies {
   log: Logger;
-  limits: RateLimits;
 }
 
 /** The routes of database connections. */
 export function databaseRoutes(deps: DatabaseDependencies): Middleware {
   const router = new Router();
-  const limit = deps.limits.limit('signup', (ctx) => ctx.ip);
-  router.post('/dbconnections/signup', legacyErrors(deps.log), limit, (ctx) => handleSignUp(deps, ctx));
+  router.post('/dbconnections/signup', legacyErrors(deps.log), (ctx) => handleSignUp(deps, ctx));
   router.post('/dbconnections/change_password', legacyErrors(deps.log), (ctx) =>
     handleChangePassword(deps, ctx),
   );
@@ -29,6 +27,7 @@ export function databaseRoutes(deps: DatabaseDependencies): Middleware {
 }
 
 async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {
+  await deps.limits.takeFrom(ctx, 'signup');
   const body = readSignUp((ctx.request as { body?: unknown }).body);
   const connection = await databaseOf(deps.directory, body);
   const { email, password, username } = body;
@@ -58,7 +57,7 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<v
 async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): Promise<void> {
   const body = readChangePassword((ctx.request as { body?: unknown }).body);
   const { email, client_id: clientId, organization: named } = body;
-  await deps.limits.take(ctx, 'changePassword', `${ctx.ip}\n${email.trim().toLowerCase()}`);
+  await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const connection = await databaseOf(deps.directory, body);
   const organization = named === undefined ? undefined : await deps.directory.organization(named);
   if (named !== undefined && organization === undefined) {

@@ -8,7 +8,9 @@ import {
   requestExpired,
 } from '../engine/interaction.ts';
 import type { Csrf } from '../http/csrf.ts';
+import type { AuthError } from '../http/errors.ts';
 import type { Views } from '../http/views.ts';
+import { THROTTLED } from '../protection/attempts.ts';
 import type { Client, Connection, Directory } from '../tenant/directory.ts';
 
 export interface HostedDependencies {
@@ -102,6 +104,13 @@ export async function passwordlessChoices(
     if (step === undefined) return [];
     return [{ url: stepPath(pending, step), text: PASSWORDLESS[connection.strategy as 'email' | 'sms'] }];
   });
+}
+
+/** What a page says of a 429: what one can do about it differs. @returns a message key; undefined for other errors. */
+export function tooManyAlert({ error, error_description }: AuthError): string | undefined {
+  if (error === 'too_many_requests') return 'login.locked';
+  if (error !== 'too_many_attempts') return undefined;
+  return error_description === THROTTLED ? 'login.throttled' : 'login.blocked';
 }
 
 /** The text fields of a posted form; what is missing is empty. */

@@ -30,7 +30,7 @@ export function crossOriginRoutes(deps: CrossOriginDependencies): Middleware {
 }
 
 async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
-  await deps.limits.take(ctx, 'coAuthenticate', ctx.ip);
+  await deps.limits.takeFrom(ctx, 'coAuthenticate');
   const { client_id: clientId, credential_type: type, ...params } = fieldsOf(ctx);
   const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
   if (client === undefined) throw incomplete();

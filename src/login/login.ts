@@ -41,7 +41,8 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
   const known = await deps.users.findInConnection(connection, identifier);
   const attempt = {
     connection: connection.name,
-    identifier: known?.id ?? identifier,
+    identifier,
+    userId: known?.id,
     ip,
     locks: connection.options.brute_force_protection !== false,
   };

@@ -11,10 +11,12 @@ import {
   passwordlessStep,
   renderPage,
   stepPath,
+  tooManyAlert,
   type Visit,
 } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import type { Connection } from '../tenant/directory.ts';
 import { signUp } from '../users/signup.ts';
@@ -27,6 +29,7 @@ export interface LoginRoutesDependencies
     HostedDependencies,
     VerificationDependencies {
   limit: LoginLimit;
+  limits: RateLimits;
   tickets: LoginTickets;
 }
 
@@ -133,7 +136,7 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
     });
     await deps.interactions.login(ctx, { userId: user.id });
   } catch (thrown) {
-    const alert = thrown instanceof AuthError ? ALERTS[thrown.error] : undefined;
+    const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     await again(alert, thrown.status === 403 ? 400 : thrown.status);
   }
@@ -142,8 +145,6 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
 /** Failures that the person at the page can do something about. */
 const ALERTS: Record<string, string> = {
   invalid_grant: 'login.wrong',
-  too_many_requests: 'login.locked',
-  too_many_attempts: 'login.blocked',
   temporarily_unavailable: 'login.busy',
 };
 
@@ -151,6 +152,14 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   const { clientId } = visit.pending;
   const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
   const connection = await connectionOf(deps, visit.pending);
+  const shown = { email, username };
+  try {
+    await deps.limits.takeFrom(ctx, 'signup');
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
+    if (alert === undefined) throw thrown;
+    return render(deps, ctx, visit, 'signup', { ...signUpPage(visit, connection, shown), alert }, 429);
+  }
   const result = await signUp(deps.users, {
     connection,
     email,
@@ -160,7 +169,7 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
   if (!('user' in result)) {
     deps.events.record({ ...seen, type: 'fs', description: result.reason });
-    const page = signUpPage(visit, connection, { email, username }, { refusal: result, password });
+    const page = signUpPage(visit, connection, shown, { refusal: result, password });
     return render(deps, ctx, visit, 'signup', page, 400);
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });

@@ -6,8 +6,10 @@ import type { Background } from '../http/background.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { linkExpired } from '../http/errors.ts';
 import type { Views } from '../http/views.ts';
-import type { Attempt, Attempts } from '../protection/attempts.ts';
+import { addressKey } from '../protection/addresses.ts';
+import type { Attempt, Attempts, AttemptsDependencies } from '../protection/attempts.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
@@ -23,34 +25,48 @@ export interface LockNoticeDependencies {
   messages: Messages;
   background: Background;
   events: Events;
+  limits: RateLimits;
 }
 
 /**
  * Tells the owner of an account that it was locked, with a link that unlocks it. In the background: whether
  * there is such an account must not show.
  */
-export function lockNotice(deps: LockNoticeDependencies): (attempt: Attempt) => void {
-  return ({ connection: name, identifier, ip }) =>
-    deps.background.run('a notice of a lock', async () => {
-      const [user, connection] = [await deps.users.get(identifier), await deps.directory.connection(name)];
-      deps.events.record({
-        type: 'limit_wc',
-        connection: name,
-        ip,
-        ...(user === undefined ? { user_name: identifier } : { user_id: user.id }),
-      });
-      const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
-      if (user?.email === undefined || !enabled) return;
-      const { secret, revoke } = await deps.challenges.issueTicket({
-        purpose: PURPOSE,
-        subject: user.id,
-        userId: user.id,
-        ttlSeconds,
-        data: { connection: name },
-      });
-      const url = `${deps.baseUrl}${PATH}?ticket=${secret}`;
-      deps.messages.post('blocked_account', { to: user.email, connection, user, url, ip }, revoke);
+export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['onLocked'] {
+  return (attempt, { notify }) => {
+    const { connection, identifier, userId, ip } = attempt;
+    deps.events.record({
+      type: 'limit_wc',
+      connection,
+      user_name: identifier,
+      ip,
+      ...(userId !== undefined && { user_id: userId }),
     });
+    if (notify) deps.background.run('a notice of a lock', () => sendLink(deps, attempt));
+  };
+}
+
+async function sendLink(
+  deps: LockNoticeDependencies,
+  { connection: name, userId, ip }: Attempt,
+): Promise<void> {
+  const user = userId === undefined ? undefined : await deps.users.get(userId);
+  const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
+  if (user?.email === undefined || !enabled) return;
+  // An attacker decides when an account gets locked; how much mail its owner gets for it has its limits.
+  const account = `${name}\n${user.id}`;
+  if (!(await deps.limits.spend('lockNotice', `${account}\n${addressKey(ip)}`))) return;
+  if (!(await deps.limits.spend('lockNoticeAccount', account))) return;
+  const connection = await deps.directory.connection(name);
+  const { secret, revoke } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: account,
+    userId: user.id,
+    ttlSeconds,
+    data: { connection: name },
+  });
+  const url = `${deps.baseUrl}${PATH}?ticket=${secret}`;
+  deps.messages.post('blocked_account', { to: user.email, connection, user, url, ip }, revoke);
 }
 
 export interface UnblockDependencies {

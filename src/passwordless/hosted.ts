@@ -10,6 +10,7 @@ import {
   passwordlessStep,
   renderPage,
   stepPath,
+  tooManyAlert,
   type Visit,
   waitsForLogin,
 } from '../hosted/visit.ts';
@@ -81,7 +82,7 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
   if (cooling !== undefined)
     return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
   try {
-    await deps.limits.take(ctx, 'passwordlessStart', ctx.ip);
+    await deps.limits.takeFrom(ctx, 'passwordlessStart');
     await deps.limits.take(ctx, 'passwordlessDestination', `${connection.channel}\n${address}`);
     await start(deps, {
       client: visit.client,
@@ -129,15 +130,13 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
 }
 
 /** Failures that the person at the page can do something about. */
-function alertOf({ error }: AuthError, { channel }: PasswordlessConnection): string | undefined {
+function alertOf(thrown: AuthError, { channel }: PasswordlessConnection): string | undefined {
   const alerts: Record<string, string> = {
     invalid_grant: 'passwordless.wrong',
     sms_provider_error: `passwordless.${channel}.invalid`,
     temporarily_unavailable: 'passwordless.notSent',
-    too_many_requests: 'login.locked',
-    too_many_attempts: 'login.blocked',
   };
-  return alerts[error];
+  return tooManyAlert(thrown) ?? alerts[thrown.error];
 }
 
 async function showAddress(

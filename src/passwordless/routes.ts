@@ -65,7 +65,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
   const fields = bodyOf(ctx);
   if (fields.client_id === undefined && ctx.get('Authorization') === '') missing('client_id');
   const client = await authenticated(deps, ctx);
-  await deps.limits.take(ctx, 'passwordlessStart', ctx.ip);
+  await deps.limits.takeFrom(ctx, 'passwordlessStart');
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
   const address = addressOf(connection, request);
@@ -153,7 +153,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
       otp: password,
     });
   }
-  await deps.limits.take(ctx, 'passwordlessVerify', ctx.ip);
+  await deps.limits.takeFrom(ctx, 'passwordlessVerify');
   const client = await deps.directory.client(text('client_id'));
   if (client === undefined) throw new AuthError(403, 'unauthorized_client', 'invalid client');
   const connection = await passwordlessConnection(deps.directory, client.client_id, text('connection'));
@@ -226,7 +226,7 @@ async function follow(
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   try {
-    await deps.limits.take(ctx, 'passwordlessVerify', ctx.ip);
+    await deps.limits.takeFrom(ctx, 'passwordlessVerify');
     const user = await redeem(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
     const ticket = await deps.tickets.issue(ctx, { userId: user.id, clientId: client.client_id });
     ctx.redirect(authorizationUrl(client, connection, params, ticket));

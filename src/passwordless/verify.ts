@@ -70,7 +70,8 @@ async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): 
   const known = await deps.users.findByAddress({ connection: name, channel: connection.channel, address });
   const tried = {
     connection: name,
-    identifier: known?.id ?? address,
+    identifier: address,
+    userId: known?.id,
     ip,
     locks: options.brute_force_protection !== false,
   };

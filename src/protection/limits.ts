@@ -1,7 +1,6 @@
 // How many requests are allowed (wire-details 12.1), and the tenant's own numbers for them:
 // `attackProtection.rateLimits.<name>: { capacity, perMinute }` in the tenant file.
-import type { Directory } from '../tenant/directory.ts';
-import { protectionSettings } from './settings.ts';
+// The one table of them; no more than data, so that the tenant file's schema can name them.
 
 export interface Bucket {
   /** How many requests may come at once. */
@@ -10,17 +9,26 @@ export interface Bucket {
   perMinute: number;
 }
 
-const DEFAULTS = {
+/** All limits but `signup`; docs/operating.md has them as a table. */
+export const DEFAULTS = {
   /** Per user; the spec's semantics: minus one per request, plus one per minute. */
   userinfo: { capacity: 10, perMinute: 1 },
   /** Per user and address, at every place where a password is tried. */
   login: { capacity: 20, perMinute: 10 },
   /** Per address and e-mail address. */
   changePassword: { capacity: 10, perMinute: 1 },
+  /** Mails with a reset link to one user, whoever asks. */
+  changePasswordDestination: { capacity: 10, perMinute: 1 / 6 },
   /** Per e-mail address or phone number, whoever asks: nobody's phone is flooded from many addresses. */
   passwordlessDestination: { capacity: 10, perMinute: 1 / 6 },
   /** Per e-mail address or phone number and application: asking for another code at the hosted page. */
   passwordlessResend: { capacity: 1, perMinute: 2 },
+  /** Mails about a locked account, per account and address that it was locked for. */
+  lockNotice: { capacity: 1, perMinute: 1 / 60 },
+  /** The same per account: it may be attacked from many addresses. */
+  lockNoticeAccount: { capacity: 5, perMinute: 1 / 12 },
+  /** Per MFA transaction: asking whether the push was answered. */
+  oobPolling: { capacity: 12, perMinute: 12 },
 
   // The rest is per address.
   /** 50 an hour. */
@@ -30,24 +38,25 @@ const DEFAULTS = {
   token: { capacity: 600, perMinute: 1800 },
   revoke: { capacity: 100, perMinute: 600 },
   authorize: { capacity: 600, perMinute: 600 },
+  mfaChallenge: { capacity: 50, perMinute: 50 },
+  mfaAssociate: { capacity: 50, perMinute: 50 },
+  /** `/mfa/authenticators`, and codes at the hosted pages. */
+  mfaVerify: { capacity: 100, perMinute: 100 },
+  logout: { capacity: 200, perMinute: 300 },
+  samlp: { capacity: 200, perMinute: 300 },
   /** The hosted pages and their forms. */
   hosted: { capacity: 300, perMinute: 300 },
   /** Discovery and keys. */
   discovery: { capacity: 200, perMinute: 1200 },
+  /** Whatever path has no limit of its own below: fifty a second. */
+  other: { capacity: 600, perMinute: 3000 },
 } as const satisfies Record<string, Bucket>;
 
-/** `signup` is the deploy tool's own: suspiciousIpThrottling, stage pre-user-registration. */
+/** `signup` has the deploy tool's own setting: suspiciousIpThrottling, stage pre-user-registration. */
 export type LimitName = keyof typeof DEFAULTS | 'signup';
 
-/** The bucket of a limit: the tenant's where it sets one, else the default. */
-export function limitOf(directory: Directory, name: LimitName): Bucket {
-  const { rateLimits, suspiciousIpThrottling } = protectionSettings(directory);
-  const own = rateLimits[name];
-  if (own !== undefined) return own;
-  if (name !== 'signup') return DEFAULTS[name];
-  const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage['pre-user-registration'];
-  return { capacity, perMinute: 60_000 / rate };
-}
+/** The names that `attackProtection.rateLimits` may have. */
+export const LIMIT_NAMES = [...Object.keys(DEFAULTS), 'signup'] as LimitName[];
 
 /** Which limit a path is under, beside those that its endpoint takes itself. */
 const PATHS: readonly [RegExp, LimitName][] = [
@@ -56,9 +65,14 @@ const PATHS: readonly [RegExp, LimitName][] = [
   [/^\/authorize(\/|$)/, 'authorize'],
   [/^\/u\//, 'hosted'],
   [/^\/\.well-known\//, 'discovery'],
+  [/^\/mfa\/challenge$/, 'mfaChallenge'],
+  [/^\/mfa\/associate$/, 'mfaAssociate'],
+  [/^\/mfa\//, 'mfaVerify'],
+  [/^\/(v2|oidc)\/logout(\/|$)/, 'logout'],
+  [/^\/samlp\//, 'samlp'],
 ];
 
-/** The limit of a path, per address; undefined where its endpoint has one of its own or none is needed. */
-export function limitOfPath(path: string): LimitName | undefined {
-  return PATHS.find(([pattern]) => pattern.test(path))?.[1];
+/** The limit of a path, per address. */
+export function limitOfPath(path: string): LimitName {
+  return PATHS.find(([pattern]) => pattern.test(path))?.[1] ?? 'other';
 }

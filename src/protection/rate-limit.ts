@@ -8,7 +8,8 @@ import type { LimitRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { addressKey } from './addresses.ts';
-import { type Bucket, type LimitName, limitOf, limitOfPath } from './limits.ts';
+import { type Bucket, DEFAULTS, type LimitName, limitOfPath } from './limits.ts';
+import { protectionSettings } from './settings.ts';
 
 /** The message that the spec names: it points to the headers. */
 const TOO_MANY =
@@ -17,13 +18,17 @@ const TOO_MANY =
 export interface RateLimits {
   /**
    * Takes one from a bucket and sets the headers.
-   * @param key whose bucket it is: a user, an address …
+   * @param key whose bucket it is: a user, an e-mail address …
    * @throws AuthError 429 `too_many_requests` when the bucket is empty.
    */
   take(ctx: Context, name: LimitName, key: string): Promise<void>;
+  /** The same for the bucket of the address that asks, and of what else is said. @throws AuthError as `take`. */
+  takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
+  /** Takes one from a bucket that no answer tells of. @returns whether there was one. */
+  spend(name: LimitName, key: string): Promise<boolean>;
   /** The limits that go by path and address. */
   byPath: Middleware;
-  /** The same as middleware. */
+  /** `take` as middleware. */
   limit(name: LimitName, key: (ctx: Context) => string): Middleware;
 }
 
@@ -31,10 +36,9 @@ export interface RateLimits {
 export function createRateLimits(store: Store, directory: Directory, clock: Clock): RateLimits {
   const limits = store.collection('limits');
   const recent = createRecency(MOST_COUNTERS);
-  const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
-    const bucket = limitOf(directory, name);
+  /** @returns what is left; negative when there was none. */
+  const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
     const id = `${name}:${createHash('sha256').update(key).digest('base64url')}`;
-    const now = clock();
     let left = bucket.capacity - 1;
     const update = (current: LimitRecord | undefined): LimitRecord => {
       const level = refill(bucket, current, now);
@@ -52,17 +56,33 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
     const known = await limits.update(id, update);
     // A racer may have come first; the update then counts for both.
     if (known === undefined) await limits.insert(update(undefined)).catch(() => limits.update(id, update));
-    answer(ctx, bucket, left, now);
+    return left;
   };
+  const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
+    const [bucket, now] = [limitOf(directory, name), clock()];
+    answer(ctx, bucket, await takeOne(bucket, name, key, now), now);
+  };
+  const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
+    take(ctx, name, key === undefined ? addressKey(ctx.ip) : `${addressKey(ctx.ip)}\n${key}`);
   return {
     take,
+    takeFrom,
+    spend: async (name, key) => (await takeOne(limitOf(directory, name), name, key, clock())) >= 0,
     limit: (name, key) => (ctx, next) => take(ctx, name, key(ctx)).then(next),
-    byPath: async (ctx, next) => {
-      const name = ctx.method === 'OPTIONS' ? undefined : limitOfPath(ctx.path);
-      if (name !== undefined) await take(ctx, name, addressKey(ctx.ip));
-      await next();
-    },
+    byPath: (ctx, next) =>
+      // A preflight has no answer of an endpoint to be limited.
+      ctx.method === 'OPTIONS' ? next() : takeFrom(ctx, limitOfPath(ctx.path)).then(next),
   };
+}
+
+/** The bucket of a limit: the tenant's where it sets one, else the default. */
+function limitOf(directory: Directory, name: LimitName): Bucket {
+  const { rateLimits, suspiciousIpThrottling } = protectionSettings(directory);
+  const own = rateLimits[name];
+  if (own !== undefined) return own;
+  if (name !== 'signup') return DEFAULTS[name];
+  const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage['pre-user-registration'];
+  return { capacity, perMinute: 60_000 / rate };
 }
 
 /** Counters at most, of each limit: a million addresses must not fill the memory. */

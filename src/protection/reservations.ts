@@ -16,48 +16,59 @@ export interface Reservations {
 /** A try that never ends, such as one whose request failed half-way, holds its place no longer than this. */
 const LONGEST_TRY = 30_000;
 
+/** The tries of one key that are being judged, and what wakes those that wait for one of them to end. */
+interface Entry {
+  judged: NodeJS.Timeout[];
+  waiting: (() => void)[];
+  /** How often a try began or ended. */
+  changes: number;
+}
+
 /** Places in this process. */
 export function createReservations(): Reservations {
-  interface Entry {
-    judged: NodeJS.Timeout[];
-    waiting: (() => void)[];
-  }
   const entries = new Map<string, Entry>();
-  const wake = (key: string, entry: Entry) => {
+  const drop = (key: string, entry: Entry) => {
+    const isCurrent = entries.get(key) === entry;
+    if (isCurrent && entry.judged.length === 0 && entry.waiting.length === 0) entries.delete(key);
+  };
+  const ended = (key: string, entry: Entry) => {
+    entry.changes++;
     for (const next of entry.waiting.splice(0)) next();
-    if (entry.judged.length === 0 && entry.waiting.length === 0) entries.delete(key);
+    drop(key, entry);
+  };
+  const hold = (key: string, entry: Entry) => {
+    const timer = setTimeout(() => {
+      entry.judged = entry.judged.filter((one) => one !== timer);
+      ended(key, entry);
+    }, LONGEST_TRY);
+    timer.unref();
+    entry.judged.push(timer);
+    entry.changes++;
   };
   return {
     take: async (key, free) => {
       for (;;) {
-        const entry = entries.get(key) ?? { judged: [], waiting: [] };
+        const entry = entries.get(key) ?? { judged: [], waiting: [], changes: 0 };
         entries.set(key, entry);
-        const held = entry.judged.length;
+        const { changes } = entry;
         let isFree: boolean;
         try {
-          isFree = await free(held);
+          isFree = await free(entry.judged.length);
         } catch (thrown) {
-          if (entry.judged.length === 0 && entry.waiting.length === 0) entries.delete(key);
+          drop(key, entry);
           throw thrown;
         }
-        // Somebody may have come while it was looked up; then it is looked up again.
-        if (isFree && entry.judged.length === held && entries.get(key) === entry) {
-          const timer = setTimeout(() => {
-            entry.judged = entry.judged.filter((one) => one !== timer);
-            wake(key, entry);
-          }, LONGEST_TRY);
-          timer.unref();
-          entry.judged.push(timer);
-          return;
-        }
-        if (!isFree) await new Promise<void>((resolve) => entry.waiting.push(resolve));
+        // Somebody may have come or gone while it was looked up; then it is looked up again.
+        if (entry.changes !== changes || entries.get(key) !== entry) continue;
+        if (isFree) return hold(key, entry);
+        await new Promise<void>((resolve) => entry.waiting.push(resolve));
       }
     },
     release: (key) => {
       const entry = entries.get(key);
       if (entry === undefined) return;
       clearTimeout(entry.judged.shift());
-      wake(key, entry);
+      ended(key, entry);
     },
   };
 }

@@ -113,8 +113,6 @@ export interface FailureRecord extends Stored {
   failures: number;
   /** Epoch milliseconds of the latest. */
   at: number;
-  /** Epoch milliseconds when the owner was last told of a lock. */
-  notifiedAt?: number;
 }
 
 /** A counter of the protection layer: a bucket's level at a time. */

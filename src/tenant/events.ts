@@ -35,6 +35,7 @@ export type EventType =
   | 'scoa'
   | 'fcoa'
   | 'limit_wc'
+  | 'limit_mu'
   | 'gd_send_email'
   | 'gd_send_sms';
 

@@ -1,7 +1,17 @@
 // The section `attackProtection` of the tenant file, in the deploy tool's vocabulary.
 import { z } from 'zod';
+import { LIMIT_NAMES, type LimitName } from '../protection/limits.ts';
 
 const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
+
+const bucket = z.looseObject({ capacity: z.number().min(1), perMinute: z.number().positive() });
+
+const rateLimits = z.looseObject(
+  Object.fromEntries(LIMIT_NAMES.map((name) => [name, bucket.optional()])) as Record<
+    LimitName,
+    z.ZodOptional<typeof bucket>
+  >,
+);
 
 /** The hosted service's defaults (wire-details 12.3). */
 export const attackProtectionSchema = z.looseObject({
@@ -19,7 +29,7 @@ export const attackProtectionSchema = z.looseObject({
   suspiciousIpThrottling: z
     .looseObject({
       enabled: z.boolean().default(true),
-      shields: z.array(z.string()).default(['block']),
+      shields: z.array(z.enum(['admin_notification', 'block'])).default(['admin_notification', 'block']),
       allowlist: addresses,
       stage: z
         .looseObject({
@@ -41,9 +51,7 @@ export const attackProtectionSchema = z.looseObject({
     })
     .prefault({}),
   /** Buckets of our own, by name (docs/operating.md). */
-  rateLimits: z
-    .record(z.string(), z.looseObject({ capacity: z.number().positive(), perMinute: z.number().positive() }))
-    .default({}),
+  rateLimits: rateLimits.prefault({}),
 });
 
 export type AttackProtection = z.output<typeof attackProtectionSchema>;

@@ -9,67 +9,13 @@ import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, USER, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { served } from './proxied.ts';
 
 const LOCKED =
   "Your account has been blocked after multiple consecutive login attempts. We've sent you a notification via your preferred contact method with instructions on how to unblock it.";
-const THROTTLED =
-  'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
 const REALM_GRANT = 'http://auth0.com/oauth/grant-type/password-realm';
 
-/** Behind a proxy, so that requests can come from anywhere. */
-const proxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' };
-
-type Protection = Record<string, unknown>;
-
 describe('failed logins', () => {
-  /** A server whose requests say where they come from. */
-  const served = async (
-    attackProtection: Protection,
-    run: (
-      server: TestServer,
-      from: (ip: string) => (fields?: Record<string, unknown>) => Promise<any>,
-    ) => Promise<void>,
-    dataDir?: string,
-  ) => {
-    const server = await startServer({
-      tenant: {
-        ...base,
-        attackProtection: {
-          ...attackProtection,
-          rateLimits: { ...base.attackProtection.rateLimits, token: { capacity: 1e6, perMinute: 1e6 } },
-        },
-      },
-      env: proxy,
-      ...(dataDir === undefined ? {} : { dataDir }),
-    });
-    const url = `http://127.0.0.1:${server.settings.port}`;
-    const from =
-      (ip: string) =>
-      async (fields: Record<string, unknown> = {}) => {
-        const answer = await fetch(`${url}/oauth/token`, {
-          method: 'POST',
-          headers: {
-            'content-type': 'application/json',
-            'x-forwarded-proto': 'https',
-            'x-forwarded-for': ip,
-          },
-          body: JSON.stringify({
-            grant_type: 'password',
-            client_id: 'web',
-            client_secret: 'web-secret',
-            username: USER.email,
-            password: 'wrong',
-            ...fields,
-          }),
-        });
-        return { status: answer.status, ...((await answer.json()) as object) };
-      };
-    try {
-      await run(server, from);
-    } finally {
-      await server.stop();
-    }
-  };
   const right = { password: USER.password };
   const times = async (count: number, run: () => Promise<{ status: number }>) => {
     const statuses = [];
@@ -177,7 +123,7 @@ describe('failed logins', () => {
 
   for (const [what, protection] of [
     ['it is not enabled', { bruteForceProtection: { enabled: false, max_attempts: 3 } }],
-    ['no shield blocks', { bruteForceProtection: { shields: ['user_notification'], max_attempts: 3 } }],
+    ['no shield blocks', { bruteForceProtection: { shields: [], max_attempts: 3 } }],
     [
       'the address is on the allow-list',
       { bruteForceProtection: { allowlist: ['203.0.113.0/24'], max_attempts: 3 } },
@@ -227,26 +173,6 @@ describe('failed logins', () => {
         expect((await from('203.0.113.4')(right)).status).to.equal(429);
       },
     );
-  });
-
-  it('across accounts throttle an address, which gets an attempt back now and then', async () => {
-    const throttling = {
-      suspiciousIpThrottling: { stage: { 'pre-login': { max_attempts: 5, rate: 60_000 } } },
-    };
-    await served(throttling, async (server, from) => {
-      const guess = (i: number) => from('203.0.113.1')({ username: `guess-${i}@example.test` });
-      for (let i = 0; i < 5; i++) expect((await guess(i)).status).to.equal(403);
-      const refused = await from('203.0.113.1')(right);
-      expect(refused).to.deep.equal({
-        status: 429,
-        error: 'too_many_attempts',
-        error_description: THROTTLED,
-      });
-      expect((await from('203.0.113.2')(right)).status).to.equal(200);
-      server.tick(61_000);
-      expect((await guess(6)).status).to.equal(403);
-      expect((await guess(7)).status).to.equal(429);
-    });
   });
 
   it('of passwordless codes lock as well', async () => {
@@ -321,17 +247,6 @@ describe('failed logins', () => {
       expect(done.text).to.contain('Your account is unlocked');
       expect(await login(email)).to.equal(200);
       expect((await browser.get(path)).status, 'the link again').to.equal(400);
-    });
-
-    it('tell its owner once an hour', async () => {
-      const email = await lockedUser();
-      const { link = '' } = await nextMessageTo(server, email);
-      const url = new URL(link);
-      const browser = createAgent(server);
-      const { action, fields } = readForm(await browser.get(url.pathname + url.search), 'ticket');
-      await browser.request(action, { form: fields });
-      await login(email, 'wrong');
-      expect(await messagesTo(server, email)).to.have.length(1);
     });
 
     it('are forgotten with a new password', async () => {

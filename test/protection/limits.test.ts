@@ -4,9 +4,11 @@ import type { Context } from 'koa';
 import { addressKey, isListed } from '../../src/protection/addresses.ts';
 import { createRateLimits } from '../../src/protection/rate-limit.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
-import { createAgent } from '../support/agent.ts';
-import { tenant, webRequest } from '../support/flows.ts';
+import { readTenant, TenantFault } from '../../src/tenant/load.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { authorize, follow, tenant, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { served } from './proxied.ts';
 
 const two = { capacity: 2, perMinute: 60 };
 
@@ -24,6 +26,12 @@ describe('the limit of', () => {
             hosted: two,
             discovery: two,
             coAuthenticate: two,
+            mfaChallenge: two,
+            mfaAssociate: two,
+            mfaVerify: two,
+            logout: two,
+            samlp: two,
+            other: two,
           },
         },
       },
@@ -31,7 +39,8 @@ describe('the limit of', () => {
   });
   after(() => server.stop());
 
-  const cases: [string, string, object | undefined, 'json' | 'html'][] = [
+  /** No shape where the endpoint's own feature decides on it. */
+  const cases: [string, string, object | undefined, 'json' | 'html' | undefined][] = [
     ['/oauth/token', 'token', {}, 'json'],
     ['/oauth/revoke', 'revoke', {}, 'json'],
     ['/authorize', 'authorize', undefined, 'html'],
@@ -39,6 +48,14 @@ describe('the limit of', () => {
     ['/.well-known/openid-configuration', 'discovery', undefined, 'json'],
     ['/.well-known/jwks.json', 'discovery', undefined, 'json'],
     ['/co/authenticate', 'coAuthenticate', {}, 'json'],
+    ['/mfa/challenge', 'mfaChallenge', {}, undefined],
+    ['/mfa/associate', 'mfaAssociate', {}, undefined],
+    ['/mfa/authenticators', 'mfaVerify', undefined, undefined],
+    ['/v2/logout', 'logout', undefined, 'html'],
+    ['/oidc/logout', 'logout', undefined, 'html'],
+    ['/samlp/spa', 'samlp', undefined, 'html'],
+    ['/userinfo', 'other', undefined, 'json'],
+    ['/nothing/here', 'other', undefined, 'html'],
   ];
   for (const [path, name, json, shape] of cases) {
     it(`${path} is ${name}, with headers on every answer`, async () => {
@@ -58,12 +75,107 @@ describe('the limit of', () => {
           error_description:
             'Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers.',
         });
-      } else {
+      } else if (shape === 'html') {
         expect(third.headers['content-type']).to.match(/^text\/html/);
         expect(third.text).to.contain('One moment, please');
       }
       server.tick(1_000);
       expect((await ask()).status).not.to.equal(429);
+    });
+  }
+});
+
+describe('limits that go by address', () => {
+  const one = { capacity: 1, perMinute: 1 };
+
+  it('are one for a /64 of IPv6, whatever the client claims to be forwarded for', async () => {
+    await served({ rateLimits: { signup: one } }, async (_server, _from, post) => {
+      const signUp = async (ip: string) => (await post(ip, '/dbconnections/signup', {})).status;
+      expect(await signUp('2001:db8:0:1::1')).to.equal(400);
+      expect(await signUp('2001:db8:0:1:ffff::2')).to.equal(429);
+      expect(await signUp('2001:db8:0:2::1, 2001:db8:0:1::3')).to.equal(429);
+      expect(await signUp('2001:db8:0:2::1')).to.equal(400);
+    });
+  });
+
+  it('of several on one request, tell the one that is nearest', async () => {
+    const rateLimits = { other: { capacity: 3, perMinute: 1 }, signup: { capacity: 5, perMinute: 1 } };
+    const server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits } } });
+    try {
+      const signUp = () => createAgent(server).request('/dbconnections/signup', { json: {} });
+      expect((await signUp()).headers).to.include({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' });
+      server.tick(120_000);
+      for (let i = 0; i < 3; i++) expect((await signUp()).status).to.equal(400);
+      const refused = await signUp();
+      expect(refused.status).to.equal(429);
+      expect(refused.headers).to.include({ 'x-ratelimit-limit': '3', 'retry-after': '60' });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('hold for signing up at the hosted page, which says so', async () => {
+    const server = await startServer({
+      tenant: { ...tenant, attackProtection: { rateLimits: { signup: one } } },
+    });
+    try {
+      await createAgent(server).request('/dbconnections/signup', { json: {} });
+      const browser = createAgent(server);
+      const page = await follow(
+        browser,
+        await authorize(browser, webRequest({ screen_hint: 'signup' })),
+        server.url,
+      );
+      const { action, fields } = readForm(page, 'email');
+      const email = 'flood@example.test';
+      const answer = await browser.request(action, { form: { ...fields, email, password: USER.password } });
+      expect(answer.status).to.equal(429);
+      expect(answer.text).to.contain('Too many attempts. Wait a minute').and.to.contain(email);
+      expect(await server.users.findInConnection({ name: 'users' }, email)).to.equal(undefined);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('attackProtection in the tenant file', () => {
+  it('names what is misspelt, at any depth', () => {
+    const bucket = { capacity: 1, perMinute: 1 };
+    const { warnings } = readTenant({
+      ...tenant,
+      attackProtection: {
+        bruteForceProtection: { max_attempt: 5 },
+        suspiciousIpThrottling: { stage: { 'pre-logn': {} } },
+        rateLimits: { tokens: bucket, token: bucket },
+      },
+    });
+    expect(warnings.map((warning) => warning.split(' ')[0])).to.deep.equal([
+      'attackProtection.bruteForceProtection.max_attempt',
+      'attackProtection.suspiciousIpThrottling.stage.pre-logn',
+      'attackProtection.rateLimits.tokens',
+    ]);
+  });
+
+  for (const [what, attackProtection] of [
+    ['bruteForceProtection.max_attempts', { bruteForceProtection: { max_attempts: 0 } }],
+    ['bruteForceProtection.max_attempts', { bruteForceProtection: { max_attempts: 101 } }],
+    ['bruteForceProtection.mode', { bruteForceProtection: { mode: 'count' } }],
+    ['bruteForceProtection.allowlist.0', { bruteForceProtection: { allowlist: ['10.0.0.0/33'] } }],
+    ['suspiciousIpThrottling.allowlist.0', { suspiciousIpThrottling: { allowlist: ['example.test'] } }],
+    ['rateLimits.token.capacity', { rateLimits: { token: { capacity: 0, perMinute: 1 } } }],
+    ['rateLimits.token.perMinute', { rateLimits: { token: { capacity: 1, perMinute: 0 } } }],
+  ] as const) {
+    it(`is refused for ${what}: ${JSON.stringify(attackProtection)}`, () => {
+      const read = () => readTenant({ ...tenant, attackProtection });
+      const faults = (() => {
+        try {
+          return read().warnings;
+        } catch (thrown) {
+          return thrown instanceof TenantFault ? thrown.faults : [String(thrown)];
+        }
+      })();
+      expect(faults).to.have.length(1);
+      expect(faults[0]).to.match(new RegExp(`^attackProtection.${what}: `));
     });
   }
 });

@@ -1,0 +1,96 @@
+// Tries under way at once, at the interface that every way in calls.
+import { expect } from 'chai';
+import { type Attempts, createAttempts } from '../../src/protection/attempts.ts';
+import { openDirectory } from '../../src/tenant/directory.ts';
+import { tenant } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('tries under way at once', () => {
+  let server: TestServer;
+  let attempts: Attempts;
+  let people = 0;
+  const someone = () => ({
+    connection: 'users',
+    identifier: `racer-${++people}@example.test`,
+    ip: '192.0.2.1',
+  });
+
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        attackProtection: {
+          bruteForceProtection: { max_attempts: 2 },
+          suspiciousIpThrottling: { enabled: false },
+        },
+      },
+    });
+    attempts = createAttempts({
+      store: server.store,
+      directory: await openDirectory(server.store),
+      clock: Date.now,
+      onLocked: () => {},
+      onThrottled: () => {},
+    });
+  });
+  after(() => server.stop());
+
+  for (const ends of ['failed', 'succeeded', 'abandoned'] as const) {
+    it(`leave nobody waiting for good when they have ${ends}, at whatever moment`, async () => {
+      for (let turns = 0; turns < 12; turns++) {
+        const tried = someone();
+        await attempts.admit(tried);
+        await attempts.admit(tried);
+        const third = attempts.admit(tried).then(
+          () => 'admitted',
+          () => 'refused',
+        );
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        await attempts[ends](tried);
+        await attempts[ends](tried);
+        expect(await third).to.equal(ends === 'failed' ? 'refused' : 'admitted');
+      }
+    });
+  }
+
+  it('count for nothing when they are abandoned', async () => {
+    const tried = someone();
+    for (let i = 0; i < 5; i++) {
+      await attempts.admit(tried);
+      attempts.abandoned(tried);
+    }
+    await attempts.admit(tried);
+  });
+
+  it('never have more judged than are left, in any order of ends', async () => {
+    const tried = someone();
+    let judged = 0;
+    const all = Array.from({ length: 60 }, async (_, i) => {
+      try {
+        await attempts.admit(tried);
+      } catch {
+        return;
+      }
+      judged++;
+      for (let turn = 0; turn < (i * 7) % 11; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await attempts.failed(tried);
+    });
+    await Promise.all(all);
+    expect(judged).to.equal(2);
+  });
+
+  it('of a later step are not forgiven by the first one done again', async () => {
+    const first = { ...someone(), userId: 'auth0|1' };
+    const code = { ...first, step: 'mfa' };
+    for (let i = 0; i < 2; i++) {
+      await attempts.admit(first);
+      await attempts.succeeded(first);
+      await attempts.admit(code);
+      await attempts.failed(code);
+    }
+    const refused = await attempts.admit(code).catch((thrown) => thrown);
+    expect(refused).to.include({ status: 429, error: 'too_many_attempts' });
+    await attempts.unlock('users', 'auth0|1');
+    await attempts.admit(code);
+  });
+});
