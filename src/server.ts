@@ -100,7 +100,13 @@ export async function createTenant({
   const tickets = createLoginTickets(challenges, random);
   const { mailFrom, ...transports } = chooseTransports(settings, directory, outbox);
   const messages = createMessages({
-    templates: createTemplates({ directory: VIEWS, settings: directory.settings, mailFrom, log }),
+    templates: createTemplates({
+      directory: VIEWS,
+      baseUrl: settings.baseUrl,
+      settings: directory.settings,
+      mailFrom,
+      log,
+    }),
     ...transports,
     events,
     log,

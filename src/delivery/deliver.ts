@@ -2,22 +2,10 @@
 // outcome told to the log and to the tenant's events.
 import type { Logger } from 'pino';
 import type { Events, EventType } from '../tenant/events.ts';
-import {
-  DeliveryError,
-  type EmailKind,
-  type MessageKind,
-  type Messages,
-  type Notice,
-  type TemplateSettings,
-} from './messages.ts';
+import { DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
 import { createQueue, type Pause, timerPause } from './queue.ts';
+import type { Templates } from './templates.ts';
 import type { Outgoing, OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
-
-/** What makes a message of a notice. */
-export interface Templates {
-  render(kind: MessageKind, notice: Notice): Promise<Outgoing>;
-  settings(kind: EmailKind): TemplateSettings;
-}
 
 export interface MessagesDependencies {
   templates: Templates;

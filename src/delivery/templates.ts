@@ -1,44 +1,241 @@
-// TEMPORARY stand-in
+// What messages say: the tenant's own templates where it has them, ours otherwise, in the person's language.
+import { join } from 'node:path';
+import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
+import { mailColors } from '../http/colors.ts';
+import { chooseLocale, type Locale, readLocales } from '../http/locales.ts';
 import type { Frozen } from '../store/contract.ts';
 import type { TenantRecord } from '../tenant/schema.ts';
-import type { Templates } from './deliver.ts';
-export function createTemplates({
-  settings,
-}: {
+import type { EmailTemplate } from '../tenant/schema-delivery.ts';
+import { createTenantLiquid } from './liquid.ts';
+import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './messages.ts';
+import type { OutgoingEmail, OutgoingSms } from './transport.ts';
+import { variablesOf } from './variables.ts';
+
+export interface TemplatesOptions {
+  /** The `views` directory. */
   directory: string;
-  settings: () => Frozen<TenantRecord>;
+  baseUrl: string;
+  settings(): Frozen<TenantRecord>;
+  /** The sender where a template names none. */
   mailFrom: string;
   log: Logger;
-}): Templates {
-  return {
-    render: async (kind, notice) =>
-      kind.endsWith('sms')
-        ? {
-            channel: 'sms',
-            to: notice.to,
-            text: `${kind} ${notice.code}`,
-            ...(notice.code && { code: notice.code }),
-          }
-        : {
-            channel: 'email',
-            to: notice.to,
-            from: 'x@localhost',
-            subject: kind,
-            text: `${notice.code ?? notice.url}`,
-            html: '<p>',
-            ...(notice.code && { code: notice.code }),
-            ...(notice.url && { link: notice.url }),
-          },
-    settings: (kind) => {
-      const { emailTemplates = [] } = settings() as { emailTemplates?: Record<string, unknown>[] };
-      const own = emailTemplates.find(({ template }) => template === kind) ?? {};
-      return {
-        enabled: own.enabled !== false,
-        urlLifetimeInSeconds: Number(own.urlLifetimeInSeconds ?? 432000),
-        ...(typeof own.resultUrl === 'string' && { resultUrl: own.resultUrl }),
-        includeEmailInRedirect: own.includeEmailInRedirect !== false,
-      };
-    },
+}
+
+export interface Templates {
+  render(kind: MessageKind, notice: Notice): Promise<OutgoingEmail | OutgoingSms>;
+  settings(kind: EmailKind): TemplateSettings;
+}
+
+/** Links are good for five days, as with the hosted service, where the tenant says nothing (wire-details 7.3). */
+const LINK_SECONDS = 432_000;
+/** Of an account that somebody guesses at, the owner hears at once: the link need not be good for long. */
+const UNBLOCK_SECONDS = 86_400;
+
+/** A template as the tenant has it. */
+interface OwnTemplate {
+  /** Names it in the log. */
+  name: string;
+  from?: string | undefined;
+  subject?: string | undefined;
+  body?: string | undefined;
+}
+
+/** The templates of a tenant; ours are read once. */
+export function createTemplates(options: TemplatesOptions): Templates {
+  const { directory, settings, mailFrom, baseUrl, log } = options;
+  const locales = readLocales(join(directory, 'locales'));
+  const html = ourLiquid(join(directory, 'email'), 'escape');
+  const plain = ourLiquid(join(directory, 'email'));
+  const sms = ourLiquid(join(directory, 'sms'));
+  const own = createTenantLiquid();
+  const broken = new Set<string>();
+
+  /** A text of the tenant's own, or undefined where it has none or it does not work. */
+  const tryOwn = async (
+    { name }: OwnTemplate,
+    part: string,
+    source: string | undefined,
+    variables: object,
+  ): Promise<string | undefined> => {
+    if (source === undefined || source.trim() === '') return undefined;
+    try {
+      return await own.render(part === 'body' ? 'html' : 'text', source, variables);
+    } catch (error) {
+      // Once: it would fail for every message.
+      const key = `${name}\n${part}\n${source}`;
+      if (!broken.has(key))
+        log.error({ template: name, part, err: error }, 'a template is broken: ours is used');
+      broken.add(key);
+      return undefined;
+    }
   };
+
+  const email = async (kind: EmailKind, notice: Notice): Promise<OutgoingEmail> => {
+    const tenant = settings();
+    const locale = localeOf(locales, tenant, notice.languages);
+    const model = emailModel(kind, notice, tenant, locale, lifetimeOf(kind, notice, ownOf(tenant, kind)));
+    const variables = variablesOf(tenant, notice, { locale: locale.tag });
+    const template = ownTemplate(tenant, kind, notice);
+    const [from, subject, body] = await Promise.all([
+      tryOwn(template, 'from', template.from, variables),
+      tryOwn(template, 'subject', template.subject, variables),
+      tryOwn(template, 'body', template.body, variables),
+    ]);
+    return {
+      channel: 'email',
+      to: notice.to,
+      from: oneLine(from ?? mailFrom),
+      subject: oneLine(subject ?? model.subject),
+      html: body ?? String(await html.renderFile('html', model)),
+      text: String(await plain.renderFile('text', model)),
+      ...(notice.code === undefined ? {} : { code: notice.code }),
+      ...(notice.url === undefined ? {} : { link: notice.url }),
+    };
+  };
+
+  const text = async (kind: SmsKind, notice: Notice): Promise<OutgoingSms> => {
+    const tenant = settings();
+    const locale = localeOf(locales, tenant, notice.languages);
+    const { code = '', connection } = notice;
+    const name = notice.application?.name ?? tenant.tenant.friendly_name;
+    const lead = locale.text(`sms.${kind}`, { code, application: name });
+    const options = (kind === 'passwordless_sms' ? connection?.options : undefined) ?? {};
+    const template = { name: `connection ${connection?.name ?? ''}`, body: textOf(options.template) };
+    const variables = variablesOf(tenant, notice, { locale: locale.tag });
+    const body = await tryOwn(template, 'text', template.body, variables);
+    const from = textOf(options.from);
+    return {
+      channel: 'sms',
+      to: notice.to,
+      text:
+        body ?? String(await sms.renderFile('message', { lead, code, host: new URL(baseUrl).host })).trim(),
+      code,
+      ...(from === undefined ? {} : { from }),
+    };
+  };
+
+  return {
+    render: (kind, notice) =>
+      kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice) : email(kind, notice),
+    settings: (kind) => settingsOf(kind, ownOf(settings(), kind)),
+  };
+}
+
+function ourLiquid(root: string, outputEscape?: 'escape'): Liquid {
+  return new Liquid({
+    root,
+    extname: '.liquid',
+    ownPropertyOnly: true,
+    jsTruthy: true,
+    cache: true,
+    ...(outputEscape === undefined ? {} : { outputEscape }),
+  });
+}
+
+function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): TemplateSettings {
+  return {
+    // A greeting goes out only where somebody wants it to, as with the hosted service.
+    enabled: own?.enabled ?? kind !== 'welcome_email',
+    urlLifetimeInSeconds:
+      own?.urlLifetimeInSeconds ?? (kind === 'blocked_account' ? UNBLOCK_SECONDS : LINK_SECONDS),
+    ...(own?.resultUrl === undefined ? {} : { resultUrl: own.resultUrl }),
+    includeEmailInRedirect: own?.includeEmailInRedirect ?? true,
+  };
+}
+
+function ownOf(tenant: Frozen<TenantRecord>, kind: EmailKind): Frozen<EmailTemplate> | undefined {
+  return tenant.emailTemplates?.find(({ template }) => template === kind);
+}
+
+function ownTemplate(tenant: Frozen<TenantRecord>, kind: EmailKind, { connection }: Notice): OwnTemplate {
+  if (kind !== 'passwordless_email') return { name: kind, ...ownOf(tenant, kind) };
+  const { email } = (connection?.options ?? {}) as { email?: Record<string, unknown> };
+  return {
+    name: `connection ${connection?.name ?? ''}`,
+    from: textOf(email?.from),
+    subject: textOf(email?.subject),
+    body: textOf(email?.body),
+  };
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+/** Seconds for which what the message carries is good, where its text says so. */
+function lifetimeOf(kind: EmailKind, { connection }: Notice, own: Frozen<EmailTemplate> | undefined): number {
+  if (kind !== 'passwordless_email') return settingsOf(kind, own).urlLifetimeInSeconds;
+  const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
+  return totp?.time_step ?? 180;
+}
+
+function emailModel(
+  kind: EmailKind,
+  { code, url, application, to }: Notice,
+  { tenant, branding }: Frozen<TenantRecord>,
+  locale: Locale,
+  lifetime: number,
+) {
+  const name = application?.name ?? tenant.friendly_name;
+  const base = kind === 'passwordless_email' ? `${kind}.${url === undefined ? 'code' : 'link'}` : kind;
+  const t = (part: string) =>
+    locale.text(`email.${base}.${part}`, { application: name, tenant: tenant.friendly_name, to });
+  const logo = branding.logo_url ?? tenant.picture_url;
+  return {
+    subject: t('subject'),
+    preheader: t('lead'),
+    heading: t('heading'),
+    lead: t('lead'),
+    hint: t('hint'),
+    ...(url === undefined ? {} : { url, button: t('button'), pasteHint: locale.text('email.paste') }),
+    ...(code === undefined ? {} : { code }),
+    ...(url === undefined && code === undefined ? {} : { validity: validityText(locale, lifetime) }),
+    footer: locale.text('email.footer', { tenant: tenant.friendly_name, to }),
+    brand: tenant.friendly_name,
+    ...(logo !== undefined && /^https:/i.test(logo) ? { logo } : {}),
+    supportUrl: tenant.support_url,
+    supportEmail: tenant.support_email,
+    locale: { tag: locale.tag, direction: locale.direction },
+    ...mailColors(branding.colors),
+  };
+}
+
+function validityText(locale: Locale, seconds: number): string {
+  if (seconds < 2 * 3600) return locale.text('email.minutes', { count: Math.ceil(seconds / 60) });
+  if (seconds < 2 * 86_400) return locale.text('email.hours', { count: Math.floor(seconds / 3600) });
+  return locale.text('email.days', { count: Math.floor(seconds / 86_400) });
+}
+
+function localeOf(
+  locales: ReadonlyMap<string, Locale>,
+  { tenant }: Frozen<TenantRecord>,
+  languages: string | undefined,
+): Locale {
+  return chooseLocale(locales, tenant.enabled_locales, preferredLanguages(languages ?? ''));
+}
+
+/** Tags, best first, of an `Accept-Language` (RFC 9110 §12.5.4) or of `ui_locales`. */
+export function preferredLanguages(languages: string): string[] {
+  return languages
+    .slice(0, 1000)
+    .replace(/\s*;\s*/g, ';')
+    .split(/[,\s]+/)
+    .map((part) => {
+      const [tag = '', ...parameters] = part.split(';').map((one) => one.trim());
+      const weight = parameters.find((one) => one.startsWith('q='));
+      return { tag, weight: weight === undefined ? 1 : Number(weight.slice(2)) };
+    })
+    .filter(({ tag, weight }) => /^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$/.test(tag) && weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ tag }) => tag);
+}
+
+const LONGEST_LINE = 300;
+
+/** A header's value: what would start another header is a space. */
+function oneLine(text: string): string {
+  return text
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(0, LONGEST_LINE);
 }

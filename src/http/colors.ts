@@ -43,6 +43,31 @@ export function themeCss(brand: BrandColors): string {
   return `:root{${light}}@media (prefers-color-scheme:dark){:root{${dark}}}`;
 }
 
+/** The colours of a mail, in which custom properties do not work everywhere. */
+export interface MailColors {
+  page: Hex;
+  surface: Hex;
+  ink: Hex;
+  primary: Hex;
+  onPrimary: Hex;
+  /** The primary colour as text on the surface. */
+  accent: Hex;
+}
+
+/** The colours of both schemes for a mail; contrast is kept as on the pages. */
+export function mailColors(brand: BrandColors): { light: MailColors; dark: MailColors } {
+  const own = parseHex(brand.primary);
+  const colors = ({ primary, page, tint, surface, ink }: Scheme, chosen: Hex = primary): MailColors => ({
+    page: mix(page, chosen, tint),
+    surface,
+    ink,
+    primary: chosen,
+    onPrimary: blackOrWhite(chosen),
+    accent: readable(chosen, surface, TEXT_CONTRAST),
+  });
+  return { light: colors(OWN.light, own), dark: colors(OWN.dark, own) };
+}
+
 function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): string {
   const { surface, ink } = own;
   const onPrimary = blackOrWhite(primary);

@@ -252,6 +252,8 @@ export type DevelopmentUser = z.output<typeof developmentUserSchema>;
 export type TenantRecord = Pick<
   TenantFile,
   'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
-> & {
-  [section: string]: unknown;
-};
+> &
+  // A store that an older version wrote has none.
+  Partial<Pick<TenantFile, 'emailTemplates'>> & {
+    [section: string]: unknown;
+  };

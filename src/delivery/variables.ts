@@ -1,0 +1,68 @@
+// What a tenant's templates may say, under the names that templates of the hosted service use.
+import type { Frozen } from '../store/contract.ts';
+import type { TenantRecord } from '../tenant/schema.ts';
+import type { Notice } from './messages.ts';
+
+/** Of a user, what they may read themselves; `app_metadata` is the application's and not in it. */
+const USER_FIELDS = [
+  'email',
+  'email_verified',
+  'phone_number',
+  'username',
+  'name',
+  'given_name',
+  'family_name',
+  'nickname',
+  'picture',
+  'user_metadata',
+] as const;
+
+/** The variables of a message. */
+export function variablesOf(
+  { tenant }: Frozen<TenantRecord>,
+  { to, application, connection, organization, user, url, code, languages }: Notice,
+  { locale }: { locale: string },
+): Record<string, unknown> {
+  const callback = application?.callbacks[0];
+  const known = Object.fromEntries(USER_FIELDS.map((field) => [field, user?.[field]]));
+  return {
+    application: {
+      name: application?.name ?? tenant.friendly_name,
+      clientID: application?.client_id,
+      callback_domain: callback === undefined ? undefined : URL.parse(callback)?.origin,
+    },
+    connection: { name: connection?.name },
+    organization:
+      organization === undefined
+        ? undefined
+        : {
+            id: organization.id,
+            name: organization.name,
+            display_name: organization.display_name ?? organization.name,
+            metadata: organization.metadata,
+          },
+    // Somebody new has no record yet, and an address all the same.
+    user: {
+      email: to.includes('@') ? to : undefined,
+      phone_number: to,
+      ...defined(known),
+      user_id: user?.id,
+    },
+    url,
+    link: url,
+    code,
+    password: code,
+    otp: code,
+    send: url === undefined ? 'code' : 'link',
+    tenant: tenant.friendly_name,
+    friendly_name: tenant.friendly_name,
+    support_email: tenant.support_email,
+    support_url: tenant.support_url,
+    request_language: languages,
+    locale,
+  };
+}
+
+function defined(all: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
