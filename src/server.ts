@@ -10,6 +10,7 @@ import { accountPages } from './database/account-pages.ts';
 import { databaseRoutes } from './database/routes.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
+import { type Pause, timerPause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { developmentRoutes } from './development/routes.ts';
@@ -49,6 +50,8 @@ export interface TenantDependencies {
   log: Logger;
   clock: Clock;
   random: Random;
+  /** How the pauses between tries of a message are waited for. */
+  pause?: Pause;
 }
 
 export interface Tenant {
@@ -86,6 +89,7 @@ export async function createTenant({
   log,
   clock,
   random,
+  pause = timerPause,
 }: TenantDependencies): Promise<Tenant> {
   const opened = await openDirectory(store);
   const directory = settings.production ? opened : withTryLogin(opened, settings.baseUrl);
@@ -110,6 +114,7 @@ export async function createTenant({
     ...transports,
     events,
     log,
+    pause,
   });
   const background = createBackground(log);
   const attempts = createAttempts({

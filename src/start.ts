@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
+import type { Pause } from './delivery/queue.ts';
 import { type Clock, type Random, systemClock, systemRandom } from './http/runtime.ts';
 import { createTenant, type Tenant, type TenantDependencies } from './server.ts';
 import { readSettings, type Settings, withPort } from './settings.ts';
@@ -29,6 +30,8 @@ export interface StartOptions {
   clock?: Clock;
   random?: Random;
   hasher?: Hasher;
+  /** How the pauses between tries of a message are waited for. */
+  pause?: Pause;
 }
 
 export interface Running {
@@ -64,7 +67,9 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   try {
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) await refuseExampleRemains(read, store, users);
-    return await serve({ settings: read, file: loaded.tenant, store, users, log, clock, random });
+    const { pause } = options;
+    const tenant = { settings: read, store, users, log, clock, random, ...(pause && { pause }) };
+    return await serve({ ...tenant, file: loaded.tenant });
   } catch (thrown) {
     await store.close();
     throw thrown;

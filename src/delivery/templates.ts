@@ -29,8 +29,8 @@ export interface Templates {
 
 /** Links are good for five days, as with the hosted service, where the tenant says nothing (wire-details 7.3). */
 const LINK_SECONDS = 432_000;
-/** Of an account that somebody guesses at, the owner hears at once: the link need not be good for long. */
-const UNBLOCK_SECONDS = 86_400;
+/** An owner hears of a lock at once, and a code is asked for by who waits for it: neither need be good for long. */
+const LIFETIMES: Partial<Record<EmailKind, number>> = { blocked_account: 86_400, mfa_oob_code: 300 };
 
 /** A template as the tenant has it. */
 interface OwnTemplate {
@@ -137,8 +137,7 @@ function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): Te
   return {
     // A greeting goes out only where somebody wants it to, as with the hosted service.
     enabled: own?.enabled ?? kind !== 'welcome_email',
-    urlLifetimeInSeconds:
-      own?.urlLifetimeInSeconds ?? (kind === 'blocked_account' ? UNBLOCK_SECONDS : LINK_SECONDS),
+    urlLifetimeInSeconds: own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
     ...(own?.resultUrl === undefined ? {} : { resultUrl: own.resultUrl }),
     includeEmailInRedirect: own?.includeEmailInRedirect ?? true,
   };

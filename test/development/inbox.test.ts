@@ -121,7 +121,7 @@ describe('the development inbox', () => {
     it('shows a message when it is sent, without a reload, and copies its code', async () => {
       await page.getByText('Nothing was sent yet').waitFor();
       await send('live@example.test');
-      await page.getByText('live@example.test').waitFor();
+      await page.getByText('live@example.test', { exact: true }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       const { code } = (await agent.get('/dev/inbox.json')).json()[0];
       await page.getByRole('button', { name: `Copy ${code}` }).click();

@@ -48,6 +48,8 @@ export async function startServer({ tenant, env = {}, dataDir }: TestServerOptio
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
     hasher: createHasher(),
+    // Nobody waits for what a message would wait for; time is the test's.
+    pause: async () => new Promise((resolve) => setImmediate(resolve)),
   });
   const caFile = running.caFile ?? '';
   return {
