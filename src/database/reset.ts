@@ -137,7 +137,7 @@ export async function resetPassword(
   // The link came to this address: it is theirs.
   if (!user.email_verified) await deps.users.update(user.id, { email_verified: true });
   await deps.challenges.revokeAllOf(user.id);
-  await deps.attempts.unlock(connection.name, user.id);
+  await deps.attempts.unlock(connection.name, user);
   if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(user.id);
   }

@@ -1,7 +1,7 @@
 // Logging in with a password: which connection, whether the password is right, what is recorded of it.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import type { Attempt, Attempts } from '../protection/attempts.ts';
+import { type Attempts, tryProof } from '../protection/attempts.ts';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
@@ -37,7 +37,7 @@ export const WRONG_CREDENTIALS = 'Wrong email or password.';
  *   too many wrong ones.
  */
 export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Frozen<UserRecord>> {
-  const { connection, identifier, ip, clientId } = login;
+  const { connection, identifier, password, ip, clientId } = login;
   const known = await deps.users.findInConnection(connection, identifier);
   const attempt = {
     connection: connection.name,
@@ -46,8 +46,9 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     ip,
     locks: connection.options.brute_force_protection !== false,
   };
-  await deps.attempts.admit(attempt);
-  const user = await verify(deps, login, attempt);
+  const user = await tryProof(deps.attempts, attempt, () =>
+    deps.users.verifyPassword(connection, identifier, password),
+  );
   const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip };
   if (user === undefined) {
     deps.events.record({
@@ -62,21 +63,5 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     return user;
   }
   deps.events.record({ ...seen, type: 's', user_id: user.id });
-  return user;
-}
-
-async function verify(
-  { users, attempts }: LoginDependencies,
-  { connection, identifier, password }: PasswordLogin,
-  attempt: Attempt,
-): Promise<Frozen<UserRecord> | undefined> {
-  let user: Frozen<UserRecord> | undefined;
-  try {
-    user = await users.verifyPassword(connection, identifier, password);
-  } catch (thrown) {
-    attempts.abandoned(attempt);
-    throw thrown;
-  }
-  await (user === undefined ? attempts.failed(attempt) : attempts.succeeded(attempt));
   return user;
 }

@@ -70,6 +70,7 @@ async function sendLink(
 }
 
 export interface UnblockDependencies {
+  users: Users;
   challenges: Challenges;
   attempts: Attempts;
   views: Views;
@@ -90,13 +91,14 @@ export function unblockRoutes(deps: UnblockDependencies): Middleware {
 }
 
 async function unblock(
-  { challenges, attempts, views, csrf }: UnblockDependencies,
+  { users, challenges, attempts, views, csrf }: UnblockDependencies,
   ctx: Context,
 ): Promise<void> {
   csrf.verify(ctx);
   const { ticket } = (ctx.request as { body?: { ticket?: unknown } }).body ?? {};
   const met = typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
-  if (met?.userId === undefined) throw linkExpired();
-  await attempts.unlock(String(met.data.connection), met.userId);
+  const user = met?.userId === undefined ? undefined : await users.get(met.userId);
+  if (met === undefined || user === undefined) throw linkExpired();
+  await attempts.unlock(String(met.data.connection), user);
   await views.page(ctx, 'account/done', { done: 'unblock.done' });
 }

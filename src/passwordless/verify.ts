@@ -1,6 +1,6 @@
 // Using a code or link: whether it is right, and who has thereby logged in.
 import { AuthError } from '../http/errors.ts';
-import type { Attempts } from '../protection/attempts.ts';
+import { type Attempts, tryProof } from '../protection/attempts.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Channel } from '../users/proved.ts';
@@ -75,14 +75,11 @@ async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): 
     ip,
     locks: options.brute_force_protection !== false,
   };
-  await deps.attempts.admit(tried);
   const subject = subjectOf(clientId, connection, address);
-  const met = await deps.challenges.try(PURPOSE, subject, secret, { spend });
-  if (met !== undefined) {
-    await deps.attempts.succeeded(tried);
-    return met;
-  }
-  await deps.attempts.failed(tried);
+  const met = await tryProof(deps.attempts, tried, () =>
+    deps.challenges.try(PURPOSE, subject, secret, { spend }),
+  );
+  if (met !== undefined) return met;
   deps.events.record({
     type: 'fp',
     client_id: clientId,

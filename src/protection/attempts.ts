@@ -6,6 +6,7 @@ import type { Clock } from '../http/runtime.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { AttackProtection } from '../tenant/schema-protection.ts';
+import type { User } from '../users/users.ts';
 import { addressKey, isListed } from './addresses.ts';
 import { countFailure, failuresNow, type Tally } from './failures.ts';
 import { createReservations } from './reservations.ts';
@@ -17,7 +18,7 @@ export interface Attempt {
   connection: string;
   /** E-mail address, phone number or username, as typed. */
   identifier: string;
-  /** The user whom that names, if there is one: an account has one count, however it is named. */
+  /** The user whom that names, if there is one: for {@link AttemptsDependencies.onLocked}, counted is what was typed. */
   userId?: string | undefined;
   ip: string;
   /**
@@ -43,8 +44,30 @@ export interface Attempts {
   succeeded(attempt: Attempt): Promise<void>;
   /** The try came to no judgement, such as when the server was too busy for it. */
   abandoned(attempt: Attempt): void;
-  /** Unlocks a user's account, whatever address it was locked for. */
-  unlock(connection: string, userId: string): Promise<void>;
+  /** Unlocks a user's account, under each of its names, whatever address it was locked for. */
+  unlock(connection: string, user: User): Promise<void>;
+}
+
+/**
+ * Tries a proof: counts it before it is looked at, and what came of it.
+ * @param prove looks at it; undefined is a wrong one.
+ * @returns what `prove` does. @throws AuthError as {@link Attempts.admit}, and whatever `prove` throws.
+ */
+export async function tryProof<T>(
+  attempts: Attempts,
+  attempt: Attempt,
+  prove: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  await attempts.admit(attempt);
+  let proved: T | undefined;
+  try {
+    proved = await prove();
+  } catch (thrown) {
+    attempts.abandoned(attempt);
+    throw thrown;
+  }
+  await (proved === undefined ? attempts.failed(attempt) : attempts.succeeded(attempt));
+  return proved;
 }
 
 /** Compared and shown by SDKs and login widgets (wire-details 2.3). */
@@ -136,8 +159,11 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       }
     },
     abandoned: (attempt) => release(countsOf(attempt)),
-    unlock: async (connection, userId) => {
-      await failures.deleteBy('account', accountOf({ connection, identifier: '', userId }));
+    unlock: async (connection, { id, email, username, phone_number: phone }) => {
+      for (const identifier of [id, email, username, phone]) {
+        if (identifier === undefined) continue;
+        await failures.deleteBy('account', accountOf({ connection, identifier }));
+      }
     },
   };
 }
@@ -185,9 +211,12 @@ function addressCount(
   ];
 }
 
-function accountOf({ connection, identifier, userId }: Omit<Attempt, 'ip'>): string {
-  const who = userId === undefined ? `typed\n${identifier.trim().toLowerCase().normalize('NFC')}` : userId;
-  return hash(`${connection}\n${who}`);
+/**
+ * By what was typed, not by whom it names: an account whose names share a count would tell that there is one,
+ * and a lock that ends when somebody signs up would tell that they did.
+ */
+function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
+  return hash(`${connection}\n${identifier.trim().toLowerCase().normalize('NFC')}`);
 }
 
 function hash(text: string): string {

@@ -69,6 +69,20 @@ describe('failed logins', () => {
     });
   });
 
+  it('tell nobody that two names are of one account, or that somebody has signed up', async () => {
+    await served(locks, async (server, from) => {
+      const login = (fields: object) =>
+        from('203.0.113.1')({ grant_type: REALM_GRANT, realm: 'staff', ...fields });
+      expect(await times(4, () => login({ username: 'staff@example.test' }))).to.include(429);
+      expect((await login({ username: 'staff1' })).status).to.equal(403);
+      expect((await login({ username: 'nobody1' })).status).to.equal(403);
+      const email = 'newcomer@example.test';
+      expect(await times(4, () => login({ username: email }))).to.include(429);
+      await server.users.create({ connection: 'staff', email, username: 'newcomer', ...right });
+      expect((await login({ username: email })).status).to.equal(429);
+    });
+  });
+
   it('that come at once are judged no more than three of fifty', async () => {
     await served(locks, async (_server, from) => {
       const login = from('203.0.113.1');

@@ -80,7 +80,10 @@ describe('tries under way at once', () => {
   });
 
   it('of a later step are not forgiven by the first one done again', async () => {
-    const first = { ...someone(), userId: 'auth0|1' };
+    const first = someone();
+    await server.users.create({ connection: 'users', email: first.identifier, password: 'Some-Words-1' });
+    const user = await server.users.findInConnection({ name: 'users' }, first.identifier);
+    if (user === undefined) throw new Error('not created');
     const code = { ...first, step: 'mfa' };
     for (let i = 0; i < 2; i++) {
       await attempts.admit(first);
@@ -90,7 +93,35 @@ describe('tries under way at once', () => {
     }
     const refused = await attempts.admit(code).catch((thrown) => thrown);
     expect(refused).to.include({ status: 429, error: 'too_many_attempts' });
-    await attempts.unlock('users', 'auth0|1');
+    await attempts.unlock('users', user);
     await attempts.admit(code);
+  });
+
+  it('lock an account under each of its names, and the owner unlocks them all', async () => {
+    const [email, username] = ['many-names@example.test', 'manynames'];
+    const created = await server.users.create({
+      connection: 'staff',
+      email,
+      username,
+      password: 'Some-Words-1',
+    });
+    if (!('user' in created)) throw new Error('not created');
+    const tries = [email, username].map((identifier) => ({
+      connection: 'staff',
+      identifier,
+      ip: '192.0.2.9',
+    }));
+    for (const tried of tries) {
+      for (let i = 0; i < 2; i++) {
+        await attempts.admit(tried);
+        await attempts.failed(tried);
+      }
+      expect(await attempts.admit(tried).catch(({ status }) => status)).to.equal(429);
+    }
+    await attempts.unlock('users', created.user);
+    for (const tried of tries)
+      expect(await attempts.admit(tried).catch(({ status }) => status)).to.equal(429);
+    await attempts.unlock('staff', created.user);
+    for (const tried of tries) expect(await attempts.admit(tried)).to.equal(undefined);
   });
 });
