@@ -36,6 +36,8 @@ import { createAttempts } from './protection/attempts.ts';
 import { createChallenges } from './protection/challenges.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
+import { identityProvider } from './saml/provider.ts';
+import { samlRoutes } from './saml/routes.ts';
 import type { Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { isApplicationOrigin, openDirectory } from './tenant/directory.ts';
@@ -142,7 +144,9 @@ export async function createTenant({
     directory,
     users,
     clock,
+    random,
     log,
+    challenges,
     grants,
     errorPage: (ctx, error) => views.error(ctx, error),
   });
@@ -203,6 +207,18 @@ export async function createTenant({
   app.use(passwordlessPages(accounts));
   app.use(crossOriginRoutes({ ...accounts, tickets, random, grants }));
   app.use(loginRoutes({ ...accounts, limit, tickets }));
+  app.use(
+    samlRoutes({
+      ...hosted,
+      baseUrl,
+      store,
+      users,
+      clock,
+      random,
+      internalRequests: engine.internalRequests,
+      idp: identityProvider(baseUrl, directory, engine.signingKeys),
+    }),
+  );
   if (!settings.production)
     app.use(
       developmentRoutes({

@@ -10,6 +10,8 @@ export interface AdapterDependencies {
   store: Store;
   directory: Directory;
   clock: Clock;
+  /** Our public origin. */
+  baseUrl: string;
   /** The grant types the token endpoint knows. */
   grantTypes: ReadonlySet<string>;
 }
@@ -19,7 +21,7 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
   return (model) => (model === 'Client' ? clientAdapter(deps) : artifactAdapter(deps, model));
 }
 
-function clientAdapter({ directory, grantTypes }: AdapterDependencies): Adapter {
+function clientAdapter({ directory, grantTypes, baseUrl }: AdapterDependencies): Adapter {
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
@@ -29,7 +31,7 @@ function clientAdapter({ directory, grantTypes }: AdapterDependencies): Adapter 
     find: async (clientId) => {
       const client = await directory.client(clientId);
       if (client === undefined) return undefined;
-      const metadata = made.get(client) ?? clientMetadata(client, grantTypes);
+      const metadata = made.get(client) ?? clientMetadata(client, grantTypes, baseUrl);
       made.set(client, metadata);
       return metadata;
     },

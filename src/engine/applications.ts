@@ -16,6 +16,19 @@ export interface ApplicationSettings {
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
+  /** It may not use codes itself: only our own requests on its behalf do. */
+  codeForUsOnly: boolean;
+}
+
+/** Where a login that another protocol of ours began ends (internal-requests.ts). */
+export function internalCallback(baseUrl: string, clientId: string): string {
+  return `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`;
+}
+
+/** Whether an address is an internal callback of any application, however it is written. */
+export function isInternalCallback(baseUrl: string, address: string): boolean {
+  const url = URL.parse(address);
+  return url?.origin === new URL(baseUrl).origin && url.pathname.startsWith('/samlp/');
 }
 
 /** The metadata property that {@link ApplicationSettings} ride in. */
@@ -40,10 +53,14 @@ export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYB
 /**
  * The engine's metadata of an application.
  * @param known the grant types the token endpoint knows; others in the record are for endpoints to come.
+ * @param baseUrl our public origin.
  */
-export function clientMetadata(client: Client, known: ReadonlySet<string>): AdapterPayload {
-  const grantTypes = client.grant_types ?? [];
-  const hasCallbacks = client.callbacks.length > 0;
+export function clientMetadata(client: Client, known: ReadonlySet<string>, baseUrl: string): AdapterPayload {
+  const internal = client.addons?.samlp === undefined ? [] : [internalCallback(baseUrl, client.client_id)];
+  const own = client.grant_types ?? [];
+  const codeForUsOnly = internal.length > 0 && !own.includes('authorization_code');
+  const grantTypes = codeForUsOnly ? [...own, 'authorization_code'] : own;
+  const redirectUris = [...client.callbacks, ...internal];
   const authenticated = authentication(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
@@ -54,13 +71,14 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>): Adap
       authenticated.token_endpoint_auth_method !== 'none',
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
+    codeForUsOnly,
   };
   return {
     client_id: client.client_id,
     client_name: client.name,
     application_type: 'web',
-    redirect_uris: [...client.callbacks],
-    response_types: hasCallbacks ? responseTypes(grantTypes) : [],
+    redirect_uris: redirectUris,
+    response_types: redirectUris.length > 0 ? responseTypes(grantTypes) : [],
     grant_types: impliedGrants(grantTypes, known).filter((type) => type === 'implicit' || known.has(type)),
     id_token_signed_response_alg: client.jwt_configuration.alg,
     ...authenticated,

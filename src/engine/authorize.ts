@@ -6,12 +6,13 @@ import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { cspSource, ONWARD } from '../http/headers.ts';
 import { normalizeRequest } from './implicit.ts';
+import type { InternalRequests } from './internal-requests.ts';
 
 /** Shows an error to the browser where redirecting would be wrong. */
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
 /** Takes authorization requests as applications send them, and answers in the hosted service's manner. */
-export function authorizationRequests(): Middleware {
+export function authorizationRequests(internal: InternalRequests): Middleware {
   return async (ctx, next) => {
     const isRequest = ctx.path === '/authorize' && (ctx.method === 'GET' || ctx.method === 'POST');
     if (isRequest) {
@@ -19,6 +20,7 @@ export function authorizationRequests(): Middleware {
       // One form from here on: the POST of OIDC Core §3.1.2.1 means the same as the GET.
       ctx.method = 'GET';
       ctx.query = normalizeRequest(received);
+      await internal.check(ctx.query);
     }
     await next();
     if (!isRequest && !ctx.path.startsWith('/authorize/')) return;

@@ -8,7 +8,7 @@ import { consentId } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
 import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
-import { applicationSettings } from './applications.ts';
+import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 
@@ -35,7 +35,13 @@ export const OIDC = '';
 export async function buildGrant(
   deps: GrantDependencies,
   provider: Provider,
-  who: { userId: string; client: { clientId: string } & object; organization?: string | undefined },
+  who: {
+    userId: string;
+    client: { clientId: string } & object;
+    organization?: string | undefined;
+    /** The request is ours on the application's behalf: there is nothing to be asked about. */
+    internal?: boolean;
+  },
   requested: Requested,
 ): Promise<Grant> {
   const { clientId } = who.client;
@@ -43,7 +49,7 @@ export async function buildGrant(
   if (who.organization !== undefined) Object.assign(grant, { organization: who.organization });
   const user = await deps.users.get(who.userId);
   const consent = await deps.store.collection('consents').get(consentId(who.userId, clientId));
-  const { firstParty } = applicationSettings(who.client);
+  const firstParty = who.internal === true || applicationSettings(who.client).firstParty;
   const oidcScopes = OIDC_SCOPES.filter((scope) => requested.scopes.has(scope));
   const apis = await Promise.all(
     requested.resources.map((id) => deps.directory.resourceServer(toAudience(id))),
@@ -85,7 +91,10 @@ export function permissionsAt(user: Frozen<UserRecord> | undefined, identifier: 
 }
 
 /** The engine's `loadExistingGrant`: a fresh grant for the request at hand. */
-export function loadGrant(deps: GrantDependencies): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
+export function loadGrant(
+  deps: GrantDependencies,
+  baseUrl: string,
+): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
   return async ({ oidc }) => {
     if (oidc.account === undefined || oidc.client === undefined) return undefined;
     const organization = oidc.params?.organization;
@@ -96,6 +105,7 @@ export function loadGrant(deps: GrantDependencies): (ctx: KoaContextWithOIDC) =>
         userId: oidc.account.accountId,
         client: oidc.client,
         organization: typeof organization === 'string' ? organization : undefined,
+        internal: isInternalCallback(baseUrl, String(oidc.params?.redirect_uri)),
       },
       {
         scopes: oidc.requestParamScopes,

@@ -3,6 +3,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Directory } from '../tenant/directory.ts';
+import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience, toResource } from './audience.ts';
 
 /** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
@@ -150,7 +151,7 @@ type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Cl
  * checks are done and before it looks at the session, which is the moment to put back what
  * {@link normalizeRequest} had to hide from them.
  */
-export function extraParameters(directory: Directory): Record<string, Validator | null> {
+export function extraParameters(directory: Directory, baseUrl: string): Record<string, Validator | null> {
   return {
     ...Object.fromEntries(VENDOR_PARAMETERS.map((name) => [name, null])),
     connection: async (_ctx, name, client) => {
@@ -168,6 +169,13 @@ export function extraParameters(directory: Directory): Record<string, Validator 
     [NOTES_PARAMETER]: async ({ oidc }, _value, client) => {
       const { params } = oidc;
       if (params === undefined) return;
+      if (
+        applicationSettings(client).codeForUsOnly &&
+        !isInternalCallback(baseUrl, String(params.redirect_uri)) &&
+        String(params.response_type).split(' ').includes('code')
+      ) {
+        throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
+      }
       const { offline, withoutNonce } = readNotes(params);
       if (withoutNonce) params.nonce = undefined;
       if (!offline || !(await mayStayOnline(directory, params, client))) return;

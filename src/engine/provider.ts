@@ -6,7 +6,8 @@ import mount from 'koa-mount';
 import Provider, { type Configuration, type JWKS } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
-import type { Clock } from '../http/runtime.ts';
+import type { Clock, Random } from '../http/runtime.ts';
+import type { Challenges } from '../protection/challenges.ts';
 import type { Settings } from '../settings.ts';
 import type { SigningKeyRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
@@ -23,6 +24,7 @@ import { engineFailures } from './failures.ts';
 import { loadGrant } from './grants.ts';
 import { extraParameters } from './implicit.ts';
 import { type Interactions, interactionPath, interactions } from './interaction.ts';
+import { type InternalRequests, internalRequests } from './internal-requests.ts';
 import { adaptEngine } from './internals.ts';
 import { publicKeySet, signingKeys } from './keys.ts';
 import { lifetimes } from './lifetimes.ts';
@@ -38,7 +40,9 @@ export interface EngineDependencies {
   directory: Directory;
   users: Users;
   clock: Clock;
+  random: Random;
   log: Logger;
+  challenges: Challenges;
   /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
   grants: VendorGrant[];
   errorPage: ErrorPage;
@@ -48,7 +52,10 @@ export interface Engine {
   /** Authorization, token, revocation, discovery: at the root, in this order. */
   middleware: Middleware[];
   interactions: Interactions;
+  internalRequests: InternalRequests;
   userinfo: Userinfo;
+  /** The keys as they are kept, the current first. */
+  signingKeys: readonly Frozen<SigningKeyRecord>[];
   /** The public keys, for `/.well-known/jwks.json`. */
   keySet: JSONWebKeySet;
   /** @see authenticateClient */
@@ -76,9 +83,12 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     if (response !== undefined) response.iss = settings.issuer;
   });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
+  const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   return {
-    middleware: [authorizationRequests(), tokenRequests(failures), mount(provider)],
+    middleware: [authorizationRequests(internal), tokenRequests(failures), mount(provider)],
     interactions: interactions(provider, { store, users }),
+    internalRequests: internal,
+    signingKeys: keys,
     userinfo: userinfo({ provider, keySet, directory, users, clock }),
     keySet,
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
@@ -92,7 +102,7 @@ function configuration(
 ): Configuration {
   const { settings, store, directory, users, clock } = deps;
   return {
-    adapter: createAdapter({ store, directory, clock, grantTypes }),
+    adapter: createAdapter({ store, directory, clock, grantTypes, baseUrl: settings.baseUrl }),
     jwks: { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS,
     routes: {
       authorization: '/authorize',
@@ -128,12 +138,12 @@ function configuration(
     // SDKs read the profile from the ID token, whatever else is issued.
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
-    extraParams: extraParameters(directory),
+    extraParams: extraParameters(directory, settings.baseUrl),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: { policy: policy(users), url: (_ctx, interaction) => interactionPath(interaction.uid) },
     findAccount: accounts(users, directory),
-    loadExistingGrant: loadGrant({ store, directory, users }),
+    loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds (wire-details 13.4).
     expiresWithSession: () => false,
     rotateRefreshToken: async (ctx) => {

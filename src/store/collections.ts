@@ -115,6 +115,18 @@ export interface FailureRecord extends Stored {
   at: number;
 }
 
+/** A session that a SAML service provider was told of; `id` is its SessionIndex, the application's `sid`. */
+export interface SamlSessionRecord extends Stored {
+  client_id: string;
+  /** The browser session's own id, which all its applications share. */
+  session_uid: string;
+  user_id: string;
+  /** The service provider's entity ID. */
+  issuer: string;
+  /** `transient` is the name of this session alone, whichever was given. */
+  name_id: { value: string; format: string; spNameQualifier?: string; transient: string };
+}
+
 /** A counter of the protection layer: a bucket's level at a time. */
 export interface LimitRecord extends Stored {
   tokens: number;
@@ -150,6 +162,9 @@ export interface Records {
   consents: ConsentRecord;
   challenges: ChallengeRecord;
   failures: FailureRecord;
+  samlSessions: SamlSessionRecord;
+  /** Messages of service providers that were taken, by application and ID: each counts once. */
+  samlMessages: Stored;
   limits: LimitRecord;
   logs: LogEventRecord;
 }
@@ -220,6 +235,14 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
   },
   failures: { unique: {}, indexes: { account: (record) => record.account } },
+  samlSessions: {
+    unique: {},
+    indexes: {
+      session: (session) => session.session_uid,
+      name: (session) => `${session.client_id}\n${session.name_id.value}`,
+    },
+  },
+  samlMessages: { unique: {}, indexes: {} },
   limits: { unique: {}, indexes: {}, volatile: true },
   logs: { unique: {}, indexes: { user: (event) => event.user_id } },
 };

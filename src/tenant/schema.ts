@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
 import { attackProtectionSchema } from './schema-protection.ts';
+import { samlpSchema } from './schema-saml.ts';
 
 /** The application of the development page, which is in no tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';
@@ -66,7 +67,7 @@ export const clientSchema = z.looseObject({
     })
     .prefault({}),
   refresh_token: refreshTokenSchema.prefault({}),
-  addons: z.record(z.string(), z.unknown()).optional(),
+  addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
   initiate_login_uri: z.string().optional(),
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   sso_disabled: z.boolean().optional(),

@@ -9,7 +9,9 @@ import { SignJWT } from 'jose';
 import Koa from 'koa';
 import { createEngine } from '../../src/engine/provider.ts';
 import { errorsAs, oauthShape } from '../../src/http/errors.ts';
+import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
+import { createChallenges } from '../../src/protection/challenges.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -49,7 +51,9 @@ describe('client authentication at endpoints of ours', () => {
       directory: await openDirectory(server.store),
       users: server.users,
       clock: Date.now,
+      random: systemRandom,
       log,
+      challenges: createChallenges({ store: server.store, clock: Date.now, random: systemRandom }),
       grants: [],
       errorPage: async () => {},
     });

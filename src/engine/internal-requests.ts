@@ -1,0 +1,197 @@
+// Logins of our own behalf: a protocol beside OpenID Connect (SAML) logs its users in through /authorize, so
+// that pages, single sign-on, second factors and admission are the very same, and takes the code in itself.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import { errors } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import type { Random } from '../http/runtime.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Users } from '../users/users.ts';
+import { admit } from './admission.ts';
+import { internalCallback, isInternalCallback } from './applications.ts';
+import { requestExpired } from './interaction.ts';
+
+/** A login to be done for another protocol. */
+export interface NewInternalRequest {
+  clientId: string;
+  /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
+  params: Readonly<Record<string, string | undefined>>;
+  /** JSON that comes back with the outcome; at most some kilobytes. */
+  data: Record<string, unknown>;
+}
+
+/** Who logged in, and how. */
+export interface InternalLogin {
+  userId: string;
+  /** The session's id as this application knows it. */
+  sid: string;
+  /** The session's own, which all its applications share. */
+  sessionUid: string;
+  /** Epoch seconds. */
+  authTime: number;
+  /** Authentication methods (RFC 8176). */
+  amr: readonly string[];
+  /** Authentication context class. */
+  acr: string | undefined;
+}
+
+export interface InternalOutcome {
+  clientId: string;
+  data: Readonly<Record<string, unknown>>;
+  /** The user, or the error that the authorization ended with. */
+  login: InternalLogin | { error: string; description: string };
+}
+
+export interface InternalRequests {
+  /** Notes the request for this browser. @returns the address at which its login begins. */
+  begin(ctx: Context, request: NewInternalRequest): Promise<string>;
+  /**
+   * The end of a login, at the application's internal callback; each request ends once.
+   * @throws AuthError 400 when this browser has no such request waiting, or the code is not of it.
+   */
+  finish(ctx: Context, clientId: string): Promise<InternalOutcome>;
+  /**
+   * Lets authorization requests through, but those that would have a code sent to an internal callback
+   * without having begun here. @throws AuthError 400 for these.
+   */
+  check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
+}
+
+export interface InternalRequestDependencies {
+  provider: Provider;
+  baseUrl: string;
+  challenges: Challenges;
+  users: Users;
+  random: Random;
+}
+
+const PURPOSE = 'internal_login';
+/** How long a login may take, seconds. */
+const TTL = 3600;
+
+/** Ties requests to the browser that made them; one for all its tabs, until it is closed. */
+const COOKIE = '__Host-gatehouse_request';
+const SECRET = /^[\w-]{43}$/;
+
+/** What is kept of a request while its user logs in. */
+interface Kept {
+  clientId: string;
+  codeChallenge: string;
+  /** SHA-256 of the browser's cookie. */
+  browser: string;
+  data: Record<string, unknown>;
+}
+
+/** The internal requests of one provider. */
+export function internalRequests(deps: InternalRequestDependencies): InternalRequests {
+  const { baseUrl, challenges, random } = deps;
+  return {
+    begin: async (ctx, { clientId, params, data }) => {
+      // A challenge whose verifier nobody knows: no token endpoint gives anything for this code, whoever
+      // gets hold of it (RFC 7636 §4.6). It is redeemed here alone, by comparing the challenge itself.
+      const codeChallenge = random(32).toString('base64url');
+      const kept: Kept = { clientId, codeChallenge, browser: hash(browserSecret(ctx, random)), data };
+      const { secret: state } = await challenges.issueTicket({
+        purpose: PURPOSE,
+        subject: random(16).toString('base64url'),
+        ttlSeconds: TTL,
+        data: { ...kept },
+      });
+      const query = new URLSearchParams({
+        client_id: clientId,
+        redirect_uri: internalCallback(baseUrl, clientId),
+        response_type: 'code',
+        scope: 'openid',
+        state,
+        code_challenge: codeChallenge,
+        code_challenge_method: 'S256',
+      });
+      for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, value);
+      return `/authorize?${query}`;
+    },
+    finish: (ctx, clientId) => finish(deps, ctx, clientId),
+    check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
+      const uris = [redirect_uri ?? []].flat();
+      if (!uris.some((uri) => isInternalCallback(baseUrl, uri))) return;
+      const met = typeof state === 'string' ? await challenges.peekTicket(PURPOSE, state) : undefined;
+      const kept = met?.data as unknown as Kept | undefined;
+      if (kept !== undefined && kept.codeChallenge === code_challenge && response_mode === undefined) return;
+      throw new AuthError(400, 'invalid_request', 'This redirect_uri is not for applications to use.');
+    },
+  };
+}
+
+async function finish(
+  deps: InternalRequestDependencies,
+  ctx: Context,
+  clientId: string,
+): Promise<InternalOutcome> {
+  const { state, code, error, error_description } = ctx.query;
+  const peeked = typeof state === 'string' ? await deps.challenges.peekTicket(PURPOSE, state) : undefined;
+  const kept = peeked?.data as unknown as Kept | undefined;
+  // Looked at before it is used up: another browser cannot end a login that is not its own.
+  if (typeof state !== 'string' || kept?.clientId !== clientId || !isSameBrowser(ctx, kept.browser)) {
+    throw requestExpired();
+  }
+  if ((await deps.challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();
+  const { data } = kept;
+  if (typeof error === 'string') {
+    const description = typeof error_description === 'string' ? error_description : '';
+    return { clientId, data, login: { error, description } };
+  }
+  return { clientId, data, login: await redeem(deps, kept, typeof code === 'string' ? code : '') };
+}
+
+/** Uses a code up, in the manner of the token endpoint (RFC 6749 §4.1.3), for ourselves. */
+async function redeem(
+  { provider, baseUrl, users }: InternalRequestDependencies,
+  { clientId, codeChallenge }: Kept,
+  value: string,
+): Promise<InternalOutcome['login']> {
+  const code = value === '' ? undefined : await provider.AuthorizationCode.find(value);
+  const { accountId, sid, sessionUid, authTime } = code ?? {};
+  if (
+    code === undefined ||
+    code.isExpired ||
+    code.clientId !== clientId ||
+    code.redirectUri !== internalCallback(baseUrl, clientId) ||
+    code.codeChallenge !== codeChallenge ||
+    accountId === undefined ||
+    sid === undefined ||
+    sessionUid === undefined ||
+    authTime === undefined
+  ) {
+    throw requestExpired();
+  }
+  await code.consume().catch((thrown: unknown) => {
+    throw thrown instanceof errors.InvalidGrant ? requestExpired(thrown) : thrown;
+  });
+  // Nothing is ever issued for it: the session alone says that the user is logged in.
+  await Promise.all([
+    code.destroy(),
+    code.grantId === undefined ? undefined : provider.Grant.adapter.destroy(code.grantId),
+  ]);
+  const user = await users.get(accountId);
+  const refusal = user === undefined ? requestExpired() : admit(user);
+  if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
+  return { userId: accountId, sid, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
+}
+
+function browserSecret(ctx: Context, random: Random): string {
+  const known = ctx.cookies.get(COOKIE);
+  if (known !== undefined && SECRET.test(known)) return known;
+  const secret = random(32).toString('base64url');
+  // Lax: an SP's cross-site post does not bring it, but the login's last redirect does.
+  ctx.cookies.set(COOKIE, secret, { httpOnly: true, secure: true, sameSite: 'lax', path: '/' });
+  return secret;
+}
+
+function isSameBrowser(ctx: Context, expected: string): boolean {
+  const secret = ctx.cookies.get(COOKIE);
+  return secret !== undefined && timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(expected));
+}
+
+function hash(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}

@@ -1,0 +1,164 @@
+// HTTP-Redirect and HTTP-POST (SAML Bindings §3.4, §3.5): how messages travel through the browser.
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import type { Element } from '@xmldom/xmldom';
+import type { Context } from 'koa';
+import type { Views } from '../http/views.ts';
+import {
+  type SignedQuery,
+  type Signer,
+  signQuery,
+  type Verifier,
+  verifyEnveloped,
+  verifyQuery,
+} from './signature.ts';
+import { badMessage, LARGEST_MESSAGE, parseXml } from './xml.ts';
+
+/** The standard's 80 bytes are kept by few: service providers put whole addresses in. */
+const LONGEST_RELAY_STATE = 2048;
+
+/** A message as it came; nothing of it is verified. */
+export interface Received {
+  kind: 'request' | 'response';
+  bytes: Buffer;
+  relayState: string | undefined;
+  /** A post is signed inside, a redirect beside the message. */
+  binding: 'post' | 'redirect';
+  query?: SignedQuery;
+}
+
+/**
+ * The message of a request.
+ * @returns undefined when it brings none.
+ * @throws AuthError 400 for two at once, or what cannot be decoded.
+ */
+export function receive(ctx: Context): Received | undefined {
+  const parameters = ctx.method === 'POST' ? formOf(ctx) : new URLSearchParams(ctx.querystring);
+  const names = ['SAMLRequest', 'SAMLResponse'].filter((name) => parameters.has(name));
+  const relayState = relayStateOf(parameters);
+  if (names.length === 0) return undefined;
+  const repeated = [...names, 'RelayState', 'SigAlg', 'Signature'].some(
+    (n) => parameters.getAll(n).length > 1,
+  );
+  if (names.length > 1 || repeated) throw badMessage('The SAML parameters must come once.');
+  const [name = ''] = names;
+  const kind = name === 'SAMLRequest' ? 'request' : 'response';
+  const encoded = fromBase64(parameters.get(name) ?? '', name);
+  if (ctx.method === 'POST') return { kind, bytes: encoded, relayState, binding: 'post' };
+  if (!['', ENCODING].includes(parameters.get('SAMLEncoding') ?? '')) {
+    throw badMessage('This SAMLEncoding is not known.');
+  }
+  const query = signedQuery(ctx.querystring, name, parameters);
+  const bytes = inflate(encoded);
+  return { kind, bytes, relayState, binding: 'redirect', ...(query === undefined ? {} : { query }) };
+}
+
+const ENCODING = 'urn:oasis:names:tc:SAML:2.0:bindings:URL-Encoding:DEFLATE';
+
+function formOf(ctx: Context): URLSearchParams {
+  const { body } = ctx.request as { body?: unknown };
+  const form = new URLSearchParams();
+  if (typeof body !== 'object' || body === null) return form;
+  for (const [name, value] of Object.entries(body)) {
+    for (const one of [value].flat()) if (typeof one === 'string') form.append(name, one);
+  }
+  return form;
+}
+
+/** @throws AuthError 400 when it is too long. */
+function relayStateOf(parameters: URLSearchParams): string | undefined {
+  const relayState = parameters.get('RelayState') ?? undefined;
+  if (relayState !== undefined && Buffer.byteLength(relayState) > LONGEST_RELAY_STATE) {
+    throw badMessage('RelayState is too long.');
+  }
+  return relayState;
+}
+
+/** RelayState of a request that brings no message. @throws AuthError 400 when it is too long. */
+export function relayStateAlone(ctx: Context): string | undefined {
+  return relayStateOf(new URLSearchParams(ctx.querystring));
+}
+
+function fromBase64(value: string, name: string): Buffer {
+  const text = value.replaceAll(/\s/g, '');
+  if (text === '' || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw badMessage(`${name} is not base64.`);
+  return Buffer.from(text, 'base64');
+}
+
+function inflate(bytes: Buffer): Buffer {
+  try {
+    // Stops at the limit: what would be larger is never made.
+    return inflateRawSync(bytes, { maxOutputLength: LARGEST_MESSAGE });
+  } catch (thrown) {
+    throw badMessage('The SAML message is not deflated, or is too large.', thrown);
+  }
+}
+
+/** The signed part of a query, in the octets and the order that the sender signed. */
+function signedQuery(raw: string, name: string, parameters: URLSearchParams): SignedQuery | undefined {
+  const signature = parameters.get('Signature');
+  const algorithm = parameters.get('SigAlg');
+  if (signature === null || algorithm === null) return undefined;
+  const pieces = new Map(raw.split('&').map((piece) => [piece.split('=', 1)[0] ?? '', piece]));
+  const octets = [name, 'RelayState', 'SigAlg'].flatMap((key) => pieces.get(key) ?? []).join('&');
+  return { octets, algorithm, signature };
+}
+
+/**
+ * Parses a message and verifies its signature where there is a verifier.
+ * @returns the root element: of what was signed, if it had to be.
+ * @throws AuthError 400 when it is no XML, or not signed as it must be.
+ */
+export function open(received: Received, verifier: Verifier | undefined): Element {
+  const root = parseXml(received.bytes);
+  if (verifier === undefined) return root;
+  if (received.binding === 'post') return verifyEnveloped(received.bytes.toString('utf8'), root, verifier);
+  verifyQuery(received.query, verifier);
+  return root;
+}
+
+/** A message of ours, on its way out. */
+export interface Outgoing {
+  kind: 'request' | 'response';
+  /** Signed already, where it goes by post. */
+  markup: string;
+  relayState: string | undefined;
+  /** Where it goes. */
+  location: string;
+}
+
+const parameterOf = (kind: Outgoing['kind']) => (kind === 'request' ? 'SAMLRequest' : 'SAMLResponse');
+
+/** Sends by a page whose form posts itself, or is posted by its button. @param client whom the page names. */
+export function sendByPost(
+  ctx: Context,
+  views: Views,
+  message: Outgoing,
+  client: { name: string },
+): Promise<void> {
+  const { kind, markup, relayState, location } = message;
+  return views.page(
+    ctx,
+    'saml/post',
+    {
+      client: { name: client.name },
+      action: location,
+      parameter: parameterOf(kind),
+      message: Buffer.from(markup).toString('base64'),
+      relayState,
+    },
+    { formAction: location },
+  );
+}
+
+/** Sends by redirect, signed. */
+export function sendByRedirect(
+  ctx: Context,
+  { kind, markup, relayState, location }: Outgoing,
+  signer: Signer,
+) {
+  const encoded = encodeURIComponent(deflateRawSync(markup).toString('base64'));
+  const state = relayState === undefined ? '' : `&RelayState=${encodeURIComponent(relayState)}`;
+  const query = signQuery(`${parameterOf(kind)}=${encoded}${state}`, signer);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.redirect(`${location}${location.includes('?') ? '&' : '?'}${query}`);
+}

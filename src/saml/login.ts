@@ -1,0 +1,183 @@
+// Logging in to a service provider: the request goes to the hosted login as one of our own, and what comes
+// of it goes back as a Response.
+import type { Context } from 'koa';
+import type { InternalLogin, InternalOutcome, InternalRequests } from '../engine/internal-requests.ts';
+import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import type { Store } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { Users } from '../users/users.ts';
+import { attributesOf, type NameId, nameIdOf } from './attributes.ts';
+import type { Outgoing } from './bindings.ts';
+import { newId } from './message.ts';
+import { STATUS } from './names.ts';
+import type { IdentityProvider } from './provider.ts';
+import { acrValues, type LoginRequest, statedContext } from './request.ts';
+import { failureResponse, loginResponse, type ResponseFrame, type Status } from './response.ts';
+import { samlSessions } from './sessions.ts';
+import type { ServiceProvider } from './settings.ts';
+
+export interface SamlDependencies {
+  store: Store;
+  directory: Directory;
+  users: Users;
+  internalRequests: InternalRequests;
+  idp: IdentityProvider;
+  clock: Clock;
+  random: Random;
+}
+
+/** Parameters of the query that the hosted login is told (wire-details 5.1). */
+const FORWARDED = ['connection', 'organization', 'login_hint', 'ui_locales'];
+
+/** @returns the address at which the login begins. */
+export function beginLogin(
+  { internalRequests }: SamlDependencies,
+  ctx: Context,
+  provider: ServiceProvider,
+  request: LoginRequest,
+): Promise<string> {
+  const forwarded = FORWARDED.map((name) => [name, ctx.query[name]] as const).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  const prompt = request.isPassive ? 'none' : request.forceAuthn ? 'login' : undefined;
+  return internalRequests.begin(ctx, {
+    clientId: provider.clientId,
+    params: {
+      login_hint: request.subject,
+      ...Object.fromEntries(forwarded),
+      prompt,
+      // With `none` there is no asking again: a session that exists is then not enough (Core §3.4.1).
+      max_age: request.isPassive && request.forceAuthn ? '0' : undefined,
+      acr_values: acrValues(request),
+    },
+    data: { request },
+  });
+}
+
+/** What the service provider is told at the end of a login. */
+export async function answerLogin(
+  deps: SamlDependencies,
+  provider: ServiceProvider,
+  { data, login }: InternalOutcome,
+): Promise<Outgoing> {
+  const request = data.request as LoginRequest;
+  const frame = await frameOf(deps, provider, request);
+  const markup =
+    'error' in login
+      ? failure(deps, provider, frame, statusOf(login))
+      : await success(deps, provider, frame, request, login);
+  return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
+}
+
+/** An answer without a login: what is asked for cannot be had. */
+export async function refuse(
+  deps: SamlDependencies,
+  provider: ServiceProvider,
+  request: LoginRequest,
+  status: Status,
+): Promise<Outgoing> {
+  const markup = failure(deps, provider, await frameOf(deps, provider, request), status);
+  return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
+}
+
+async function frameOf(
+  { idp, clock }: SamlDependencies,
+  provider: ServiceProvider,
+  request: LoginRequest,
+): Promise<ResponseFrame> {
+  return {
+    issuer: await idp.entityId(provider.clientId),
+    now: epochSeconds(clock),
+    inResponseTo: request.id,
+    destination: provider.destination ?? request.acsUrl,
+  };
+}
+
+function failure(deps: SamlDependencies, provider: ServiceProvider, frame: ResponseFrame, status: Status) {
+  return failureResponse(frame, status, deps.idp.signer(provider), deps.random);
+}
+
+const DETAIL: Record<string, string> = {
+  login_required: STATUS.noPassive,
+  interaction_required: STATUS.noPassive,
+  account_selection_required: STATUS.noPassive,
+  consent_required: STATUS.noPassive,
+  access_denied: STATUS.requestDenied,
+  unauthorized: STATUS.authnFailed,
+};
+
+function statusOf({ error, description }: { error: string; description: string }): Status {
+  const detail = DETAIL[error];
+  return {
+    code: STATUS.responder,
+    ...(detail === undefined ? {} : { detail }),
+    ...(description === '' ? {} : { message: description }),
+  };
+}
+
+async function success(
+  deps: SamlDependencies,
+  provider: ServiceProvider,
+  frame: ResponseFrame,
+  request: LoginRequest,
+  login: InternalLogin,
+): Promise<string> {
+  const refusal = (detail: string) => failure(deps, provider, frame, { code: STATUS.responder, detail });
+  const user = await deps.users.get(login.userId);
+  if (user === undefined) return refusal(STATUS.unknownPrincipal);
+  const { vendor_host: vendorHost, vendor_channel: channel } = deps.directory.settings();
+  const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
+  if (context === undefined) return refusal(STATUS.noAuthnContext);
+  const attributes = attributesOf(user, provider, vendorHost);
+  const before = await samlSessions(deps.store).get(login.sid);
+  const transient = before?.name_id.transient ?? newId(deps.random);
+  const nameId = qualified(nameIdOf(user, attributes, provider, request.nameIdFormat, transient), request);
+  if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
+  if (request.subject !== undefined && request.subject !== nameId.value) {
+    return refusal(STATUS.unknownPrincipal);
+  }
+  const audience =
+    provider.audience ?? request.issuer ?? `urn:${channel}:${frame.issuer}:${provider.clientId}`;
+  await noteSession(deps, provider, request.issuer ?? audience, login, { ...nameId, transient });
+  return loginResponse(
+    frame,
+    {
+      nameId,
+      attributes,
+      audience,
+      recipient: provider.recipient ?? request.acsUrl,
+      sessionIndex: login.sid,
+      authTime: login.authTime,
+      context,
+    },
+    provider,
+    deps.idp.signer(provider),
+    deps.random,
+  );
+}
+
+/** A name qualified for somebody else is not ours to give (Core §3.4.1.1). */
+function qualified(nameId: NameId | undefined, { spNameQualifier, issuer }: LoginRequest) {
+  if (spNameQualifier === undefined || spNameQualifier === '') return nameId;
+  if (nameId === undefined || spNameQualifier !== issuer) return undefined;
+  return { ...nameId, spNameQualifier };
+}
+
+async function noteSession(
+  { store, directory }: SamlDependencies,
+  { clientId }: ServiceProvider,
+  issuer: string,
+  login: InternalLogin,
+  { value, format, spNameQualifier, transient }: NameId & { transient: string },
+): Promise<void> {
+  const hours = directory.settings().tenant.session_lifetime;
+  await samlSessions(store).note({
+    id: login.sid,
+    client_id: clientId,
+    session_uid: login.sessionUid,
+    user_id: login.userId,
+    issuer,
+    name_id: { value, format, transient, ...(spNameQualifier === undefined ? {} : { spNameQualifier }) },
+    expiresAt: Math.ceil(login.authTime + hours * 3600),
+  });
+}

@@ -1,0 +1,99 @@
+// What all protocol messages have in common (SAML Core §3.2): who sent it, when, to whom, and that it counts once.
+import type { Element } from '@xmldom/xmldom';
+import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import { type Store, UniqueKeyError } from '../store/contract.ts';
+import { NS } from './names.ts';
+import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
+
+/** How far a service provider's clock may be off, seconds. */
+export const SKEW = 180;
+/** How long a message may be on its way, seconds. */
+const FRESH = 600;
+const LONGEST_NAME = 1024;
+
+export interface Envelope {
+  id: string;
+  issuer: string;
+  inResponseTo: string | undefined;
+}
+
+export interface Expected {
+  /** Local name of the message. */
+  name: 'AuthnRequest' | 'LogoutRequest' | 'LogoutResponse';
+  /** Our address that it came to. */
+  destination: string;
+  /** A signed message must say whom it is for (Bindings §3.4.5.2, §3.5.5.2). */
+  destinationRequired: boolean;
+  clock: Clock;
+}
+
+/**
+ * Reads the envelope of a message.
+ * @throws AuthError 400 when it is of another kind, for somebody else, too old or from the future.
+ */
+export function readEnvelope(root: Element, expected: Expected): Envelope {
+  if (!isNamed(root, NS.protocol, expected.name)) {
+    throw badMessage(`The SAML message is no ${expected.name}.`);
+  }
+  if (attribute(root, 'Version') !== '2.0') throw badMessage('Only SAML 2.0 is spoken here.');
+  const id = attribute(root, 'ID') ?? '';
+  if (!/^[A-Za-z_][\w.-]{0,255}$/.test(id)) throw badMessage('The SAML message has no proper ID.');
+  checkDestination(attribute(root, 'Destination'), expected);
+  checkFresh(attribute(root, 'IssueInstant'), expected.clock);
+  const issuer = childOf(root, NS.assertion, 'Issuer');
+  const name = issuer === undefined ? '' : textOf(issuer).trim();
+  if (name === '' || name.length > LONGEST_NAME) throw badMessage('The SAML message has no Issuer.');
+  return { id, issuer: name, inResponseTo: attribute(root, 'InResponseTo') };
+}
+
+/** The query is not compared: service providers are given addresses with `?connection=…`. */
+function checkDestination(destination: string | undefined, expected: Expected): void {
+  if (destination === undefined && !expected.destinationRequired) return;
+  const [to, we] = [URL.parse(destination ?? ''), new URL(expected.destination)];
+  if (to?.origin === we.origin && to.pathname === we.pathname) return;
+  throw badMessage('The Destination of the SAML message is not this address.');
+}
+
+function checkFresh(instant: string | undefined, clock: Clock): void {
+  const issued = epochOf(instant);
+  const now = epochSeconds(clock);
+  if (issued === undefined || issued > now + SKEW || issued < now - FRESH - SKEW) {
+    throw badMessage('The IssueInstant of the SAML message is missing, long ago or in the future.');
+  }
+}
+
+/** Epoch seconds of a dateTime (SAML Core §1.3.3: UTC, of whatever precision); undefined when it is none. */
+export function epochOf(instant: string | undefined): number | undefined {
+  if (
+    instant === undefined ||
+    !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,12})?(Z|[+-]\d\d:\d\d)?$/.test(instant)
+  ) {
+    return undefined;
+  }
+  const epoch = Date.parse(/(Z|[+-]\d\d:\d\d)$/.test(instant) ? instant : `${instant}Z`);
+  return Number.isNaN(epoch) ? undefined : epoch / 1000;
+}
+
+/** A dateTime in UTC, to the millisecond. */
+export function instantOf(epoch: number): string {
+  return new Date(epoch * 1000).toISOString();
+}
+
+/** An ID that nobody can guess (SAML Core §1.3.4). */
+export function newId(random: Random): string {
+  return `_${random(20).toString('hex')}`;
+}
+
+/**
+ * Counts a message: each ID of an application once, for as long as the message is fresh.
+ * @throws AuthError 400 the second time.
+ */
+export async function countOnce(store: Store, clock: Clock, clientId: string, id: string): Promise<void> {
+  const expiresAt = epochSeconds(clock) + FRESH + 2 * SKEW + 1;
+  try {
+    await store.collection('samlMessages').insert({ id: `${clientId}\n${id}`, expiresAt });
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) throw badMessage('This SAML message was already used.', thrown);
+    throw thrown;
+  }
+}

@@ -1,0 +1,55 @@
+// Our metadata for a service provider (SAML Metadata §2.4.3; wire-details 5.1).
+
+import { BINDING, CLAIMS, NAME_ID, NS } from './names.ts';
+import type { IdentityProvider } from './provider.ts';
+import type { ServiceProvider } from './settings.ts';
+import { type Markup, xml } from './xml.ts';
+
+/** What an assertion may say, by the last part of its claim type. */
+const ATTRIBUTES: [string, string][] = [
+  ['emailaddress', 'E-Mail Address'],
+  ['givenname', 'Given Name'],
+  ['name', 'Name'],
+  ['surname', 'Surname'],
+  ['nameidentifier', 'Name ID'],
+];
+
+/** The metadata document, with every certificate that a signature may be of. */
+export async function metadata(idp: IdentityProvider, provider: ServiceProvider): Promise<string> {
+  const { login, logout } = idp.addresses(provider.clientId);
+  const services = (name: string, location: string): Markup[] =>
+    [BINDING.redirect, BINDING.post].map((binding) => xml(name, { Binding: binding, Location: location }));
+  const { markup } = xml(
+    'EntityDescriptor',
+    { xmlns: NS.metadata, entityID: await idp.entityId(provider.clientId) },
+    xml(
+      'IDPSSODescriptor',
+      {
+        WantAuthnRequestsSigned: String(provider.verifier !== undefined),
+        protocolSupportEnumeration: NS.protocol,
+      },
+      ...idp.certificates.map(keyDescriptor),
+      ...services('SingleLogoutService', logout),
+      ...[NAME_ID.email, NAME_ID.persistent, NAME_ID.transient].map((format) =>
+        xml('NameIDFormat', {}, format),
+      ),
+      ...services('SingleSignOnService', login),
+      ...ATTRIBUTES.map(attributeOffered),
+    ),
+  );
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${markup}\n`;
+}
+
+function keyDescriptor(certificate: string): Markup {
+  const data = xml('X509Data', {}, xml('X509Certificate', {}, certificate));
+  return xml('KeyDescriptor', { use: 'signing' }, xml('KeyInfo', { xmlns: NS.signature }, data));
+}
+
+function attributeOffered([claim, friendlyName]: [string, string]): Markup {
+  return xml('Attribute', {
+    xmlns: NS.assertion,
+    Name: `${CLAIMS}${claim}`,
+    NameFormat: 'urn:oasis:names:tc:SAML:2.0:attrname-format:uri',
+    FriendlyName: friendlyName,
+  });
+}

@@ -1,0 +1,40 @@
+// The names that SAML 2.0 and XML Signature give to things.
+
+export const NS = {
+  assertion: 'urn:oasis:names:tc:SAML:2.0:assertion',
+  protocol: 'urn:oasis:names:tc:SAML:2.0:protocol',
+  metadata: 'urn:oasis:names:tc:SAML:2.0:metadata',
+  signature: 'http://www.w3.org/2000/09/xmldsig#',
+  encryption: 'http://www.w3.org/2001/04/xmlenc#',
+} as const;
+
+export const BINDING = {
+  redirect: 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect',
+  post: 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST',
+} as const;
+
+/** Core §8.3. */
+export const NAME_ID = {
+  unspecified: 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
+  email: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+  persistent: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+  transient: 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',
+} as const;
+
+/** Core §3.2.2.2. */
+export const STATUS = {
+  success: 'urn:oasis:names:tc:SAML:2.0:status:Success',
+  requester: 'urn:oasis:names:tc:SAML:2.0:status:Requester',
+  responder: 'urn:oasis:names:tc:SAML:2.0:status:Responder',
+  authnFailed: 'urn:oasis:names:tc:SAML:2.0:status:AuthnFailed',
+  invalidNameIdPolicy: 'urn:oasis:names:tc:SAML:2.0:status:InvalidNameIDPolicy',
+  noAuthnContext: 'urn:oasis:names:tc:SAML:2.0:status:NoAuthnContext',
+  noPassive: 'urn:oasis:names:tc:SAML:2.0:status:NoPassive',
+  partialLogout: 'urn:oasis:names:tc:SAML:2.0:status:PartialLogout',
+  requestDenied: 'urn:oasis:names:tc:SAML:2.0:status:RequestDenied',
+  unknownPrincipal: 'urn:oasis:names:tc:SAML:2.0:status:UnknownPrincipal',
+  unsupportedBinding: 'urn:oasis:names:tc:SAML:2.0:status:UnsupportedBinding',
+} as const;
+
+/** The claim types that attributes are named by (wire-details 5.2). */
+export const CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/';

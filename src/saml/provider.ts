@@ -1,0 +1,48 @@
+// Who we are to a service provider: our names, addresses and keys.
+import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import type { SigningKeyRecord } from '../store/collections.ts';
+import type { Frozen } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { ServiceProvider } from './settings.ts';
+import type { Signer } from './signature.ts';
+
+export interface IdentityProvider {
+  /** Our entity ID, as that application knows it. */
+  entityId(clientId: string): Promise<string>;
+  /** `single sign-on`, `logout`, `metadata` of an application. */
+  addresses(clientId: string): { login: string; logout: string };
+  signer(provider: Pick<ServiceProvider, 'signatureAlgorithm' | 'digestAlgorithm'>): Signer;
+  /** Certificates that we sign with or are about to, base64 DER, the current first. */
+  certificates: readonly string[];
+}
+
+/**
+ * @param keys the tenant's signing keys, the current first.
+ * @throws Error when there are none.
+ */
+export function identityProvider(
+  baseUrl: string,
+  directory: Directory,
+  keys: readonly Frozen<SigningKeyRecord>[],
+): IdentityProvider {
+  const [current] = keys;
+  const certificate = current?.x5c[0];
+  if (current === undefined || certificate === undefined) throw new Error('the tenant has no signing key');
+  const privateKey: KeyObject = createPrivateKey({ key: current.jwk as JsonWebKey, format: 'jwk' });
+  return {
+    entityId: async (clientId) =>
+      (await directory.client(clientId))?.addons?.samlp?.issuer ?? `urn:${new URL(baseUrl).hostname}`,
+    addresses: (clientId) => {
+      const login = `${baseUrl}/samlp/${encodeURIComponent(clientId)}`;
+      return { login, logout: `${login}/logout` };
+    },
+    signer: ({ signatureAlgorithm, digestAlgorithm }) => ({
+      privateKey,
+      certificate,
+      signatureAlgorithm,
+      digestAlgorithm,
+    }),
+    // The key before signs nothing any more.
+    certificates: keys.filter(({ state }) => state !== 'previous').flatMap(({ x5c }) => x5c[0] ?? []),
+  };
+}

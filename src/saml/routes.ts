@@ -1,0 +1,84 @@
+// The SAML identity provider's addresses: /samlp/<client_id> and what is below it. Nothing is decided here.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Views } from '../http/views.ts';
+import { type Outgoing, open, receive, relayStateAlone, sendByPost } from './bindings.ts';
+import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
+import { countOnce } from './message.ts';
+import { metadata } from './metadata.ts';
+import { STATUS } from './names.ts';
+import { type LoginRequest, readAuthnRequest, unsolicited } from './request.ts';
+import { type ServiceProvider, serviceProvider } from './settings.ts';
+import { badMessage } from './xml.ts';
+
+export interface SamlRoutesDependencies extends SamlDependencies {
+  baseUrl: string;
+  views: Views;
+}
+
+/** The routes of the SAML identity provider. */
+export function samlRoutes(deps: SamlRoutesDependencies): Middleware {
+  const router = new Router();
+  const providerOf = (ctx: Context) => serviceProvider(deps.directory, String(ctx.params.client_id));
+  const fileName = `${new URL(deps.baseUrl).hostname.replaceAll(/[^A-Za-z0-9-]/g, '_')}-metadata.xml`;
+
+  router.get('/samlp/metadata/:client_id', async (ctx) => {
+    const document = await metadata(deps.idp, await providerOf(ctx));
+    ctx.set('Content-Type', 'application/xml; charset=utf-8');
+    ctx.set('Content-Disposition', `attachment; filename="${fileName}"`);
+    ctx.set('Cache-Control', 'public, max-age=300');
+    ctx.body = document;
+  });
+  router.register('/samlp/:client_id', ['get', 'post'], async (ctx: Context) => {
+    const provider = await providerOf(ctx);
+    const request = await requestOf(deps, ctx, provider);
+    if (request.unsupportedBinding) {
+      const status = { code: STATUS.responder, detail: STATUS.unsupportedBinding };
+      return answer(deps, ctx, provider, await refuse(deps, provider, request, status));
+    }
+    ctx.set('Cache-Control', 'no-store');
+    ctx.redirect(await beginLogin(deps, ctx, provider, request));
+  });
+  router.get('/samlp/:client_id/callback', async (ctx) => {
+    const provider = await providerOf(ctx);
+    const outcome = await deps.internalRequests.finish(ctx, provider.clientId);
+    await answer(deps, ctx, provider, await answerLogin(deps, provider, outcome));
+  });
+  return router.routes() as Middleware;
+}
+
+function answer(
+  { views }: SamlRoutesDependencies,
+  ctx: Context,
+  provider: ServiceProvider,
+  message: Outgoing,
+): Promise<void> {
+  return sendByPost(ctx, views, message, provider);
+}
+
+/** @throws AuthError 400 for a message that is not taken. */
+async function requestOf(
+  deps: SamlRoutesDependencies,
+  ctx: Context,
+  provider: ServiceProvider,
+): Promise<LoginRequest> {
+  const received = receive(ctx);
+  if (received === undefined) {
+    if (ctx.method === 'POST') throw badMessage('Missing required parameter: SAMLRequest');
+    return unsolicited(provider, relayStateAlone(ctx));
+  }
+  if (received.kind !== 'request') throw badMessage('A SAMLResponse is not expected here.');
+  const root = open(received, provider.verifier);
+  const request = readAuthnRequest(
+    root,
+    provider,
+    {
+      destination: deps.idp.addresses(provider.clientId).login,
+      destinationRequired: provider.verifier !== undefined,
+      clock: deps.clock,
+    },
+    received.relayState,
+  );
+  await countOnce(deps.store, deps.clock, provider.clientId, request.id);
+  return request;
+}

@@ -1,0 +1,118 @@
+// An application as a SAML service provider: its addon, with what is not set filled in (wire-details 5.2).
+import type { KeyObject } from 'node:crypto';
+import { AuthError } from '../http/errors.ts';
+import type { Client, Directory } from '../tenant/directory.ts';
+import { rsaPublicKey, type SamlpAddon } from '../tenant/schema-saml.ts';
+import { BINDING, CLAIMS, NAME_ID } from './names.ts';
+import type { DigestAlgorithm, SignatureAlgorithm, Verifier } from './signature.ts';
+
+/** A service provider. */
+export interface ServiceProvider {
+  clientId: string;
+  name: string;
+  /** Where responses may go: the callbacks, and the addon's own addresses. */
+  acsUrls: readonly string[];
+  /** Of its assertions; that of the request where it is not set. */
+  audience: string | undefined;
+  recipient: string | undefined;
+  destination: string | undefined;
+  mappings: Readonly<Record<string, readonly string[]>>;
+  createUpnClaim: boolean;
+  passthroughClaimsWithNoMapping: boolean;
+  mapUnknownClaimsAsIs: boolean;
+  mapIdentities: boolean;
+  signatureAlgorithm: SignatureAlgorithm;
+  digestAlgorithm: DigestAlgorithm;
+  lifetimeInSeconds: number;
+  signResponse: boolean;
+  signAssertion: boolean;
+  nameIdentifierFormat: string;
+  /** None: by the format. */
+  nameIdentifierProbes: readonly string[] | undefined;
+  authnContextClassRef: string;
+  typedAttributes: boolean;
+  includeAttributeNameFormat: boolean;
+  /** Where logout messages go; nowhere without it. */
+  logoutUrl: string | undefined;
+  sloEnabled: boolean;
+  logoutBinding: 'post' | 'redirect';
+  /** Set where its messages must be signed. */
+  verifier: Verifier | undefined;
+  encryptionKey: KeyObject | undefined;
+}
+
+/** Profile fields and the attributes they become, unless the addon says otherwise. */
+const MAPPINGS: Record<string, string> = {
+  user_id: `${CLAIMS}nameidentifier`,
+  email: `${CLAIMS}emailaddress`,
+  name: `${CLAIMS}name`,
+  given_name: `${CLAIMS}givenname`,
+  family_name: `${CLAIMS}surname`,
+  upn: `${CLAIMS}upn`,
+};
+
+/** Assertions are good for an hour. */
+const LIFETIME = 3600;
+
+/**
+ * The service provider that an application is.
+ * @throws AuthError 404 when there is no such application, or it has no `addons.samlp`.
+ */
+export async function serviceProvider(directory: Directory, clientId: string): Promise<ServiceProvider> {
+  const client = await directory.client(clientId);
+  const addon = client?.addons?.samlp;
+  if (client === undefined || addon === undefined) {
+    throw new AuthError(404, 'not_found', 'There is no SAML application at this address.');
+  }
+  return { ...identity(client, addon as SamlpAddon), ...content(addon as SamlpAddon) };
+}
+
+function identity(client: Client, addon: SamlpAddon) {
+  const { recipient, destination, signingCert, encryptionCert, encryptionPublicKey, logout } = addon;
+  const encryption = encryptionCert ?? encryptionPublicKey;
+  const addresses = [...client.callbacks, destination, recipient].filter((one) => one !== undefined);
+  return {
+    clientId: client.client_id,
+    name: client.name,
+    // A form can be sent nowhere else.
+    acsUrls: addresses.filter((address) => /^https?:$/.test(URL.parse(address)?.protocol ?? '')),
+    audience: addon.audience,
+    recipient,
+    destination,
+    logoutUrl: logout?.callback,
+    sloEnabled: logout?.slo_enabled ?? true,
+    logoutBinding: addon.binding === BINDING.redirect ? ('redirect' as const) : ('post' as const),
+    verifier:
+      signingCert === undefined
+        ? undefined
+        : { publicKey: rsaPublicKey(signingCert), allowSha1: addon.signatureAlgorithm === 'rsa-sha1' },
+    encryptionKey: encryption === undefined ? undefined : rsaPublicKey(encryption),
+  };
+}
+
+function content(addon: SamlpAddon) {
+  const signResponse = addon.signResponse ?? false;
+  return {
+    mappings: mappingsOf(addon),
+    createUpnClaim: addon.createUpnClaim ?? true,
+    passthroughClaimsWithNoMapping: addon.passthroughClaimsWithNoMapping ?? true,
+    mapUnknownClaimsAsIs: addon.mapUnknownClaimsAsIs ?? false,
+    mapIdentities: addon.mapIdentities ?? true,
+    signatureAlgorithm: addon.signatureAlgorithm ?? ('rsa-sha256' as const),
+    digestAlgorithm: addon.digestAlgorithm ?? ('sha256' as const),
+    lifetimeInSeconds: addon.lifetimeInSeconds ?? LIFETIME,
+    signResponse,
+    signAssertion: addon.signAssertion ?? !signResponse,
+    nameIdentifierFormat: addon.nameIdentifierFormat ?? NAME_ID.unspecified,
+    nameIdentifierProbes: addon.nameIdentifierProbes,
+    authnContextClassRef: addon.authnContextClassRef ?? 'urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified',
+    typedAttributes: addon.typedAttributes ?? true,
+    includeAttributeNameFormat: addon.includeAttributeNameFormat ?? true,
+  };
+}
+
+function mappingsOf({ mappings = {} }: SamlpAddon): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries({ ...MAPPINGS, ...mappings }).map(([field, names]) => [field, [names].flat()]),
+  );
+}

@@ -1,0 +1,192 @@
+// XML signatures and signed queries. The key is always the one that was configured: what a message says of
+// its own key is not looked at. What was verified is read from the signed bytes themselves, never from the
+// message around them, so that nothing can be wrapped around a signature.
+import { createSign, createVerify, type KeyObject } from 'node:crypto';
+import type { Element } from '@xmldom/xmldom';
+import { SignedXml } from 'xml-crypto';
+import { NS } from './names.ts';
+import { attribute, badMessage, childOf, elementsOf, isNamed, parseXml } from './xml.ts';
+
+const EXCLUSIVE_C14N = 'http://www.w3.org/2001/10/xml-exc-c14n#';
+const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
+
+export type SignatureAlgorithm = 'rsa-sha1' | 'rsa-sha256' | 'rsa-sha512';
+export type DigestAlgorithm = 'sha1' | 'sha256' | 'sha512';
+
+const SIGNATURE_URI: Record<SignatureAlgorithm, string> = {
+  'rsa-sha1': 'http://www.w3.org/2000/09/xmldsig#rsa-sha1',
+  'rsa-sha256': 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
+  'rsa-sha512': 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512',
+};
+const DIGEST_URI: Record<DigestAlgorithm, string> = {
+  sha1: 'http://www.w3.org/2000/09/xmldsig#sha1',
+  sha256: 'http://www.w3.org/2001/04/xmlenc#sha256',
+  sha512: 'http://www.w3.org/2001/04/xmlenc#sha512',
+};
+const HASH: Record<SignatureAlgorithm, string> = {
+  'rsa-sha1': 'RSA-SHA1',
+  'rsa-sha256': 'RSA-SHA256',
+  'rsa-sha512': 'RSA-SHA512',
+};
+
+/** What we sign with. */
+export interface Signer {
+  privateKey: KeyObject;
+  /** Base64 of the DER. */
+  certificate: string;
+  signatureAlgorithm: SignatureAlgorithm;
+  digestAlgorithm: DigestAlgorithm;
+}
+
+/** Whose signatures are taken. */
+export interface Verifier {
+  publicKey: KeyObject;
+  /** SHA-1 collides for whoever can choose what is signed: only for those who have nothing better. */
+  allowSha1: boolean;
+}
+
+/** Signs the element with that ID, which has an Issuer; the signature goes after it, where the schemas have it. */
+export function signElement(markup: string, id: string, signer: Signer): string {
+  const signed = new SignedXml({
+    privateKey: signer.privateKey,
+    publicCert: `-----BEGIN CERTIFICATE-----\n${signer.certificate}\n-----END CERTIFICATE-----`,
+    signatureAlgorithm: SIGNATURE_URI[signer.signatureAlgorithm],
+    canonicalizationAlgorithm: EXCLUSIVE_C14N,
+  });
+  const element = `//*[@ID='${id}']`;
+  signed.addReference({
+    xpath: element,
+    transforms: [ENVELOPED, EXCLUSIVE_C14N],
+    digestAlgorithm: DIGEST_URI[signer.digestAlgorithm],
+  });
+  const issuer = `${element}/*[local-name(.)='Issuer']`;
+  signed.computeSignature(markup, { prefix: 'ds', location: { reference: issuer, action: 'after' } });
+  return signed.getSignedXml();
+}
+
+/** Whether a message carries a signature of its own, good or bad. */
+export function hasSignature(root: Element): boolean {
+  return childOf(root, NS.signature, 'Signature') !== undefined;
+}
+
+/**
+ * Verifies the signature inside a message.
+ * @returns the root of what was signed: the only thing to be read from then on.
+ * @throws AuthError 400 when it is missing, wrong, or of anything but the whole message.
+ */
+export function verifyEnveloped(text: string, root: Element, verifier: Verifier): Element {
+  const signature = childOf(root, NS.signature, 'Signature');
+  if (signature === undefined) throw badMessage('The SAML message must be signed.');
+  if (root.getElementsByTagNameNS(NS.signature, 'Signature').length !== 1) throw wrongSignature();
+  const algorithm = checkShape(signature, attribute(root, 'ID') ?? '', verifier);
+  const signed = new SignedXml({ publicCert: verifier.publicKey, signatureAlgorithm: algorithm });
+  // The library's list, cut down to what was looked at above.
+  for (const known of Object.keys(signed.SignatureAlgorithms)) {
+    if (known !== algorithm) delete signed.SignatureAlgorithms[known];
+  }
+  try {
+    signed.loadSignature(signature.toString());
+    if (!signed.checkSignature(text)) throw wrongSignature();
+  } catch (thrown) {
+    throw wrongSignature(thrown);
+  }
+  const [covered, another] = signed.getSignedReferences();
+  if (covered === undefined || another !== undefined) throw wrongSignature();
+  const verified = parseXml(covered);
+  const isWhole =
+    isNamed(verified, root.namespaceURI ?? '', root.localName ?? '') &&
+    attribute(verified, 'ID') === attribute(root, 'ID');
+  if (!isWhole) throw wrongSignature();
+  return verified;
+}
+
+function wrongSignature(cause?: unknown) {
+  return badMessage('The signature of the SAML message is not valid.', cause);
+}
+
+/**
+ * The signature has exactly the form of SAML Core §5.4: one reference, to the root by its ID, with the two
+ * transforms, and nothing beside.
+ * @returns the URI of its algorithm.
+ */
+function checkShape(signature: Element, id: string, verifier: Verifier): string {
+  const [info, value, keyInfo, ...rest] = elementsOf(signature);
+  const isSignature =
+    isDs(info, 'SignedInfo') &&
+    isDs(value, 'SignatureValue') &&
+    elementsOf(value).length === 0 &&
+    (keyInfo === undefined || isDs(keyInfo, 'KeyInfo')) &&
+    rest.length === 0;
+  if (!isSignature) throw wrongSignature();
+  const [c14n, method, reference, ...others] = elementsOf(info);
+  const isInfo =
+    isDs(c14n, 'CanonicalizationMethod') &&
+    attribute(c14n, 'Algorithm') === EXCLUSIVE_C14N &&
+    isDs(method, 'SignatureMethod') &&
+    isDs(reference, 'Reference') &&
+    others.length === 0;
+  if (!isInfo) throw wrongSignature();
+  checkReference(reference, id, verifier);
+  return allowedAlgorithm(attribute(method, 'Algorithm') ?? '', verifier);
+}
+
+function checkReference(reference: Element, id: string, verifier: Verifier): void {
+  const [transforms, digest, value, ...rest] = elementsOf(reference);
+  const isReference =
+    id !== '' &&
+    attribute(reference, 'URI') === `#${id}` &&
+    isDs(transforms, 'Transforms') &&
+    isDs(digest, 'DigestMethod') &&
+    isDs(value, 'DigestValue') &&
+    rest.length === 0;
+  if (!isReference) throw wrongSignature();
+  const [first, second, ...further] = elementsOf(transforms).map((one) => attribute(one, 'Algorithm'));
+  if (first !== ENVELOPED || second !== EXCLUSIVE_C14N || further.length > 0) throw wrongSignature();
+  const algorithm = attribute(digest, 'Algorithm');
+  const isAllowed =
+    algorithm === DIGEST_URI.sha256 ||
+    algorithm === DIGEST_URI.sha512 ||
+    (algorithm === DIGEST_URI.sha1 && verifier.allowSha1);
+  if (!isAllowed) throw badMessage('The digest algorithm of the SAML message is not accepted.');
+}
+
+function isDs(element: Element | undefined, name: string): element is Element {
+  return element !== undefined && isNamed(element, NS.signature, name);
+}
+
+/** By name, out of a short list: there is no "none" and no HMAC on it. */
+function allowedAlgorithm(uri: string, { allowSha1 }: Verifier): string {
+  const isAllowed =
+    uri === SIGNATURE_URI['rsa-sha256'] ||
+    uri === SIGNATURE_URI['rsa-sha512'] ||
+    (uri === SIGNATURE_URI['rsa-sha1'] && allowSha1);
+  if (!isAllowed) throw badMessage('The signature algorithm of the SAML message is not accepted.');
+  return uri;
+}
+
+/** A query as it was signed: octets, not their meaning (Bindings §3.4.4.1). */
+export interface SignedQuery {
+  octets: string;
+  /** URI, decoded. */
+  algorithm: string;
+  /** Base64, decoded from the query. */
+  signature: string;
+}
+
+/** @throws AuthError 400 when the query's signature is missing or wrong. */
+export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
+  if (query === undefined) throw badMessage('The SAML message must be signed.');
+  const uri = allowedAlgorithm(query.algorithm, verifier);
+  const algorithm = (Object.keys(SIGNATURE_URI) as SignatureAlgorithm[]).find(
+    (a) => SIGNATURE_URI[a] === uri,
+  );
+  const verify = createVerify(HASH[algorithm ?? 'rsa-sha256']).update(query.octets, 'latin1');
+  if (!verify.verify(verifier.publicKey, query.signature, 'base64')) throw wrongSignature();
+}
+
+/** The query with `SigAlg` and `Signature` added. @param query of SAMLRequest or SAMLResponse and RelayState. */
+export function signQuery(query: string, { privateKey, signatureAlgorithm }: Signer): string {
+  const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
+  const signature = createSign(HASH[signatureAlgorithm]).update(octets).sign(privateKey, 'base64');
+  return `${octets}&Signature=${encodeURIComponent(signature)}`;
+}

@@ -1,0 +1,78 @@
+// `addons.samlp` of an application: how it is spoken to as a SAML service provider (wire-details 5.2).
+// Nothing is filled in here, so that an export gives back what was written; src/saml/settings.ts has the defaults.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
+
+/**
+ * The public key of a certificate or key in PEM, or of a certificate in bare base64, as metadata has it.
+ * @throws Error when it is none, or no RSA key of at least 2048 bits.
+ */
+export function rsaPublicKey(text: string): KeyObject {
+  // Deploy tools write line ends as the two characters `\n`.
+  const pem = text.replaceAll('\\n', '\n').trim();
+  const wrapped = pem.startsWith('-----')
+    ? pem
+    : `-----BEGIN CERTIFICATE-----\n${pem.replaceAll(/\s/g, '').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----`;
+  const key = createPublicKey(wrapped);
+  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < 2048) {
+    throw new Error('not an RSA key of at least 2048 bits');
+  }
+  return key;
+}
+
+const certificate = z
+  .string()
+  .refine(isRsa, 'must be a certificate (PEM) with an RSA key of at least 2048 bits');
+
+function isRsa(text: string): boolean {
+  try {
+    rsaPublicKey(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a browser can be sent to with a form. */
+const webAddress = z
+  .string()
+  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be an http or https address');
+
+export const samlpSchema = z.looseObject({
+  audience: z.string().min(1).optional(),
+  recipient: webAddress.optional(),
+  destination: webAddress.optional(),
+  issuer: z.string().min(1).max(1024).optional(),
+  /** Profile fields, each with the attribute or attributes it becomes. */
+  mappings: z.record(z.string(), z.union([z.string().min(1), z.array(z.string().min(1))])).optional(),
+  createUpnClaim: z.boolean().optional(),
+  passthroughClaimsWithNoMapping: z.boolean().optional(),
+  mapUnknownClaimsAsIs: z.boolean().optional(),
+  mapIdentities: z.boolean().optional(),
+  signatureAlgorithm: z.enum(['rsa-sha1', 'rsa-sha256', 'rsa-sha512']).optional(),
+  digestAlgorithm: z.enum(['sha1', 'sha256', 'sha512']).optional(),
+  lifetimeInSeconds: z.number().int().min(1).max(86_400).optional(),
+  signResponse: z.boolean().optional(),
+  /** Ours: the assertion is signed as well as the response. */
+  signAssertion: z.boolean().optional(),
+  nameIdentifierFormat: z.string().min(1).optional(),
+  nameIdentifierProbes: z.array(z.string().min(1)).optional(),
+  authnContextClassRef: z.string().min(1).optional(),
+  typedAttributes: z.boolean().optional(),
+  includeAttributeNameFormat: z.boolean().optional(),
+  logout: z.looseObject({ callback: webAddress.optional(), slo_enabled: z.boolean().optional() }).optional(),
+  /** Of messages about logout. */
+  binding: z
+    .enum([
+      'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST',
+      'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect',
+    ])
+    .optional(),
+  /** Set: the application's messages must be signed with its key. */
+  signingCert: certificate.optional(),
+  /** Either: assertions are encrypted for its key. */
+  encryptionCert: certificate.optional(),
+  encryptionPublicKey: certificate.optional(),
+});
+
+export type SamlpAddon = z.output<typeof samlpSchema>;

@@ -1,0 +1,59 @@
+// What a service provider is told of us before anything else.
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import type { TestServer } from '../support/server.ts';
+import { makeCertificate, samlClient, startSamlServer } from './support.ts';
+
+describe('SAML metadata', () => {
+  let server: TestServer;
+
+  before(async () => {
+    const { certificate } = await makeCertificate();
+    server = await startSamlServer([
+      samlClient('sp'),
+      samlClient('signed', { signingCert: certificate, issuer: 'urn:of-its-own' }),
+      samlClient('no-addon', {}, { addons: undefined }),
+    ]);
+  });
+  after(() => server.stop());
+
+  it('names the entity, both bindings of both services, and the formats', async () => {
+    const { status, headers, text } = await createAgent(server).get('/samlp/metadata/sp');
+    expect(status).to.equal(200);
+    expect(headers['content-type']).to.equal('application/xml; charset=utf-8');
+    expect(headers['content-disposition']).to.equal('attachment; filename="localhost-metadata.xml"');
+    expect(text).to.include('entityID="urn:localhost"').and.include('WantAuthnRequestsSigned="false"');
+    for (const binding of ['HTTP-Redirect', 'HTTP-POST']) {
+      const uri = `urn:oasis:names:tc:SAML:2.0:bindings:${binding}`;
+      expect(text).to.include(
+        `<SingleSignOnService Binding="${uri}" Location="${server.url}/samlp/sp"></SingleSignOnService>`,
+      );
+      expect(text).to.include(
+        `<SingleLogoutService Binding="${uri}" Location="${server.url}/samlp/sp/logout"></SingleLogoutService>`,
+      );
+    }
+  });
+
+  it('has the certificates of the current and of the next key, the current first', async () => {
+    const { text } = await createAgent(server).get('/samlp/metadata/sp');
+    const certificates = [...text.matchAll(/<X509Certificate>([^<]*)</g)].map(([, der]) => der);
+    const keys = server.store.collection('signingKeys');
+    const [current] = await keys.findBy('state', 'current');
+    const [next] = await keys.findBy('state', 'next');
+    expect(certificates).to.deep.equal([current!.x5c[0], next!.x5c[0]]);
+    expect(new X509Certificate(Buffer.from(certificates[0]!, 'base64')).subject).to.equal('CN=localhost');
+  });
+
+  it('says that requests must be signed, and the entity ID, as the application has them', async () => {
+    const { text } = await createAgent(server).get('/samlp/metadata/signed');
+    expect(text).to.include('WantAuthnRequestsSigned="true"').and.include('entityID="urn:of-its-own"');
+  });
+
+  it('is not found for an application without the addon, and for none', async () => {
+    const agent = createAgent(server);
+    expect((await agent.get('/samlp/metadata/no-addon')).status).to.equal(404);
+    expect((await agent.get('/samlp/metadata/nobody')).status).to.equal(404);
+    expect((await agent.get('/samlp/no-addon')).status).to.equal(404);
+  });
+});
