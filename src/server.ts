@@ -16,6 +16,7 @@ import { chooseTransports } from './delivery/transports.ts';
 import { developmentRoutes } from './development/routes.ts';
 import { withTryLogin } from './development/try-login.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
+import { createSessionParticipants } from './engine/session-participants.ts';
 import { createBackground } from './http/background.ts';
 import { anyOrigin, applicationOrigins } from './http/cors.ts';
 import { createCsrf } from './http/csrf.ts';
@@ -29,6 +30,7 @@ import { passwordGrants } from './login/grant.ts';
 import type { LoginLimit } from './login/login.ts';
 import { loginRoutes } from './login/routes.ts';
 import { lockNotice, unblockRoutes } from './login/unblock.ts';
+import { logoutRoutes } from './logout/routes.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
 import { passwordlessPages } from './passwordless/hosted.ts';
 import { passwordlessRoutes } from './passwordless/routes.ts';
@@ -138,6 +140,7 @@ export async function createTenant({
   });
   const proofs = { directory, users, challenges, attempts, events };
   const grants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
+  const participants = createSessionParticipants(log);
   const engine = await createEngine({
     settings,
     store,
@@ -149,7 +152,9 @@ export async function createTenant({
     challenges,
     grants,
     errorPage: (ctx, error) => views.error(ctx, error),
+    participants,
   });
+  const { sessions } = engine;
   const { baseUrl } = settings;
   const hosted = { directory, views, csrf, interactions: engine.interactions };
   const accounts = {
@@ -161,7 +166,7 @@ export async function createTenant({
     limits,
     log,
     endSessions: async (userId: string) => {
-      await store.collection('artifacts').deleteBy('account', userId);
+      await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
     },
   };
   const runEngine = inOrder(engine.middleware);
@@ -204,6 +209,7 @@ export async function createTenant({
     }),
   );
   app.use(unblockRoutes(accounts));
+  app.use(logoutRoutes({ ...hosted, baseUrl, sessions, events }));
   app.use(passwordlessPages(accounts));
   app.use(crossOriginRoutes({ ...accounts, tickets, random, grants }));
   app.use(loginRoutes({ ...accounts, limit, tickets }));

@@ -5,6 +5,7 @@ import type { ArtifactRecord } from '../store/collections.ts';
 import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { clientMetadata } from './applications.ts';
+import { removeIfOvertaken } from './sessions.ts';
 
 export interface AdapterDependencies {
   store: Store;
@@ -58,8 +59,9 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
     upsert: async (id, payload, expiresIn) => {
       const record: ArtifactRecord = { id: key(id), model, payload: { ...payload } };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
-      if (model !== 'ReplayDetection') return artifacts.put(record);
-      await insertOnce(artifacts, record);
+      if (model === 'ReplayDetection') return insertOnce(artifacts, record);
+      await artifacts.put(record);
+      await removeIfOvertaken(artifacts, record);
     },
     find: async (id) => {
       const payload = payloadOf(await artifacts.get(key(id)));

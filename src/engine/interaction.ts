@@ -10,6 +10,7 @@ import { toAudience } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
+import type { Sessions } from './sessions.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
@@ -35,11 +36,20 @@ export interface MissingConsent {
   apis: Record<string, string[]>;
 }
 
+/** Who has logged in, and how. */
+export interface BrowserLogin {
+  userId: string;
+  amr?: string[];
+  acr?: string;
+  /** The name of the connection, for logging out there (federated logout). */
+  connection?: string;
+}
+
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
   /** The user has logged in: the request goes on. A user who may not come in is sent back as an error. */
-  login(ctx: Context, user: { userId: string; amr?: string[]; acr?: string }): Promise<void>;
+  login(ctx: Context, user: BrowserLogin): Promise<void>;
   /** The user keeps the account that is logged in. */
   keepAccount(ctx: Context): Promise<void>;
   /** The user allows what the application asks for. */
@@ -64,7 +74,10 @@ export function requestExpired(cause?: unknown): AuthError {
 type Interaction = InstanceType<Provider['Interaction']>;
 
 /** The interactions of one provider. */
-export function interactions(provider: Provider, deps: { store: Store; users: Users }): Interactions {
+export function interactions(
+  provider: Provider,
+  deps: { store: Store; users: Users; sessions: Sessions },
+): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     try {
       return await provider.interactionDetails(ctx.req, ctx.res);
@@ -81,13 +94,13 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
 
   return {
     pending: async (ctx) => describe(await load(ctx)),
-    login: async (ctx, { userId, amr, acr }) => {
+    login: async (ctx, { userId, amr, acr, connection }) => {
       const interaction = await load(ctx);
       const user = await deps.users.get(userId);
       const refusal = user === undefined ? undefined : admit(user);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
       await Promise.all([
-        forgetOtherAccount(provider, interaction, userId),
+        forgetOtherAccount(deps.sessions, interaction, userId),
         deps.users.recordLogin(userId, ctx.ip),
       ]);
       await goOn(ctx, {
@@ -95,6 +108,7 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
           accountId: userId,
           ...(amr === undefined ? {} : { amr }),
           ...(acr === undefined ? {} : { acr }),
+          ...(connection === undefined ? {} : { connection }),
         },
         select_account: {},
       });
@@ -171,14 +185,13 @@ function resourceScopes(interaction: Interaction): Record<string, string[]> {
  * page that posts itself to its logout, which needs a script and a second round trip.
  */
 async function forgetOtherAccount(
-  provider: Provider,
+  sessions: Sessions,
   interaction: Interaction,
   userId: string,
 ): Promise<void> {
   const { session } = interaction;
   if (session?.accountId === undefined || session.accountId === userId || session.uid === undefined) return;
-  const other = await provider.Session.findByUid(session.uid);
-  await other?.destroy();
+  await sessions.end(session.uid, { reason: 'session-revoked' });
   delete (interaction as { session?: unknown }).session;
   await interaction.persist();
 }

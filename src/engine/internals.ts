@@ -2,7 +2,7 @@
 // why. Written against oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails
 // when the version moves or one of these is gone.
 import type Provider from 'oidc-provider';
-import { type Client, errors, type Grant, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Client, errors, type Grant, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
@@ -53,6 +53,7 @@ interface EngineClasses {
     };
   };
   Grant: { IN_PAYLOAD: string[] };
+  Session: { IN_PAYLOAD: string[]; prototype: Session };
 }
 
 /** Custom schemes that a browser would run or read from disk: never a callback. */
@@ -68,7 +69,7 @@ interface SchemaInstance {
  * classes are the provider instance's own.
  */
 export function adaptEngine(provider: Provider): void {
-  const { Client, OIDCContext, Grant: GrantClass } = provider as unknown as EngineClasses;
+  const { Client, OIDCContext, Grant, Session } = provider as unknown as EngineClasses;
 
   // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
@@ -102,7 +103,20 @@ export function adaptEngine(provider: Provider): void {
     return accepted.add(provider.issuer.replace(/\/$/, ''));
   };
 
-  // A grant also remembers what the login was for (the organization), for the claims of its tokens.
-  const payload = [...GrantClass.IN_PAYLOAD, 'organization'];
-  Object.defineProperty(GrantClass, 'IN_PAYLOAD', { get: () => payload });
+  // All applications of a session have one `sid`: it names the session (wire-details 13.5), in a logout_hint
+  // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
+  Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
+    this.sidFor(clientId, this.uid);
+  };
+
+  // A grant also remembers what the login was for (the organization), for the claims of its tokens, and its
+  // session, which it may end with; a session the connection that the user came by, for logging out there.
+  extendPayload(Grant, ['organization', 'sessionUid']);
+  extendPayload(Session, ['connection']);
+}
+
+/** Has a model keep more members. */
+function extendPayload(model: { IN_PAYLOAD: string[] }, members: readonly string[]): void {
+  const payload = [...model.IN_PAYLOAD, ...members];
+  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => payload });
 }

@@ -19,6 +19,7 @@ export function policy(users: Users): interactionPolicy.Prompt[] {
     new Check('connection', LOGIN_REQUIRED, 'login_required', (ctx) => wrongConnection(users, ctx)),
   );
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
+  login.checks.add(new Check('remember', 'never asked', rememberConnection));
   // "native" here is any application with a custom scheme; the hosted service asks nothing extra of them.
   consent.checks.remove('native_client_prompt');
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
@@ -46,6 +47,13 @@ async function wrongConnection(users: Users, { oidc }: KoaContextWithOIDC): Prom
   return matches ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
 }
 
+/** A login is followed by these checks at once: the moment to note how the user came in. */
+function rememberConnection({ oidc }: KoaContextWithOIDC): boolean {
+  const { connection } = (oidc.result?.login ?? {}) as { connection?: string };
+  if (oidc.session !== undefined && connection !== undefined) Object.assign(oidc.session, { connection });
+  return Check.NO_NEED_TO_PROMPT;
+}
+
 /**
  * Prompts are asked in order, so when this one's turn comes all others are content and the response is
  * about to be issued: the moment to keep the grant, which a request that still waits for the user or
@@ -54,6 +62,7 @@ async function wrongConnection(users: Users, { oidc }: KoaContextWithOIDC): Prom
 async function saveGrant({ oidc }: KoaContextWithOIDC): Promise<boolean> {
   const { grant, session, client } = oidc;
   if (grant !== undefined && session !== undefined && client !== undefined) {
+    Object.assign(grant, { sessionUid: session.uid });
     session.grantIdFor(client.clientId, await grant.save());
   }
   return Check.NO_NEED_TO_PROMPT;

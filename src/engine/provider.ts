@@ -30,6 +30,8 @@ import { publicKeySet, signingKeys } from './keys.ts';
 import { lifetimes } from './lifetimes.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
+import type { SessionParticipants } from './session-participants.ts';
+import { createSessions, type Sessions } from './sessions.ts';
 import { tokenRequests } from './token-endpoint.ts';
 import { registerVendorGrant, type VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
@@ -46,6 +48,8 @@ export interface EngineDependencies {
   /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
   grants: VendorGrant[];
   errorPage: ErrorPage;
+  /** Who is told when a session ends. */
+  participants: SessionParticipants;
 }
 
 export interface Engine {
@@ -53,6 +57,7 @@ export interface Engine {
   middleware: Middleware[];
   interactions: Interactions;
   internalRequests: InternalRequests;
+  sessions: Sessions;
   userinfo: Userinfo;
   /** The keys as they are kept, the current first. */
   signingKeys: readonly Frozen<SigningKeyRecord>[];
@@ -82,12 +87,14 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = settings.issuer;
   });
+  const sessions = createSessions(provider, { store, clock, participants: deps.participants });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   return {
     middleware: [authorizationRequests(internal), tokenRequests(failures), mount(provider)],
-    interactions: interactions(provider, { store, users }),
+    interactions: interactions(provider, { store, users, sessions }),
     internalRequests: internal,
+    sessions,
     signingKeys: keys,
     userinfo: userinfo({ provider, keySet, directory, users, clock }),
     keySet,

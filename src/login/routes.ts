@@ -134,7 +134,7 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
       password,
       ip: ctx.ip,
     });
-    await deps.interactions.login(ctx, { userId: user.id });
+    await deps.interactions.login(ctx, { userId: user.id, connection: connection.name });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
@@ -176,7 +176,7 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   deps.events.record({ ...seen, type: 's', user_id: result.user.id });
   const languages = visit.pending.params.ui_locales ?? ctx.get('Accept-Language');
   await askToVerify(deps, { user: result.user, connection, client: visit.client, languages, ip: ctx.ip });
-  await deps.interactions.login(ctx, { userId: result.user.id });
+  await deps.interactions.login(ctx, { userId: result.user.id, connection: connection.name });
 }
 
 async function postConsent({ interactions }: LoginRoutesDependencies, ctx: Context): Promise<void> {

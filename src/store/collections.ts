@@ -197,6 +197,24 @@ const perConnection =
     return value === undefined ? undefined : user.identities.map((i) => connectionKey(i.connection, value));
   };
 
+const field = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+
+/** The `uid` of the session that an artifact of the engine belongs to: a token's, or a waiting request's. */
+export function sessionUid(payload: Readonly<Record<string, unknown>>): string | undefined {
+  return text(payload.sessionUid) ?? text(field(payload.session, 'uid'));
+}
+
+/** Whose an artifact is; a waiting request is also of the user who has just logged in to it. */
+function accountsOf(payload: Readonly<Record<string, unknown>>): string[] {
+  const accounts = [
+    payload.accountId,
+    field(payload.session, 'accountId'),
+    field(field(payload.result, 'login'), 'accountId'),
+  ];
+  return [...new Set(accounts.flatMap((account) => text(account) ?? []))];
+}
+
 export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
   tenant: { unique: {}, indexes: {} },
   clients: { unique: {}, indexes: {} },
@@ -223,7 +241,8 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       uid: (artifact) => (artifact.model === 'Session' ? text(artifact.payload.uid) : undefined),
       userCode: (artifact) => text(artifact.payload.userCode),
       grantId: (artifact) => text(artifact.payload.grantId),
-      account: (artifact) => text(artifact.payload.accountId),
+      account: ({ payload }) => accountsOf(payload),
+      session: ({ payload }) => sessionUid(payload),
     },
   },
   consents: { unique: {}, indexes: { user: (consent) => consent.user_id } },

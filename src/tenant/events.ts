@@ -7,7 +7,8 @@ import type { Store } from '../store/contract.ts';
 
 /**
  * Success and failure of login, wrong password, unknown user, sign-up, grants, revocation; code or link sent,
- * notification failed; change of password asked for and done; verification of an address asked for and done.
+ * notification failed; change of password asked for and done; verification of an address asked for and done;
+ * logout.
  */
 export type EventType =
   | 's'
@@ -34,6 +35,8 @@ export type EventType =
   | 'fv'
   | 'scoa'
   | 'fcoa'
+  | 'slo'
+  | 'flo'
   | 'limit_wc'
   | 'limit_mu'
   | 'gd_send_email'

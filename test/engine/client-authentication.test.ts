@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import Koa from 'koa';
 import { createEngine } from '../../src/engine/provider.ts';
+import { createSessionParticipants } from '../../src/engine/session-participants.ts';
 import { errorsAs, oauthShape } from '../../src/http/errors.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
@@ -56,6 +57,7 @@ describe('client authentication at endpoints of ours', () => {
       challenges: createChallenges({ store: server.store, clock: Date.now, random: systemRandom }),
       grants: [],
       errorPage: async () => {},
+      participants: createSessionParticipants(log),
     });
     const app = new Koa();
     app.use(errorsAs(oauthShape, log));

@@ -235,7 +235,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     extra: { reason: 'link_expired' },
   }),
   '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
-  '/signed-out': { template: 'signed-out', model: {} },
+  '/signed-out': { template: 'logout/signed-out', model: {} },
   '/error': new AuthError(400, 'invalid_request', 'The redirect_uri is not registered for this application.'),
   '/error-server': new AuthError(500, 'server_error', 'An unexpected error occurred.'),
   '/home': {

@@ -1,0 +1,188 @@
+// The browsers' sessions: which one a request has, what took part in it, and how it ends, completely and
+// for good, whoever ends it.
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
+import { type ArtifactRecord, sessionUid } from '../store/collections.ts';
+import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { LeavingBrowser, SessionEnd, SessionParticipants } from './session-participants.ts';
+
+/** A session that somebody is logged in to. */
+export interface UserSession {
+  /** The session id, as in the `sid` of its ID tokens. */
+  sid: string;
+  userId: string;
+  /** The client_ids of the applications that were authorized in it. */
+  clientIds: readonly string[];
+  /** The name of the connection that the user logged in with, where the login said so. */
+  connection?: string | undefined;
+}
+
+export interface EndOptions {
+  reason: SessionEnd;
+  /** The user's own browser, where the session is ended from there. */
+  browser?: LeavingBrowser | undefined;
+  /** @see EndedSession.startedBy */
+  startedBy?: string | undefined;
+}
+
+export interface EndAllOptions {
+  reason: SessionEnd;
+  /** The session that stays, with the tokens issued in it: that of the browser which asked. */
+  keepSid?: string | undefined;
+  /** Whether what outlives a logout goes too: all refresh tokens, and what else was granted without a browser. */
+  refreshTokens: boolean;
+}
+
+export interface Sessions {
+  /** The session of this browser; undefined when nobody is logged in. */
+  current(ctx: Context): Promise<UserSession | undefined>;
+  /**
+   * Ends a session: its record, the requests that wait in it, the codes and tokens bound to it; then tells
+   * every party. Refresh tokens of `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of several
+   * that end one session at once, one tells.
+   * @returns where the browser goes now, when there is one. A session that is over already ends nothing.
+   */
+  end(sid: string, options: EndOptions): Promise<string | undefined>;
+  /**
+   * Ends the sessions of a user, and the logins that are about to become one.
+   * @returns how many sessions were ended.
+   */
+  endAllOf(userId: string, options: EndAllOptions): Promise<number>;
+  /** Tells the browser to forget its session cookie. */
+  forget(ctx: Context): void;
+}
+
+export interface SessionsDependencies {
+  store: Store;
+  clock: Clock;
+  participants: SessionParticipants;
+}
+
+type Artifacts = Collection<ArtifactRecord>;
+type Artifact = Frozen<ArtifactRecord>;
+
+/**
+ * How long it is remembered that a session ended, seconds: longer than any request takes that read the
+ * session before and may still write.
+ */
+const REMEMBERED = 120;
+
+const endedKey = (sid: string) => `EndedSession:${sid}`;
+
+/** The sessions of one provider. */
+export function createSessions(provider: Provider, deps: SessionsDependencies): Sessions {
+  const artifacts = deps.store.collection('artifacts');
+  const end: Sessions['end'] = async (sid, { reason, browser, startedBy }) => {
+    const ended = await takeSession(artifacts, deps.clock, sid);
+    if (ended === undefined) return browser?.returnTo;
+    const { userId, clientIds } = ended;
+    return deps.participants.tell({ sid, userId, clientIds, reason, startedBy }, browser);
+  };
+  return {
+    current: async (ctx) => {
+      const session = await provider.Session.get(ctx);
+      return describe(session);
+    },
+    end,
+    endAllOf: async (userId, { reason, keepSid, refreshTokens }) => {
+      const sids = (await artifacts.findBy('account', userId))
+        .filter(({ model }) => model === 'Session')
+        .map(({ payload }) => String(payload.uid))
+        .filter((sid) => sid !== keepSid);
+      await Promise.all(sids.map((sid) => end(sid, { reason })));
+      const others = (await artifacts.findBy('account', userId)).filter(
+        (record) => keepSid === undefined || sessionOf(record) !== keepSid,
+      );
+      // A login that only has to be fetched at /authorize would outlive the sessions by an hour.
+      const doomed = others.filter(({ model }) => refreshTokens || model === 'Interaction');
+      await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
+      return sids.length;
+    },
+    forget: (ctx) => {
+      const options = { httpOnly: true, secure: true, sameSite: 'none', signed: false, path: '/' } as const;
+      ctx.cookies.set(provider.cookieName('session'), null, options);
+    },
+  };
+}
+
+/**
+ * Removes what a request wrote that was overtaken by the end of its session. The end is recorded before
+ * anything is removed, and this looks after the write: whichever comes last, nothing stays.
+ * @param record as it was just written.
+ */
+export async function removeIfOvertaken(artifacts: Artifacts, record: ArtifactRecord): Promise<void> {
+  if (!OVERTAKEN.has(record.model)) return;
+  const sid = sessionOf(record);
+  if (sid === undefined || (await artifacts.get(endedKey(sid))) === undefined) return;
+  await artifacts.delete(record.id);
+}
+
+/** Not tokens: those of `offline_access` are renewed after the end of the session that they came from. */
+const OVERTAKEN = new Set(['Session', 'Interaction', 'AuthorizationCode', 'Grant']);
+
+/** The session that an artifact is, or belongs to. */
+function sessionOf({ model, payload }: Artifact): string | undefined {
+  const uid = model === 'Session' ? payload.uid : sessionUid(payload);
+  return typeof uid === 'string' ? uid : undefined;
+}
+
+/** @returns the session, for exactly one of those who take it at once. */
+async function takeSession(
+  artifacts: Artifacts,
+  clock: Clock,
+  sid: string,
+): Promise<UserSession | undefined> {
+  const [found] = await artifacts.findBy('uid', sid);
+  if (found === undefined) return undefined;
+  const isFirst = await recordEnd(artifacts, clock, sid);
+  await artifacts.deleteBy('uid', sid);
+  await removeBound(artifacts, sid);
+  return isFirst ? describe(found.payload) : undefined;
+}
+
+async function recordEnd(artifacts: Artifacts, clock: Clock, sid: string): Promise<boolean> {
+  const expiresAt = epochSeconds(clock) + REMEMBERED;
+  try {
+    await artifacts.insert({ id: endedKey(sid), model: 'EndedSession', payload: {}, expiresAt });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) return false;
+    throw thrown;
+  }
+}
+
+/** Removes what is bound to a session; a grant with a refresh token lasts, with its access tokens. */
+async function removeBound(artifacts: Artifacts, sid: string): Promise<void> {
+  const bound = await artifacts.findBy('session', sid);
+  const lasting = new Set(
+    bound.filter(({ model }) => model === 'RefreshToken').map(({ payload }) => payload.grantId),
+  );
+  const doomed = bound.filter(({ model, payload }) => {
+    if (model === 'AuthorizationCode' || model === 'Interaction') return true;
+    return !lasting.has(model === 'Grant' ? payload.jti : payload.grantId);
+  });
+  await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
+}
+
+/** A session as the engine has it, in memory or as stored. */
+interface EngineSession {
+  uid?: unknown;
+  accountId?: unknown;
+  connection?: unknown;
+  authorizations?: unknown;
+}
+
+/** @returns undefined when nobody is logged in. */
+function describe(session: EngineSession): UserSession | undefined {
+  const { uid, accountId, connection, authorizations } = session;
+  if (typeof uid !== 'string' || typeof accountId !== 'string') return undefined;
+  const parties = Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>);
+  return {
+    sid: uid,
+    userId: accountId,
+    // An application that asked and got nothing has no part in it.
+    clientIds: parties.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
+    connection: typeof connection === 'string' ? connection : undefined,
+  };
+}

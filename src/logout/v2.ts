@@ -1,0 +1,32 @@
+// GET /v2/logout: which allow-list applies, and where the browser goes (spec "Logout"; wire-details 4.1).
+import type { Directory } from '../tenant/directory.ts';
+import type { Destination } from './departure.ts';
+import { firstUsable, isAllowed } from './redirects.ts';
+import { notAllowed, unknownClient } from './request.ts';
+
+export const V2_PARAMETERS = ['returnTo', 'client_id', 'federated'] as const;
+
+type V2Request = Partial<Record<(typeof V2_PARAMETERS)[number], string>>;
+
+/**
+ * Where the browser goes: `returnTo` when it is in the list of the application named, or else of the tenant;
+ * without it the first of that list.
+ * @throws AuthError 400 for an address outside the list and an unknown application: nothing has ended then.
+ */
+export async function decideV2(directory: Directory, request: V2Request): Promise<Destination> {
+  const { client_id: clientId = '', returnTo = '', federated } = request;
+  const client = clientId === '' ? undefined : await directory.client(clientId);
+  if (clientId !== '' && client === undefined) throw unknownClient(clientId);
+  const list = (client ?? directory.settings().tenant).allowed_logout_urls;
+  if (returnTo !== '' && !isAllowed(returnTo, list, 'without-query')) throw notAllowed('returnTo', returnTo);
+  return {
+    clientId: client?.client_id,
+    returnTo: returnTo === '' ? firstUsable(list) : returnTo,
+    federated: isFlag(federated),
+  };
+}
+
+/** A flag is on by being there; `federated=false` means what it says (wire-details 15, row 32). */
+export function isFlag(value: string | undefined): boolean {
+  return value !== undefined && value.toLowerCase() !== 'false';
+}
