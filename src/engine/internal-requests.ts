@@ -24,9 +24,9 @@ export interface NewInternalRequest {
 /** Who logged in, and how. */
 export interface InternalLogin {
   userId: string;
-  /** The session's id as this application knows it. */
+  /** The session's id as this application alone knows it (SAML Core §2.7.2: no two can compare theirs). */
   sid: string;
-  /** The session's own, which all its applications share. */
+  /** The session's own, which all its applications share: the `sid` of `Sessions` and of parties of a session. */
   sessionUid: string;
   /** Epoch seconds. */
   authTime: number;
@@ -150,7 +150,7 @@ async function redeem(
   value: string,
 ): Promise<InternalOutcome['login']> {
   const code = value === '' ? undefined : await provider.AuthorizationCode.find(value);
-  const { accountId, sid, sessionUid, authTime } = code ?? {};
+  const { accountId, sessionUid, authTime } = code ?? {};
   if (
     code === undefined ||
     code.isExpired ||
@@ -158,7 +158,6 @@ async function redeem(
     code.redirectUri !== internalCallback(baseUrl, clientId) ||
     code.codeChallenge !== codeChallenge ||
     accountId === undefined ||
-    sid === undefined ||
     sessionUid === undefined ||
     authTime === undefined
   ) {
@@ -175,6 +174,7 @@ async function redeem(
   const user = await users.get(accountId);
   const refusal = user === undefined ? requestExpired() : admit(user);
   if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
+  const sid = hash(`${sessionUid}\n${clientId}`);
   return { userId: accountId, sid, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
 }
 

@@ -8,7 +8,7 @@ export interface EndedSession {
   sid: string;
   /** The user's `sub`. */
   userId: string;
-  /** The client_ids of the applications that took part by OpenID Connect. */
+  /** The client_ids of the applications that took part, by OpenID Connect or SAML. */
   clientIds: readonly string[];
   reason: SessionEnd;
   /** The client_id of the SAML service provider whose LogoutRequest ended it, and which needs no word of it. */
