@@ -76,3 +76,10 @@ const PATHS: readonly [RegExp, LimitName][] = [
 export function limitOfPath(path: string): LimitName {
   return PATHS.find(([pattern]) => pattern.test(path))?.[1] ?? 'other';
 }
+
+const BY_PATH: ReadonlySet<LimitName> = new Set([...PATHS.map(([, name]) => name), 'other']);
+
+/** Whether a limit is of a path: then each process counts for itself, lest every request wait for the store. */
+export function isByPath(name: LimitName): boolean {
+  return BY_PATH.has(name);
+}

@@ -1,14 +1,13 @@
 // Rate limits as token buckets (spec "Limits"): a request takes one, time gives back. The headers tell what
-// is left. Counters are in the store's volatile collection: they need not survive a crash.
-import { createHash } from 'node:crypto';
+// is left. Counters need not survive a crash.
 import type { Context, Middleware } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Clock } from '../http/runtime.ts';
-import type { LimitRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { addressKey } from './addresses.ts';
-import { type Bucket, DEFAULTS, type LimitName, limitOfPath } from './limits.ts';
+import { type Level, localCounters, storedCounters } from './counters.ts';
+import { type Bucket, DEFAULTS, isByPath, type LimitName, limitOfPath } from './limits.ts';
 import { protectionSettings } from './settings.ts';
 
 /** The message that the spec names: it points to the headers. */
@@ -34,28 +33,17 @@ export interface RateLimits {
 
 /** The rate limits of a tenant; their sizes are read from its settings at each request. */
 export function createRateLimits(store: Store, directory: Directory, clock: Clock): RateLimits {
-  const limits = store.collection('limits');
-  const recent = createRecency(MOST_COUNTERS);
+  const [local, stored] = [localCounters(), storedCounters(store)];
   /** @returns what is left; negative when there was none. */
   const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
-    const id = `${name}:${createHash('sha256').update(key).digest('base64url')}`;
-    let left = bucket.capacity - 1;
-    const update = (current: LimitRecord | undefined): LimitRecord => {
+    let left = 0;
+    await (isByPath(name) ? local : stored).change(name, key, (current) => {
       const level = refill(bucket, current, now);
       left = level - 1;
       const tokens = left >= 0 ? left : level;
-      return {
-        id,
-        tokens,
-        at: now,
-        expiresAt: Math.ceil(now / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1,
-      };
-    };
-    const evicted = recent.touch(name, id);
-    if (evicted !== undefined) await limits.delete(evicted);
-    const known = await limits.update(id, update);
-    // A racer may have come first; the update then counts for both.
-    if (known === undefined) await limits.insert(update(undefined)).catch(() => limits.update(id, update));
+      const fullAt = Math.ceil(now / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
+      return { level: { tokens, at: now }, fullAt };
+    });
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
@@ -85,30 +73,7 @@ function limitOf(directory: Directory, name: LimitName): Bucket {
   return { capacity, perMinute: 60_000 / rate };
 }
 
-/** Counters at most, of each limit: a million addresses must not fill the memory. */
-const MOST_COUNTERS = 20_000;
-
-/**
- * Keeps the counters that were used lately. Each limit has its own room, so that nobody gets rid of one by
- * filling another's; locks after failed logins are no counters of these.
- */
-function createRecency(most: number): { touch(name: string, id: string): string | undefined } {
-  const rooms = new Map<string, Set<string>>();
-  return {
-    touch: (name, id) => {
-      const room = rooms.get(name) ?? new Set();
-      rooms.set(name, room);
-      room.delete(id);
-      room.add(id);
-      if (room.size <= most) return undefined;
-      const [oldest] = room;
-      if (oldest !== undefined) room.delete(oldest);
-      return oldest;
-    },
-  };
-}
-
-function refill({ capacity, perMinute }: Bucket, current: LimitRecord | undefined, now: number): number {
+function refill({ capacity, perMinute }: Bucket, current: Level | undefined, now: number): number {
   if (current === undefined) return capacity;
   return Math.min(capacity, current.tokens + (Math.max(0, now - current.at) * perMinute) / 60_000);
 }
