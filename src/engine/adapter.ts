@@ -57,6 +57,9 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
 
   return {
     upsert: async (id, payload, expiresIn) => {
+      // The engine keeps a session for whoever comes with a cookie of an old one. Nobody is logged in to it,
+      // so nothing is lost without it, and nobody fills the store with cookies of their own making.
+      if (model === 'Session' && payload.accountId === undefined) return;
       const record: ArtifactRecord = { id: key(id), model, payload: { ...payload } };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
       if (model === 'ReplayDetection') return insertOnce(artifacts, record);

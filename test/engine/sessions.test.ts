@@ -1,0 +1,178 @@
+// Ending sessions for other reasons than a logout: what features call when a password changes or a user is
+// blocked.
+import { expect } from 'chai';
+import { createEngine } from '../../src/engine/provider.ts';
+import { createSessionParticipants, type EndedSession } from '../../src/engine/session-participants.ts';
+import type { Sessions } from '../../src/engine/sessions.ts';
+import { systemRandom } from '../../src/http/runtime.ts';
+import { createLog } from '../../src/log.ts';
+import { createChallenges } from '../../src/protection/challenges.ts';
+import { openDirectory } from '../../src/tenant/directory.ts';
+import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { authorize, follow, payload, token, USER, webRequest } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('the sessions of a user', () => {
+  let server: TestServer;
+  let sessions: Sessions;
+  const told: EndedSession[] = [];
+  let userId: string;
+
+  before(async () => {
+    server = await startServer({ tenant: logoutTenant() });
+    const log = createLog('silent');
+    const participants = createSessionParticipants(log);
+    participants.join({
+      name: 'failing',
+      sessionEnded: async () => {
+        throw new Error('not today');
+      },
+    });
+    participants.join({
+      name: 'test',
+      sessionEnded: async (session, browser) => {
+        told.push(session);
+        return browser === undefined ? undefined : `https://way.test/?then=${browser.returnTo}`;
+      },
+    });
+    const { store, users, settings } = server;
+    const engine = await createEngine({
+      settings,
+      store,
+      users,
+      directory: await openDirectory(store),
+      clock: Date.now,
+      random: systemRandom,
+      log,
+      challenges: createChallenges({ store, clock: Date.now, random: systemRandom }),
+      grants: [],
+      errorPage: async () => {},
+      participants,
+    });
+    sessions = engine.sessions;
+    userId = (await users.findInConnection({ name: 'users' }, USER.email))?.id ?? '';
+  });
+  after(() => server.stop());
+  beforeEach(() => {
+    told.length = 0;
+  });
+  afterEach(() => sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true }));
+
+  const sidAt = async (browser: ReturnType<typeof createAgent>) =>
+    String(payload((await moreTokens(browser)).id_token).sid);
+
+  it('end in all browsers; each is told of, with its applications and the reason', async () => {
+    const browsers = [createAgent(server), createAgent(server)];
+    for (const browser of browsers) await logInAtTwo(browser, server);
+    const sids = await Promise.all(browsers.map(sidAt));
+    const count = await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: false });
+    expect(count).to.equal(2);
+    for (const browser of browsers) expect(await isLoggedIn(browser)).to.equal(false);
+    expect(told.map(({ sid }) => sid)).to.have.members(sids);
+    for (const session of told) {
+      expect(session).to.include({ userId, reason: 'password-changed' });
+      expect(session.clientIds).to.have.members(['web', 'spa']);
+    }
+  });
+
+  it('end but for the one that is to stay, with its tokens', async () => {
+    const [here, there] = [createAgent(server), createAgent(server)];
+    for (const browser of [here, there]) await logInAtTwo(browser, server);
+    const keepSid = await sidAt(here);
+    const kept = await moreTokens(here, { scope: 'openid offline_access' });
+    const lost = await moreTokens(there, { scope: 'openid offline_access' });
+    await sessions.endAllOf(userId, { reason: 'password-changed', keepSid, refreshTokens: true });
+    expect(await isLoggedIn(here)).to.equal(true);
+    expect(await isLoggedIn(there)).to.equal(false);
+    expect(await renew(kept.refresh_token)).to.include.keys('access_token');
+    expect(await renew(lost.refresh_token)).to.include({ error: 'invalid_grant' });
+  });
+
+  for (const refreshTokens of [true, false]) {
+    it(`end ${refreshTokens ? 'with' : 'without'} refresh tokens, as asked`, async () => {
+      const browser = createAgent(server);
+      await logInAtTwo(browser, server);
+      const { refresh_token } = await moreTokens(browser, { scope: 'openid offline_access' });
+      const { refresh_token: withoutBrowser } = (
+        await token(createAgent(server), {
+          grant_type: 'password',
+          client_id: 'leeway',
+          client_secret: 'leeway-secret',
+          username: USER.email,
+          password: USER.password,
+          scope: 'openid offline_access',
+        })
+      ).json();
+      await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens });
+      const key = refreshTokens ? 'error' : 'access_token';
+      expect(await renew(refresh_token)).to.include.keys(key);
+      expect(
+        await renew(withoutBrowser, { client_id: 'leeway', client_secret: 'leeway-secret' }),
+      ).to.include.keys(key);
+    });
+  }
+
+  it('do not come back by a login that was kept waiting', async () => {
+    const thief = createAgent(server);
+    const page = await follow(thief, await authorize(thief, webRequest()), server.url);
+    const { action, fields } = readForm(page, 'password');
+    const posted = await thief.request(action, {
+      form: { ...fields, username: USER.email, password: USER.password },
+    });
+    expect(posted.location).to.contain('/authorize/');
+    await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
+    const late = await thief.get(posted.location);
+    expect(late.status).to.equal(400);
+    expect(await isLoggedIn(thief)).to.equal(false);
+  });
+
+  it('do not come back by requests that are under way, and are told of once', async () => {
+    for (let round = 0; round < 10; round++) {
+      told.length = 0;
+      const browser = createAgent(server);
+      await logInAtTwo(browser, server);
+      const sid = await sidAt(browser);
+      // Without keeping cookies: each request brings the session as it was.
+      const cookie = browser.cookies().find(({ name }) => name === '__Host-gatehouse_session')?.value;
+      const request = () =>
+        createAgent(server).get(`/authorize?${new URLSearchParams(webRequest({ prompt: 'none' }))}`, {
+          cookie: `__Host-gatehouse_session=${cookie}`,
+        });
+      const racing = Array.from({ length: 6 }, request);
+      await new Promise((resolve) => setImmediate(resolve));
+      await Promise.all([
+        ...racing,
+        ...Array.from({ length: 3 }, () => sessions.end(sid, { reason: 'rp-logout' })),
+      ]);
+      expect(await isLoggedIn(browser)).to.equal(false);
+      expect(told.filter((one) => one.sid === sid)).to.have.length(1);
+    }
+    const { Session = 0, AuthorizationCode = 0, Grant = 0 } = await stored(server);
+    expect({ Session, AuthorizationCode, Grant }).to.deep.equal({
+      Session: 0,
+      AuthorizationCode: 0,
+      Grant: 0,
+    });
+  });
+
+  it('send a browser by way of the parties, whichever of them fails', async () => {
+    const browser = createAgent(server);
+    await logInAtTwo(browser, server);
+    const sid = await sidAt(browser);
+    const leaving = { returnTo: 'https://www.example.test' };
+    expect(await sessions.end(sid, { reason: 'rp-logout', browser: leaving, startedBy: 'sp' })).to.equal(
+      'https://way.test/?then=https://www.example.test',
+    );
+    expect(told[0]).to.include({ sid, startedBy: 'sp' });
+    // It is over: nobody is told again.
+    expect(await sessions.end(sid, { reason: 'rp-logout', browser: leaving })).to.equal(leaving.returnTo);
+    expect(told).to.have.length(1);
+  });
+
+  const renew = async (
+    refresh_token: string,
+    client: Record<string, string> = { client_id: 'spa' },
+  ): Promise<object> =>
+    (await token(createAgent(server), { grant_type: 'refresh_token', refresh_token, ...client })).json();
+});
