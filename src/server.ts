@@ -1,6 +1,5 @@
 // The whole HTTP surface of one tenant: the middleware order, and what is mounted where.
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bodyParser } from '@koa/bodyparser';
 import Router from '@koa/router';
@@ -8,55 +7,28 @@ import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { accountPages } from './database/account-pages.ts';
 import { databaseRoutes } from './database/routes.ts';
-import { createMessages } from './delivery/deliver.ts';
-import { createOutbox } from './delivery/outbox.ts';
-import { type Pause, timerPause } from './delivery/queue.ts';
-import { createTemplates } from './delivery/templates.ts';
-import { chooseTransports } from './delivery/transports.ts';
 import { developmentRoutes } from './development/routes.ts';
-import { withTryLogin } from './development/try-login.ts';
-import { createEngine, type Engine } from './engine/provider.ts';
-import { createSessionParticipants } from './engine/session-participants.ts';
-import { createBackground } from './http/background.ts';
+import type { Engine } from './engine/provider.ts';
 import { anyOrigin, applicationOrigins } from './http/cors.ts';
-import { createCsrf } from './http/csrf.ts';
 import { errorsAs, oauthShape, toAuthError } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
 import type { Clock, Random } from './http/runtime.ts';
-import { createViews, type Views } from './http/views.ts';
+import type { Views } from './http/views.ts';
 import { crossOriginRoutes } from './login/cross-origin.ts';
-import { passwordGrants } from './login/grant.ts';
-import type { LoginLimit } from './login/login.ts';
 import { loginRoutes } from './login/routes.ts';
-import { lockNotice, unblockRoutes } from './login/unblock.ts';
+import { unblockRoutes } from './login/unblock.ts';
 import { logoutRoutes } from './logout/routes.ts';
-import { passwordlessGrant } from './passwordless/grant.ts';
+import { mfaPages } from './mfa/pages.ts';
+import { mfaRoutes } from './mfa/routes.ts';
 import { passwordlessPages } from './passwordless/hosted.ts';
 import { passwordlessRoutes } from './passwordless/routes.ts';
-import { createAttempts } from './protection/attempts.ts';
-import { createChallenges } from './protection/challenges.ts';
-import { createLoginTickets } from './protection/login-tickets.ts';
-import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
+import type { RateLimits } from './protection/rate-limit.ts';
 import { identityProvider } from './saml/provider.ts';
 import { samlRoutes } from './saml/routes.ts';
-import type { Settings } from './settings.ts';
+import { createServices, type TenantDependencies } from './services.ts';
 import type { Store } from './store/contract.ts';
-import { isApplicationOrigin, openDirectory } from './tenant/directory.ts';
-import { createEvents } from './tenant/events.ts';
-import type { Users } from './users/users.ts';
-
-/** What a tenant is built from; nothing else is reached for. */
-export interface TenantDependencies {
-  settings: Settings;
-  store: Store;
-  users: Users;
-  log: Logger;
-  clock: Clock;
-  random: Random;
-  /** How the pauses between tries of a message are waited for. */
-  pause?: Pause;
-}
+import { isApplicationOrigin } from './tenant/directory.ts';
 
 export interface Tenant {
   app: Koa;
@@ -76,7 +48,7 @@ const LAST_MESSAGES = 3_000;
 
 /** What browser applications call from their own origin. */
 const CROSS_ORIGIN =
-  /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/|passwordless\/(start|verify)$|co\/authenticate)/;
+  /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/|passwordless\/(start|verify)$|co\/authenticate|mfa\/)/;
 const PUBLIC = /^\/\.well-known\//;
 
 /** What the engine alone answers. */
@@ -86,89 +58,10 @@ const OAUTH = /^\/oauth\//;
  * Builds the server of the tenant whose file was applied to the store.
  * @throws Error when the store holds no tenant.
  */
-export async function createTenant({
-  settings,
-  store,
-  users,
-  log,
-  clock,
-  random,
-  pause = timerPause,
-}: TenantDependencies): Promise<Tenant> {
-  const opened = await openDirectory(store);
-  const directory = settings.production ? opened : withTryLogin(opened, settings.baseUrl);
-  const events = createEvents(store, clock, random, log);
-  const views = createViews({ directory: VIEWS, random, settings: directory.settings });
-  const csrf = createCsrf(settings.baseUrl, random);
-  const limits = createRateLimits(store, directory, clock);
-  const limit: LoginLimit = (ctx, connection, identifier) =>
-    limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
-  const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
-  const challenges = createChallenges({ store, clock, random });
-  const tickets = createLoginTickets(challenges, random);
-  const { mailFrom, ...transports } = chooseTransports(settings, directory, outbox);
-  const messages = createMessages({
-    templates: createTemplates({
-      directory: VIEWS,
-      baseUrl: settings.baseUrl,
-      settings: directory.settings,
-      mailFrom,
-      log,
-    }),
-    ...transports,
-    events,
-    log,
-    pause,
-  });
-  const background = createBackground(log);
-  const attempts = createAttempts({
-    store,
-    directory,
-    clock,
-    onLocked: lockNotice({
-      baseUrl: settings.baseUrl,
-      directory,
-      users,
-      challenges,
-      messages,
-      background,
-      events,
-      limits,
-    }),
-    onThrottled: ({ connection, identifier, ip }) =>
-      events.record({ type: 'limit_mu', connection, user_name: identifier, ip }),
-  });
-  const proofs = { directory, users, challenges, attempts, events };
-  const grants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
-  const participants = createSessionParticipants(log);
-  const engine = await createEngine({
-    settings,
-    store,
-    directory,
-    users,
-    clock,
-    random,
-    log,
-    challenges,
-    grants,
-    errorPage: (ctx, error) => views.error(ctx, error),
-    participants,
-  });
-  const { sessions } = engine;
-  const { baseUrl } = settings;
-  const hosted = { directory, views, csrf, interactions: engine.interactions };
-  const accounts = {
-    ...hosted,
-    ...proofs,
-    baseUrl,
-    messages,
-    background,
-    limits,
-    log,
-    endSessions: async (userId: string) => {
-      await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
-    },
-  };
+export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
+  const { settings, store, log, clock, random } = deps;
+  const services = await createServices(deps, VIEWS);
+  const { engine, directory, views, limits, csrf, outbox, background, messages, events } = services;
   const runEngine = inOrder(engine.middleware);
 
   const app = new Koa();
@@ -193,14 +86,11 @@ export async function createTenant({
   // The busiest paths first: none of the routers below has them.
   app.use(pathIs(OAUTH, runEngine));
   app.use(endpoints(engine, limits));
-  app.use(databaseRoutes(accounts));
-  app.use(accountPages(accounts));
+  app.use(databaseRoutes(services));
+  app.use(accountPages(services));
   app.use(
     passwordlessRoutes({
-      ...accounts,
-      tickets,
-      random,
-      authenticateClient: engine.authenticateClient,
+      ...services,
       tokenEndpoint: async (ctx, fields) => {
         ctx.request.body = fields;
         ctx.path = '/oauth/token';
@@ -208,29 +98,22 @@ export async function createTenant({
       },
     }),
   );
-  app.use(unblockRoutes(accounts));
-  app.use(logoutRoutes({ ...hosted, baseUrl, sessions, events }));
-  app.use(passwordlessPages(accounts));
-  app.use(crossOriginRoutes({ ...accounts, tickets, random, grants }));
-  app.use(loginRoutes({ ...accounts, limit, tickets }));
+  app.use(mfaRoutes(services));
+  app.use(unblockRoutes(services));
+  app.use(logoutRoutes(services));
+  app.use(passwordlessPages(services));
+  app.use(crossOriginRoutes(services));
+  app.use(mfaPages(services));
+  app.use(loginRoutes(services));
   app.use(
-    samlRoutes({
-      ...hosted,
-      baseUrl,
-      store,
-      users,
-      clock,
-      random,
-      internalRequests: engine.internalRequests,
-      idp: identityProvider(baseUrl, directory, engine.signingKeys),
-    }),
+    samlRoutes({ ...services, idp: identityProvider(settings.baseUrl, directory, engine.signingKeys) }),
   );
   if (!settings.production)
     app.use(
       developmentRoutes({
         baseUrl: settings.baseUrl,
         version: VERSION,
-        directory: opened,
+        directory: services.tenantDirectory,
         outbox,
         views,
         csrf,

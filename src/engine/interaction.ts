@@ -10,7 +10,9 @@ import { toAudience } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
+import { MFA_REASON } from './policy.ts';
 import type { Sessions } from './sessions.ts';
+import type { SecondFactor } from './tokens.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
@@ -28,6 +30,17 @@ export interface PendingInteraction {
   userId: string | undefined;
   /** What a third-party application asks the user to allow. */
   missing: MissingConsent;
+  /** Who has given the first factor and still lacks the second: in this request, or in the session. */
+  firstFactor: FirstFactor | undefined;
+  /** What {@link Interactions.remember} kept. */
+  remembered: Readonly<Record<string, unknown>>;
+}
+
+/** A login that lacks its second factor. Kept by the server: the browser has no say in it. */
+export interface FirstFactor {
+  userId: string;
+  amr: string[];
+  connection?: string | undefined;
 }
 
 export interface MissingConsent {
@@ -40,7 +53,6 @@ export interface MissingConsent {
 export interface BrowserLogin {
   userId: string;
   amr?: string[];
-  acr?: string;
   /** The name of the connection, for logging out there (federated logout). */
   connection?: string;
 }
@@ -48,8 +60,18 @@ export interface BrowserLogin {
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
-  /** The user has logged in: the request goes on. A user who may not come in is sent back as an error. */
+  /**
+   * The user has logged in: the request goes on, to the second factor where one is needed. A user who may not
+   * come in is sent back as an error.
+   */
   login(ctx: Context, user: BrowserLogin): Promise<void>;
+  /**
+   * The user who has given the first factor has given the second, too.
+   * @throws AuthError 400 when there is no first factor, or it was somebody else's.
+   */
+  secondFactor(ctx: Context, user: { userId: string; acr: string }): Promise<void>;
+  /** Keeps JSON beside the request, until it ends; the browser does not see it. */
+  remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
   /** The user keeps the account that is logged in. */
   keepAccount(ctx: Context): Promise<void>;
   /** The user allows what the application asks for. */
@@ -76,7 +98,7 @@ type Interaction = InstanceType<Provider['Interaction']>;
 /** The interactions of one provider. */
 export function interactions(
   provider: Provider,
-  deps: { store: Store; users: Users; sessions: Sessions },
+  deps: { store: Store; users: Users; sessions: Sessions; secondFactor: SecondFactor },
 ): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     try {
@@ -92,26 +114,53 @@ export function interactions(
   const refuse = (ctx: Context, error: string, description: string) =>
     goOn(ctx, { error, error_description: description });
 
+  const finish = async (
+    ctx: Context,
+    interaction: Interaction,
+    { userId, amr, acr, connection }: FirstFactor & { acr?: string },
+  ): Promise<void> => {
+    await Promise.all([
+      forgetOtherAccount(deps.sessions, interaction, userId),
+      deps.users.recordLogin(userId, ctx.ip),
+    ]);
+    await goOn(ctx, {
+      login: {
+        accountId: userId,
+        ...(amr.length === 0 ? {} : { amr }),
+        ...(acr === undefined ? {} : { acr }),
+        ...(connection === undefined ? {} : { connection }),
+      },
+      select_account: {},
+    });
+  };
+
   return {
     pending: async (ctx) => describe(await load(ctx)),
-    login: async (ctx, { userId, amr, acr, connection }) => {
+    login: async (ctx, { userId, amr = [], connection }) => {
       const interaction = await load(ctx);
-      const user = await deps.users.get(userId);
-      const refusal = user === undefined ? undefined : admit(user);
+      const refusal = await refusalOf(deps.users, userId);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
-      await Promise.all([
-        forgetOtherAccount(deps.sessions, interaction, userId),
-        deps.users.recordLogin(userId, ctx.ip),
-      ]);
-      await goOn(ctx, {
-        login: {
-          accountId: userId,
-          ...(amr === undefined ? {} : { amr }),
-          ...(acr === undefined ? {} : { acr }),
-          ...(connection === undefined ? {} : { connection }),
-        },
-        select_account: {},
-      });
+      const { clientId, params } = describe(interaction);
+      const acrValues = (params.acr_values ?? '').split(' ').filter(Boolean);
+      if (await deps.secondFactor.isDemanded({ userId, clientId, amr, acrValues, browser: true, ctx })) {
+        // Beside the request, where only we write.
+        await keep(interaction, { firstFactor: { userId, amr, connection } });
+        return ctx.redirect(`${interactionPath(interaction.uid)}/mfa`);
+      }
+      await finish(ctx, interaction, { userId, amr, connection });
+    },
+    secondFactor: async (ctx, { userId, acr }) => {
+      const interaction = await load(ctx);
+      const { firstFactor } = describe(interaction);
+      if (firstFactor?.userId !== userId) throw requestExpired();
+      const refusal = await refusalOf(deps.users, userId);
+      if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
+      const amr = [...new Set([...firstFactor.amr, 'mfa'])];
+      await finish(ctx, interaction, { ...firstFactor, amr, acr });
+    },
+    remember: async (ctx, remembered) => {
+      const interaction = await load(ctx);
+      await keep(interaction, { ...(interaction.lastSubmission as object | undefined), remembered });
     },
     keepAccount: (ctx) => goOn(ctx, { select_account: {} }),
     consent: async (ctx) => {
@@ -143,7 +192,32 @@ function describe(interaction: Interaction): PendingInteraction {
     loginTicket: readNotes(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
+    firstFactor: firstFactorOf(interaction),
+    remembered:
+      (interaction.lastSubmission as { remembered?: Record<string, unknown> } | undefined)?.remembered ?? {},
   };
+}
+
+/** Keeps our own data in the interaction, where the engine has room for the last submission. */
+async function keep(interaction: Interaction, data: object): Promise<void> {
+  Object.assign(interaction, { lastSubmission: data });
+  await interaction.persist();
+}
+
+/** The first factor of this request; or of the session, where it lacks nothing but the second. */
+function firstFactorOf(interaction: Interaction): FirstFactor | undefined {
+  const { firstFactor } = (interaction.lastSubmission ?? {}) as { firstFactor?: FirstFactor };
+  if (firstFactor !== undefined) return firstFactor;
+  const { session, prompt } = interaction;
+  const onlyMfa = prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === MFA_REASON;
+  if (!onlyMfa || session?.accountId === undefined) return undefined;
+  return { userId: session.accountId, amr: [...(session.amr ?? [])] };
+}
+
+/** @returns why the user may not come in; undefined when they may. */
+async function refusalOf(users: Users, userId: string): Promise<AuthError | undefined> {
+  const user = await users.get(userId);
+  return user === undefined ? new AuthError(403, 'access_denied', 'The user does not exist.') : admit(user);
 }
 
 function missingConsent(interaction: Interaction): MissingConsent {

@@ -1,7 +1,9 @@
 // When the browser's user is asked for something: log in, choose an account, consent.
+import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { readNotes } from './implicit.ts';
+import type { SecondFactor } from './tokens.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
@@ -10,7 +12,7 @@ const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
 /** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
-export function policy(users: Users): interactionPolicy.Prompt[] {
+export function policy(users: Users, secondFactor: SecondFactor): interactionPolicy.Prompt[] {
   const prompts = base();
   const login = prompts.get('login');
   const consent = prompts.get('consent');
@@ -20,13 +22,42 @@ export function policy(users: Users): interactionPolicy.Prompt[] {
   );
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
   login.checks.add(new Check('remember', 'never asked', rememberConnection));
+  login.checks.add(
+    new Check(MFA_REASON, MFA_REQUIRED, 'login_required', (ctx) => lacksSecondFactor(secondFactor, ctx)),
+  );
   // "native" here is any application with a custom scheme; the hosted service asks nothing extra of them.
   consent.checks.remove('native_client_prompt');
-  for (const check of login.checks) check.description = LOGIN_REQUIRED;
+  for (const check of login.checks) {
+    if (check.reason !== MFA_REASON) check.description = LOGIN_REQUIRED;
+  }
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   prompts.add(new Prompt({ name: 'grant' }, new Check('saved', 'never asked', saveGrant)));
   return prompts;
+}
+
+/** Why a session is not enough: it has had no second factor. */
+export const MFA_REASON = 'mfa';
+/** SDKs compare it (wire-details 0.5). */
+const MFA_REQUIRED = 'Multifactor authentication required';
+
+/** A session of one factor does not answer a request that needs two. */
+async function lacksSecondFactor(secondFactor: SecondFactor, ctx: KoaContextWithOIDC): Promise<boolean> {
+  const { session, result, client, params } = ctx.oidc;
+  if (session?.accountId === undefined || client === undefined) return Check.NO_NEED_TO_PROMPT;
+  // A login that ends in this request was judged where it ended.
+  if (result?.login !== undefined) return Check.NO_NEED_TO_PROMPT;
+  const demanded = await secondFactor.isDemanded({
+    userId: session.accountId,
+    clientId: client.clientId,
+    amr: session.amr ?? [],
+    acrValues: String(params?.acr_values ?? '')
+      .split(' ')
+      .filter(Boolean),
+    browser: true,
+    ctx: ctx as unknown as Context,
+  });
+  return demanded ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 
 /** A login done before the request is taken in by the login's page, whoever is logged in already. */

@@ -15,6 +15,7 @@ import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
+import { type ApiTokenReader, apiTokenReader } from './api-tokens.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { resourceIndicators } from './audience.ts';
 import { authorizationRequests, type ErrorPage, registerWebMessage } from './authorize.ts';
@@ -33,7 +34,7 @@ import { keepRefreshTokenAlive } from './refresh.ts';
 import type { SessionParticipants } from './session-participants.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { tokenRequests } from './token-endpoint.ts';
-import { registerVendorGrant, type VendorGrant } from './tokens.ts';
+import { registerVendorGrant, type SecondFactor, type VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
 
 export interface EngineDependencies {
@@ -47,6 +48,9 @@ export interface EngineDependencies {
   challenges: Challenges;
   /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
   grants: VendorGrant[];
+  secondFactor: SecondFactor;
+  /** Authentication context classes that a request may ask for. */
+  acrValues: readonly string[];
   errorPage: ErrorPage;
   /** Who is told when a session ends. */
   participants: SessionParticipants;
@@ -63,6 +67,8 @@ export interface Engine {
   signingKeys: readonly Frozen<SigningKeyRecord>[];
   /** The public keys, for `/.well-known/jwks.json`. */
   keySet: JSONWebKeySet;
+  /** Reads access tokens for APIs of our own. */
+  readApiToken: ApiTokenReader;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
 }
@@ -81,7 +87,11 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   registerWebMessage(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
-    registerVendorGrant({ store, directory, users, failures, clock }, provider, grant);
+    registerVendorGrant(
+      { store, directory, users, failures, clock, secondFactor: deps.secondFactor },
+      provider,
+      grant,
+    );
   }
   // RFC 9207 promises `iss` on every response; the engine leaves it out beside an ID token.
   provider.on('authorization.success', (_ctx, response) => {
@@ -92,12 +102,13 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   return {
     middleware: [authorizationRequests(internal), tokenRequests(failures), mount(provider)],
-    interactions: interactions(provider, { store, users, sessions }),
+    interactions: interactions(provider, { store, users, sessions, secondFactor: deps.secondFactor }),
     internalRequests: internal,
     sessions,
     signingKeys: keys,
     userinfo: userinfo({ provider, keySet, directory, users, clock }),
     keySet,
+    readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };
 }
@@ -135,6 +146,7 @@ function configuration(
     },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
+    acrValues: [...deps.acrValues],
     claims: claimsByScope,
     responseTypes: RESPONSE_TYPES,
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
@@ -148,7 +160,10 @@ function configuration(
     extraParams: extraParameters(directory, settings.baseUrl),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
-    interactions: { policy: policy(users), url: (_ctx, interaction) => interactionPath(interaction.uid) },
+    interactions: {
+      policy: policy(users, deps.secondFactor),
+      url: (_ctx, interaction) => interactionPath(interaction.uid),
+    },
     findAccount: accounts(users, directory),
     loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds (wire-details 13.4).

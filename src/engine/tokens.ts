@@ -32,6 +32,42 @@ export interface AuthenticatedUser {
   amr?: string[];
   /** Authentication context class, in the ID token's `acr` where given. */
   acr?: string;
+  /** The request that this one completes: its scopes, API and grant type are what tokens are issued for. */
+  completes?: CompletedRequest;
+  /** Further members of the token response. */
+  extra?: Record<string, unknown>;
+}
+
+/** What a token request asked for that a second factor was missing for. */
+export interface CompletedRequest {
+  scope: string;
+  /** A resource indicator, as the engine has it. */
+  resource?: string;
+  gty: string;
+}
+
+/** Whether a login needs a second factor, and what is answered where it lacks one. */
+export interface SecondFactor {
+  /**
+   * @param login.ctx the request, for the browser's cookies and address.
+   * @returns whether a second factor is needed that the login has not had.
+   */
+  isDemanded(login: LoginToJudge): Promise<boolean>;
+  /** The refusal at the token endpoint, with which the application goes on to the second factor. */
+  refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
+}
+
+/** A login that is about to end. */
+export interface LoginToJudge {
+  userId: string;
+  clientId: string;
+  /** What the login has had so far. */
+  amr: readonly string[];
+  /** The context classes that the application asks for. */
+  acrValues: readonly string[];
+  /** In the browser a device may be known. */
+  browser: boolean;
+  ctx: Context;
 }
 
 /** A grant type beyond the engine's: a feature decides who the user is, the rest is done here. */
@@ -47,6 +83,7 @@ export interface VendorGrant {
 
 export interface TokenDependencies extends GrantDependencies {
   users: Users;
+  secondFactor: SecondFactor;
   failures: EngineFailures;
   clock: Clock;
 }
@@ -66,7 +103,13 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
       };
       try {
         const user = await grant.authenticate(request);
-        await respondWithTokens(deps, ctx, user, grant.gty);
+        const { completes } = user;
+        if (completes !== undefined) {
+          const { scope, resource } = completes;
+          Object.assign(ctx.oidc.params ?? {}, { scope, resource });
+        }
+        await respondWithTokens(deps, ctx, user, completes?.gty ?? grant.gty);
+        if (user.extra !== undefined) Object.assign(ctx.body as object, user.extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
         // The engine knows its own errors only; ours waits beside the request until the engine is done.
@@ -103,6 +146,7 @@ async function respondWithTokens(
     );
   }
   const resource = await requestedResource(deps, ctx);
+  await requireSecondFactor(deps, ctx, { userId, amr, resource, gty });
   const scopes = await grantableScopes(deps, ctx, resource);
   const grant = await buildGrant(
     deps,
@@ -123,6 +167,25 @@ async function respondWithTokens(
     ...(acr === undefined ? {} : { acr }),
   });
   await issueTokenResponse(provider, ctx, source, grant, gty);
+}
+
+/** @throws AuthError 403 `mfa_required` */
+async function requireSecondFactor(
+  { secondFactor }: TokenDependencies,
+  ctx: KoaContextWithOIDC,
+  login: { userId: string; amr: string[] | undefined; resource: string | undefined; gty: string },
+): Promise<void> {
+  const { userId, amr = [], resource, gty } = login;
+  const { client, params } = ctx.oidc;
+  const clientId = client?.clientId ?? '';
+  const judged = { userId, clientId, amr, acrValues: [], browser: false, ctx: ctx as unknown as Context };
+  if (!(await secondFactor.isDemanded(judged))) return;
+  const scope = typeof params?.scope === 'string' ? params.scope : '';
+  throw await secondFactor.refusal(userId, clientId, {
+    scope,
+    gty,
+    ...(resource !== undefined && { resource }),
+  });
 }
 
 async function requestedResource(

@@ -76,6 +76,7 @@ async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending 
 
 /** The step of another feature where the request names its connection, or the application has no password login. */
 async function otherWay({ directory }: LoginRoutesDependencies, { pending, client }: Visit) {
+  if (pending.firstFactor !== undefined) return 'mfa';
   if (nextStep(pending) !== 'login') return undefined;
   const { connection: name } = pending.params;
   const named = name === undefined ? undefined : await directory.connection(name);

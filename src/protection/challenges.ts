@@ -17,6 +17,8 @@ export interface NewChallenge {
   /** Whom or what it is about; a new challenge of the same purpose and subject replaces the old one. */
   subject: string;
   ttlSeconds: number;
+  /** Wrong tries that it takes before it is dead; three where nothing is said. */
+  tries?: number;
   /** Whose it is: dies with {@link Challenges.revokeAllOf}. */
   userId?: string | undefined;
   /** JSON, kept beside it. */
@@ -58,6 +60,8 @@ export interface Challenges {
   peekTicket(purpose: string, ticket: string): Promise<Met | undefined>;
   /** Uses a ticket up: of any number of racers exactly one gets it. */
   spendTicket(purpose: string, ticket: string): Promise<Met | undefined>;
+  /** Counts a failure of what the ticket stands for; after too many it is dead. */
+  penalise(purpose: string, ticket: string): Promise<void>;
   /** Takes back all that was sent to a user. */
   revokeAllOf(userId: string): Promise<void>;
 }
@@ -75,7 +79,7 @@ export function createChallenges({
   const challenges = store.collection('challenges');
 
   const keep = async (
-    { purpose, subject, ttlSeconds, userId, data = {} }: NewChallenge,
+    { purpose, subject, ttlSeconds, tries = TRIES, userId, data = {} }: NewChallenge,
     secret: Pick<ChallengeRecord, 'secretHash' | 'salt'>,
   ): Promise<() => Promise<void>> => {
     const id = idOf(purpose, subject);
@@ -83,7 +87,7 @@ export function createChallenges({
       id,
       purpose,
       ...secret,
-      triesLeft: TRIES,
+      triesLeft: tries,
       spent: false,
       ...(userId === undefined ? {} : { user_id: userId }),
       data,
@@ -135,6 +139,14 @@ export function createChallenges({
     spendTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found === undefined ? undefined : attempt(found.id, ticket, true);
+    },
+    penalise: async (purpose, ticket) => {
+      const found = await ofTicket(purpose, ticket);
+      if (found === undefined) return;
+      await challenges.update(found.id, (current) => {
+        const next = structuredClone(current) as ChallengeRecord;
+        return { ...next, triesLeft: current.triesLeft - 1 };
+      });
     },
     revokeAllOf: async (userId) => {
       await challenges.deleteBy('user', userId);

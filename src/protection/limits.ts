@@ -27,8 +27,8 @@ export const DEFAULTS = {
   lockNotice: { capacity: 1, perMinute: 1 / 60 },
   /** The same per account: it may be attacked from many addresses. */
   lockNoticeAccount: { capacity: 5, perMinute: 1 / 12 },
-  /** Per MFA transaction: asking whether the push was answered. */
-  oobPolling: { capacity: 12, perMinute: 12 },
+  /** Codes of a second factor of one user, whatever token or address they come by; right ones are given back. */
+  mfaCode: { capacity: 10, perMinute: 1 / 6 },
 
   // The rest is per address.
   /** 50 an hour. */

@@ -25,6 +25,8 @@ export interface RateLimits {
   takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
   /** Takes one from a bucket that no answer tells of. @returns whether there was one. */
   spend(name: LimitName, key: string): Promise<boolean>;
+  /** Gives one back: what was counted was none of what is limited. */
+  giveBack(name: LimitName, key: string): Promise<void>;
   /** The limits that go by path and address. */
   byPath: Middleware;
   /** `take` as middleware. */
@@ -56,6 +58,16 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
     take,
     takeFrom,
     spend: async (name, key) => (await takeOne(limitOf(directory, name), name, key, clock())) >= 0,
+    giveBack: async (name, key) => {
+      const [bucket, now] = [limitOf(directory, name), clock()];
+      await (isByPath(name) ? local : stored).change(name, key, (current) => {
+        const tokens = Math.min(bucket.capacity, refill(bucket, current, now) + 1);
+        return {
+          level: { tokens, at: now },
+          fullAt: Math.ceil(now / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1,
+        };
+      });
+    },
     limit: (name, key) => (ctx, next) => take(ctx, name, key(ctx)).then(next),
     byPath: (ctx, next) =>
       // A preflight has no answer of an endpoint to be limited.

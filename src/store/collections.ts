@@ -39,6 +39,8 @@ export interface UserRecord extends Stored {
   /** E-mail addresses this user had before, newest last, each with the epoch second until which it held. */
   email_history?: { email?: string; email_verified: boolean; until: number }[];
   blocked?: boolean;
+  /** Providers of a second factor that the user must give, whatever the policy; none where there is no entry. */
+  multifactor?: string[];
   /** ISO 8601. */
   created_at: string;
   /** ISO 8601. */
@@ -127,6 +129,61 @@ export interface SamlSessionRecord extends Stored {
   name_id: { value: string; format: string; spNameQualifier?: string; transient: string };
 }
 
+/** A second factor of a user. `id` is told to applications: kind, bar, `dev_…`. */
+export interface AuthenticatorRecord extends Stored {
+  user_id: string;
+  kind: 'otp' | 'sms' | 'email' | 'push' | 'recovery-code';
+  /** It counts from its first use on. */
+  active: boolean;
+  /** The user's first, confirmed on the word of the first factor alone: there is one such at most. */
+  first?: boolean;
+  /** ISO 8601. */
+  created_at: string;
+  /** E.164, of `sms`. */
+  phone_number?: string;
+  /** Of `email`. */
+  email?: string;
+  /** Of `push`: what the device calls itself. */
+  name?: string;
+  /** Of `otp`: the shared secret, sealed. */
+  sealedSecret?: string;
+  /** Of `otp`: the last time step that was used; it and those before are never good again (RFC 6238 §5.2). */
+  lastStep?: number;
+  /** Of `recovery-code`: SHA-256. */
+  codeHash?: string;
+  /** Of `push`: the device's public key, a JWK. */
+  publicKey?: Record<string, unknown>;
+}
+
+/** A challenge that is answered out of band; `id` is a hash of its `oob_code`. */
+export interface OobChallengeRecord extends Stored {
+  user_id: string;
+  client_id: string;
+  authenticator_id: string;
+  state: 'pending' | 'accepted' | 'rejected' | 'spent';
+  /** HMAC of the code that was sent, under `salt`; none where the device itself answers. */
+  bindingHash?: string;
+  salt?: string;
+  /** Wrong tries that are left. */
+  triesLeft: number;
+  /** Epoch milliseconds of the last question whether it was answered. */
+  askedAt?: number;
+  /** What the device shows: to be compared with what the login page shows. */
+  number?: string;
+  ip: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+}
+
+/** A browser that a user has logged in with; `id` is a hash of its cookie and of the user. */
+export interface BrowserRecord extends Stored {
+  user_id: string;
+  /** Where it was last. */
+  ip: string;
+  /** Epoch seconds until which it is not asked for a second factor. */
+  rememberedUntil?: number;
+}
+
 /** A counter of the protection layer: a bucket's level at a time. */
 export interface LimitRecord extends Stored {
   tokens: number;
@@ -161,6 +218,9 @@ export interface Records {
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
   challenges: ChallengeRecord;
+  authenticators: AuthenticatorRecord;
+  oobChallenges: OobChallengeRecord;
+  browsers: BrowserRecord;
   failures: FailureRecord;
   samlSessions: SamlSessionRecord;
   /** Messages of service providers that were taken, by application and ID: each counts once. */
@@ -253,6 +313,15 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       ticket: (challenge) => (challenge.salt === undefined ? challenge.secretHash : undefined),
     },
   },
+  authenticators: {
+    unique: { first: (one) => (one.first === true ? one.user_id : undefined) },
+    indexes: { user: (one) => one.user_id },
+  },
+  oobChallenges: {
+    unique: {},
+    indexes: { user: (one) => one.user_id, authenticator: (one) => one.authenticator_id },
+  },
+  browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
   failures: { unique: {}, indexes: { account: (record) => record.account } },
   samlSessions: {
     unique: {},

@@ -163,8 +163,17 @@ async function createDevelopmentUser(
 ): Promise<void> {
   const connection = directoryOf(file, user);
   if ((await users.findInConnection({ name: connection }, user.email)) !== undefined) return;
-  const { email, password, username, email_verified, blocked, permissions, user_metadata, app_metadata } =
-    user;
+  const {
+    email,
+    password,
+    username,
+    email_verified,
+    blocked,
+    multifactor,
+    permissions,
+    user_metadata,
+    app_metadata,
+  } = user;
   const created = await users.create({
     connection,
     email,
@@ -175,6 +184,7 @@ async function createDevelopmentUser(
       user_metadata,
       app_metadata,
       ...(blocked === undefined ? {} : { blocked }),
+      ...(multifactor === undefined ? {} : { multifactor }),
       ...(permissions === undefined ? {} : { permissions }),
     },
   });

@@ -39,6 +39,15 @@ export type EventType =
   | 'flo'
   | 'limit_wc'
   | 'limit_mu'
+  | 'gd_start_enroll'
+  | 'gd_enrollment_complete'
+  | 'gd_start_auth'
+  | 'gd_auth_succeed'
+  | 'gd_auth_failed'
+  | 'gd_auth_rejected'
+  | 'gd_otp_rate_limit_exceed'
+  | 'gd_recovery_succeed'
+  | 'gd_unenroll'
   | 'gd_send_email'
   | 'gd_send_sms';
 

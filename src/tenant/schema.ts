@@ -3,6 +3,7 @@
 // Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
 import { z } from 'zod';
 import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
+import { guardianFactorsSchema, guardianPoliciesSchema } from './schema-guardian.ts';
 import { attackProtectionSchema } from './schema-protection.ts';
 import { samlpSchema } from './schema-saml.ts';
 
@@ -207,6 +208,7 @@ export const developmentUserSchema = z.looseObject({
   username: z.string().optional(),
   email_verified: z.boolean().default(false),
   blocked: z.boolean().optional(),
+  multifactor: z.array(z.string()).optional(),
   permissions: z
     .array(z.looseObject({ resource_server_identifier: z.string(), permission_name: z.string() }))
     .optional(),
@@ -232,8 +234,8 @@ export const tenantFileSchema = z.looseObject({
   clientGrants: z.array(clientGrantSchema).default([]),
   organizations: z.array(organizationSchema).default([]),
   users: z.array(developmentUserSchema).default([]),
-  guardianFactors: z.array(z.record(z.string(), z.unknown())).optional(),
-  guardianPolicies: z.unknown().optional(),
+  guardianFactors: guardianFactorsSchema,
+  guardianPolicies: guardianPoliciesSchema,
   emailProvider: emailProviderSchema.optional(),
   emailTemplates: z.array(emailTemplateSchema).default([]),
   pages: z.array(z.record(z.string(), z.unknown())).optional(),
@@ -255,6 +257,6 @@ export type TenantRecord = Pick<
   'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
 > &
   // A store that an older version wrote has none.
-  Partial<Pick<TenantFile, 'emailTemplates'>> & {
+  Partial<Pick<TenantFile, 'emailTemplates' | 'guardianFactors' | 'guardianPolicies'>> & {
     [section: string]: unknown;
   };

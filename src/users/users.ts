@@ -22,6 +22,7 @@ export type Profile = Partial<
     | 'app_metadata'
     | 'email_verified'
     | 'blocked'
+    | 'multifactor'
     | 'permissions'
   >
 >;

@@ -56,6 +56,13 @@ describe('client authentication at endpoints of ours', () => {
       log,
       challenges: createChallenges({ store: server.store, clock: Date.now, random: systemRandom }),
       grants: [],
+      secondFactor: {
+        isDemanded: async () => false,
+        refusal: async () => {
+          throw new Error('no second factor is demanded');
+        },
+      },
+      acrValues: [],
       errorPage: async () => {},
       participants: createSessionParticipants(log),
     });

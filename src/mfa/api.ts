@@ -1,0 +1,27 @@
+// The MFA API as an API of the tenant: it exists beside those of the tenant file, in no store and in no export.
+import type { Directory, ResourceServer } from '../tenant/directory.ts';
+import { resourceServerSchema } from '../tenant/schema.ts';
+import { MFA_SCOPES, mfaAudience } from './routes.ts';
+
+/** Tokens for it are good for ten minutes (wire-details 2.2). */
+const LIFETIME_SECONDS = 600;
+
+/** The tenant as it is, and the MFA API in it. */
+export function withMfaApi(directory: Directory, issuer: string): Directory {
+  const identifier = mfaAudience(issuer);
+  const api: ResourceServer = {
+    ...resourceServerSchema.parse({
+      name: 'MFA',
+      identifier,
+      scopes: MFA_SCOPES.map((value) => ({ value })),
+      token_lifetime: LIFETIME_SECONDS,
+      token_lifetime_for_web: LIFETIME_SECONDS,
+      allow_offline_access: false,
+    }),
+    id: 'gatehouse-mfa',
+  };
+  return {
+    ...directory,
+    resourceServer: async (wanted) => (wanted === identifier ? api : directory.resourceServer(wanted)),
+  };
+}

@@ -1,0 +1,213 @@
+// The second factors of users: made, confirmed by their first use, listed, removed.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
+import type { Clock, Random } from '../http/runtime.ts';
+import type { AuthenticatorRecord } from '../store/collections.ts';
+import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { FactorType } from './factors.ts';
+import type { SecretBox } from './secret-box.ts';
+
+export type Authenticator = Frozen<AuthenticatorRecord>;
+export type Kind = AuthenticatorRecord['kind'];
+
+/** A factor's type by the kind of authenticator. */
+export const FACTORS: Record<Kind, FactorType> = {
+  otp: 'otp',
+  sms: 'phone',
+  email: 'email',
+  push: 'push-notification',
+  'recovery-code': 'recovery-code',
+};
+
+const PREFIX: Record<Kind, string> = {
+  otp: 'totp',
+  sms: 'sms',
+  email: 'email',
+  push: 'push',
+  'recovery-code': 'recovery-code',
+};
+
+/** Seconds of a TOTP step (RFC 6238 §4.1), and how many steps a clock may be off. */
+const STEP = 30;
+const WINDOW = 1;
+const SECRET_BYTES = 20;
+
+/** Letters and digits that are not mistaken for one another. */
+const RECOVERY_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const RECOVERY_LENGTH = 24;
+
+export interface Authenticators {
+  /** All of a user's, the unconfirmed included. */
+  of(userId: string): Promise<Authenticator[]>;
+  get(id: string): Promise<Authenticator | undefined>;
+  /** Makes a TOTP authenticator. @returns it, and its secret in base32, which is shown this once. */
+  addOtp(userId: string): Promise<{ authenticator: Authenticator; secret: string }>;
+  /** Makes one that is reached by a message, or by a device that has yet to say who it is. */
+  add(
+    userId: string,
+    kind: 'sms' | 'email' | 'push',
+    reach: Pick<AuthenticatorRecord, 'phone_number' | 'email'>,
+  ): Promise<Authenticator>;
+  /** The secret of one that is not confirmed yet, to be shown again while it is set up. */
+  secretOf(authenticator: Authenticator): Promise<string | undefined>;
+  /** Whether a code is right; it and those of earlier steps are then used up. */
+  useOtp(authenticator: Authenticator, code: string): Promise<boolean>;
+  /** A new recovery code for the user, the one before is dead. @returns it; only its hash is kept. */
+  renewRecoveryCode(userId: string): Promise<string>;
+  /** Whether it is the user's recovery code; it is then used up. */
+  useRecoveryCode(userId: string, code: string): Promise<boolean>;
+  /**
+   * From now on it counts, and what else was begun and not confirmed is gone.
+   * @param options.first whether it may only be the user's first: of any number of racers one is.
+   * @returns false when it may not.
+   */
+  confirm(authenticator: Authenticator, options: { first: boolean }): Promise<boolean>;
+  /** Gives a device's authenticator its key and name. @returns false when it has one already. */
+  registerDevice(id: string, device: { publicKey: Record<string, unknown>; name: string }): Promise<boolean>;
+  remove(id: string): Promise<void>;
+  removeAllOf(userId: string): Promise<void>;
+}
+
+/** The authenticators in a store. */
+export function createAuthenticators(deps: {
+  store: Store;
+  box: SecretBox;
+  clock: Clock;
+  random: Random;
+}): Authenticators {
+  const { store, box, clock, random } = deps;
+  const records = store.collection('authenticators');
+  const now = () => new Date(clock()).toISOString();
+  const newId = (kind: Kind) =>
+    `${PREFIX[kind]}|dev_${random(12).toString('base64url').replace(/[-_]/g, 'x')}`;
+
+  const insert = async (record: AuthenticatorRecord): Promise<Authenticator> => {
+    await records.insert(record);
+    return record;
+  };
+  const of = async (userId: string) => records.findBy('user', userId);
+
+  return {
+    of,
+    get: (id) => records.get(id),
+    addOtp: async (userId) => {
+      const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
+      const id = newId('otp');
+      const sealedSecret = await box.seal(secret, id);
+      const record = {
+        id,
+        user_id: userId,
+        kind: 'otp' as const,
+        active: false,
+        created_at: now(),
+        sealedSecret,
+      };
+      return { authenticator: await insert(record), secret };
+    },
+    add: (userId, kind, reach) =>
+      insert({ id: newId(kind), user_id: userId, kind, active: false, created_at: now(), ...reach }),
+    secretOf: async ({ id, active, sealedSecret }) =>
+      active || sealedSecret === undefined ? undefined : box.open(sealedSecret, id),
+    useOtp: async (authenticator, code) => {
+      if (authenticator.sealedSecret === undefined) return false;
+      const secret = await box.open(authenticator.sealedSecret, authenticator.id);
+      const step = stepOf(secret, code, clock());
+      if (step === undefined) return false;
+      let isFresh = false;
+      await records.update(authenticator.id, (current) => {
+        isFresh = step > (current.lastStep ?? -1);
+        const next = structuredClone(current) as AuthenticatorRecord;
+        return isFresh ? { ...next, lastStep: step } : next;
+      });
+      return isFresh;
+    },
+    renewRecoveryCode: async (userId) => {
+      const code = recoveryCode(random);
+      const old = (await of(userId)).filter(({ kind }) => kind === 'recovery-code');
+      await Promise.all(old.map(({ id }) => records.delete(id)));
+      await records.insert({
+        id: newId('recovery-code'),
+        user_id: userId,
+        kind: 'recovery-code',
+        active: true,
+        created_at: now(),
+        codeHash: hash(code),
+      });
+      return code;
+    },
+    useRecoveryCode: async (userId, code) => {
+      const given = hash(code.replace(/[\s-]/g, '').toUpperCase());
+      const known = (await of(userId)).find(
+        ({ codeHash }) => codeHash !== undefined && isSame(codeHash, given),
+      );
+      return known !== undefined && (await records.take(known.id)) !== undefined;
+    },
+    confirm: async ({ id, user_id: userId }, { first }) => {
+      if (first && (await of(userId)).some((one) => one.active && one.kind !== 'recovery-code')) return false;
+      try {
+        const change = (current: Authenticator) => {
+          const next = structuredClone(current) as AuthenticatorRecord;
+          return { ...next, active: true, ...(first && { first: true }) };
+        };
+        if ((await records.update(id, change)) === undefined) return false;
+      } catch (thrown) {
+        if (thrown instanceof UniqueKeyError) return false;
+        throw thrown;
+      }
+      const begun = (await of(userId)).filter((one) => !one.active);
+      await Promise.all(begun.map((one) => records.delete(one.id)));
+      return true;
+    },
+    registerDevice: async (id, { publicKey, name }) => {
+      let isNew = false;
+      await records.update(id, (current) => {
+        const next = structuredClone(current) as AuthenticatorRecord;
+        isNew = current.kind === 'push' && current.publicKey === undefined;
+        return isNew ? { ...next, publicKey, name } : next;
+      });
+      return isNew;
+    },
+    remove: async (id) => {
+      await records.delete(id);
+    },
+    removeAllOf: async (userId) => {
+      await records.deleteBy('user', userId);
+    },
+  };
+}
+
+/** The step of a right code, one before or after the present at most (RFC 6238 §5.2). */
+function stepOf(secret: string, code: string, now: number): number | undefined {
+  if (!/^\d{6}$/.test(code)) return undefined;
+  const totp = new TOTP({ secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: STEP });
+  const delta = totp.validate({ token: code, timestamp: now, window: WINDOW });
+  return delta === null ? undefined : Math.floor(now / 1000 / STEP) + delta;
+}
+
+/** What an authenticator app reads (Key URI Format): issuer and account, SHA1, 6 digits, 30 s. */
+export function otpauthUri(secret: string, issuer: string, account: string): string {
+  return new TOTP({
+    secret: Secret.fromBase32(secret),
+    issuer,
+    label: account,
+    algorithm: 'SHA1',
+    digits: 6,
+    period: STEP,
+  }).toString();
+}
+
+function recoveryCode(random: Random): string {
+  return Array.from(
+    random(RECOVERY_LENGTH),
+    (byte) => RECOVERY_ALPHABET[byte % RECOVERY_ALPHABET.length],
+  ).join('');
+}
+
+function hash(code: string): string {
+  return createHash('sha256').update(code).digest('base64url');
+}
+
+function isSame(a: string, b: string): boolean {
+  const [x, y] = [Buffer.from(a), Buffer.from(b)];
+  return x.length === y.length && timingSafeEqual(x, y);
+}

@@ -1,0 +1,160 @@
+// Enrolling a second factor (spec "MFA authenticator association response").
+import { parsePhoneNumberFromString } from 'libphonenumber-js';
+import type { Messages } from '../delivery/messages.ts';
+import { DeliveryError } from '../delivery/messages.ts';
+import { AuthError } from '../http/errors.ts';
+import { normalizeEmail } from '../users/email.ts';
+import type { User } from '../users/users.ts';
+import { type Authenticator, otpauthUri } from './authenticators.ts';
+import { enabledFactors } from './factors.ts';
+import { activeAuthenticators } from './service.ts';
+import type { VerifyDependencies } from './verify.ts';
+
+export interface EnrollDependencies extends VerifyDependencies {
+  baseUrl: string;
+  messages: Messages;
+  /** Counts a message to an address or number. @throws AuthError 429 */
+  limitDestination(destination: string): Promise<void>;
+}
+
+export interface EnrollRequest {
+  user: User;
+  clientId: string;
+  ip: string;
+  languages?: string | undefined;
+}
+
+/** What is asked for: an app, or a channel with where it leads. */
+export type Enrollment =
+  | { kind: 'otp' }
+  | { kind: 'sms'; phoneNumber: string }
+  | { kind: 'email'; email: string }
+  | { kind: 'push' };
+
+/** What was made. */
+export interface Enrolled {
+  authenticator: Authenticator;
+  /** Of an app: shown this once. */
+  secret?: string;
+  /** What an app or our own authenticator scans. */
+  barcodeUri?: string;
+  oobCode?: string;
+  /** Whether a code has to be typed. */
+  prompt: boolean;
+  /** With the first authenticator: shown this once. */
+  recoveryCode?: string;
+}
+
+/**
+ * Begins to enrol an authenticator; it counts once it was used.
+ * @throws AuthError 400 when the factor is off or the address is none, 503 when the code cannot be sent.
+ */
+export async function enroll(
+  deps: EnrollDependencies,
+  request: EnrollRequest,
+  wanted: Enrollment,
+): Promise<Enrolled> {
+  requireFactor(deps, wanted.kind);
+  const { user, clientId, ip } = request;
+  deps.events.record({ type: 'gd_start_enroll', user_id: user.id, client_id: clientId, ip });
+  const made = await make(deps, request, wanted);
+  const hasNone = (await activeAuthenticators(deps, user)).length === 0;
+  if (!hasNone || !enabledFactors(deps.directory).has('recovery-code')) return made;
+  return { ...made, recoveryCode: await deps.authenticators.renewRecoveryCode(user.id) };
+}
+
+const FACTOR = { otp: 'otp', sms: 'phone', email: 'email', push: 'push-notification' } as const;
+
+function requireFactor({ directory }: EnrollDependencies, kind: Enrollment['kind']): void {
+  if (enabledFactors(directory).has(FACTOR[kind])) return;
+  throw new AuthError(400, 'invalid_request', `The factor ${FACTOR[kind]} is not enabled.`);
+}
+
+async function make(deps: EnrollDependencies, request: EnrollRequest, wanted: Enrollment): Promise<Enrolled> {
+  const { user, clientId, ip } = request;
+  const issuer = deps.directory.settings().tenant.friendly_name;
+  const account = user.email ?? user.username ?? user.phone_number ?? user.id;
+  switch (wanted.kind) {
+    case 'otp': {
+      const { authenticator, secret } = await deps.authenticators.addOtp(user.id);
+      return { authenticator, secret, barcodeUri: otpauthUri(secret, issuer, account), prompt: false };
+    }
+    case 'push': {
+      const authenticator = await deps.authenticators.add(user.id, 'push', {});
+      const { oobCode } = await deps.oob.issueDevice({ authenticator, clientId, ip });
+      const { secret: ticket } = await deps.challenges.issueTicket({
+        purpose: DEVICE_ENROLLMENT,
+        subject: authenticator.id,
+        userId: user.id,
+        ttlSeconds: DEVICE_ENROLLMENT_SECONDS,
+        data: { authenticatorId: authenticator.id },
+      });
+      const query = new URLSearchParams({ enrollment_tx_id: ticket, base_url: deps.baseUrl });
+      const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`;
+      return { authenticator, oobCode, barcodeUri: `otpauth://totp/${label}?${query}`, prompt: false };
+    }
+    case 'sms':
+    case 'email': {
+      const reach =
+        wanted.kind === 'sms'
+          ? { phone_number: phoneOf(wanted.phoneNumber) }
+          : { email: emailOf(wanted.email) };
+      const authenticator = await deps.authenticators.add(user.id, wanted.kind, reach);
+      try {
+        return { authenticator, oobCode: await sendCode(deps, request, authenticator), prompt: true };
+      } catch (thrown) {
+        await deps.authenticators.remove(authenticator.id);
+        throw thrown;
+      }
+    }
+  }
+}
+
+/** The ticket by which a device enrols. */
+export const DEVICE_ENROLLMENT = 'device_enrollment';
+const DEVICE_ENROLLMENT_SECONDS = 600;
+
+/**
+ * Sends a code to an authenticator that is reached by a message. @returns the challenge's `oob_code`.
+ * @throws AuthError 400, 429, 503
+ */
+export async function sendCode(
+  deps: EnrollDependencies,
+  { user, clientId, ip, languages }: EnrollRequest,
+  authenticator: Authenticator,
+): Promise<string> {
+  const to = authenticator.phone_number ?? authenticator.email ?? '';
+  await deps.limitDestination(`${authenticator.kind}\n${to}`);
+  const { oobCode, code, revoke } = await deps.oob.issueCode({ authenticator, clientId, ip });
+  const application = await deps.directory.client(clientId);
+  try {
+    const kind = authenticator.kind === 'sms' ? 'mfa_sms' : 'mfa_oob_code';
+    await deps.messages.send(kind, { to, application, user, code, languages, ip });
+    return oobCode;
+  } catch (thrown) {
+    await revoke();
+    if (!(thrown instanceof DeliveryError)) throw thrown;
+    throw thrown.code === 'invalid-number'
+      ? new AuthError(400, 'invalid_phone_number', thrown.message, { cause: thrown })
+      : new AuthError(
+          503,
+          'temporarily_unavailable',
+          'The message could not be sent. Try again in a few minutes.',
+          {
+            cause: thrown,
+          },
+        );
+  }
+}
+
+function phoneOf(text: string): string {
+  const number = parsePhoneNumberFromString(text);
+  if (number?.isPossible() === true) return number.number;
+  throw new AuthError(400, 'invalid_phone_number', 'phone_number must be a phone number in E.164 format.');
+}
+
+function emailOf(text: string): string {
+  const email = normalizeEmail(text);
+  if (email !== undefined) return email;
+  throw new AuthError(400, 'invalid_request', 'email must be an e-mail address.');
+}

@@ -1,0 +1,127 @@
+// The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
+import type { AuthenticatedUser, GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { AuthError } from '../http/errors.ts';
+import { MFA_POLICY } from './factors.ts';
+import type { OobOutcome } from './oob.ts';
+import { type MfaSession, malformed, penaliseMfaToken, readMfaToken, spendMfaToken } from './service.ts';
+import {
+  type Given,
+  type Giver,
+  giveOob,
+  giveOtp,
+  giveRecoveryCode,
+  type VerifyDependencies,
+} from './verify.ts';
+
+export interface MfaGrantDependencies extends VerifyDependencies {
+  /** An access token for the MFA API in place of an MFA token: it may confirm what was enrolled with it. */
+  readEnrollToken(token: string): Promise<MfaSession | undefined>;
+}
+
+/** The three MFA grants of the tenant. */
+export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
+  const base = `http://${deps.directory.settings().vendor_host}/oauth/grant-type/mfa-`;
+  return [
+    {
+      grantType: `${base}otp`,
+      parameters: ['mfa_token', 'otp'],
+      gty: 'mfa-otp',
+      authenticate: (request) =>
+        complete(deps, request, async (giver) => {
+          const given = await giveOtp(deps, giver, required(request, 'otp'));
+          return given.ok ? given : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
+        }),
+    },
+    {
+      grantType: `${base}oob`,
+      parameters: ['mfa_token', 'oob_code', 'binding_code'],
+      gty: 'mfa-oob',
+      authenticate: (request) =>
+        complete(deps, request, async (giver) => {
+          const oobCode = required(request, 'oob_code');
+          const challenge = await deps.oob.find(oobCode);
+          const binding = request.params.binding_code;
+          if (challenge?.bindingHash !== undefined && binding === undefined)
+            required(request, 'binding_code');
+          const given = await giveOob(deps, giver, oobCode, binding);
+          if (given.ok) return given;
+          const client = await deps.directory.client(request.clientId);
+          return oobError(given.outcome, client?.oidc_conformant === true);
+        }),
+    },
+    {
+      grantType: `${base}recovery-code`,
+      parameters: ['mfa_token', 'recovery_code'],
+      gty: 'mfa-recovery-code',
+      authenticate: (request) =>
+        complete(deps, request, async (giver) => {
+          const given = await giveRecoveryCode(deps, giver, required(request, 'recovery_code'));
+          return given.ok ? given : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
+        }),
+    },
+  ];
+}
+
+type Done = Extract<Given, { ok: true }>;
+
+/** The part that the three share: whose token it is, and that it is good once. */
+async function complete(
+  deps: MfaGrantDependencies,
+  request: GrantRequest,
+  give: (giver: Giver) => Promise<Done | AuthError>,
+): Promise<AuthenticatedUser> {
+  const { clientId, ip } = request;
+  const token = required(request, 'mfa_token');
+  const enrolling = token.split('.').length === 3 ? await deps.readEnrollToken(token) : undefined;
+  const session = enrolling ?? (await readMfaToken(deps, token, clientId));
+  const user = await deps.users.get(session.userId);
+  if (user === undefined || session.clientId !== clientId) throw malformed();
+  const given = await give({ user, clientId, ip, elevated: enrolling !== undefined });
+  if (given instanceof AuthError) {
+    if (given.status === 403 && enrolling === undefined) await penaliseMfaToken(deps, session);
+    throw given;
+  }
+  if (enrolling === undefined && !(await spendMfaToken(deps, session))) throw malformed();
+  return {
+    userId: user.id,
+    amr: ['mfa'],
+    acr: MFA_POLICY,
+    completes: session.request,
+    ...(given.recoveryCode !== undefined && { extra: { recovery_code: given.recoveryCode } }),
+  };
+}
+
+/**
+ * The states table's answers. By the specification they come with 200; an application with
+ * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens (wire.md "Decided").
+ */
+function oobError(outcome: OobOutcome | 'wrong', conformant: boolean): AuthError {
+  const status = conformant ? 400 : 200;
+  switch (outcome) {
+    case 'pending':
+      return new AuthError(
+        status,
+        'authorization_pending',
+        'Authorization pending: please repeat the request in a few seconds.',
+      );
+    case 'too-fast':
+      return new AuthError(
+        status,
+        'slow_down',
+        'You are polling faster than allowed. Try again in a few seconds.',
+      );
+    case 'rejected':
+      return new AuthError(status, 'invalid_grant', 'MFA Authorization rejected.');
+    case 'wrong-code':
+      return new AuthError(403, 'invalid_grant', 'Invalid binding_code.');
+    default:
+      return new AuthError(403, 'invalid_grant', 'Invalid oob_code.');
+  }
+}
+
+function required({ params }: GrantRequest, name: string): string {
+  const value = params[name];
+  if (value === undefined || value === '')
+    throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
+  return value;
+}

@@ -1,0 +1,233 @@
+// The MFA endpoints (spec "Multi-factor authentication"). Nothing is decided here.
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { ApiTokenReader } from '../engine/api-tokens.ts';
+import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import type { User } from '../users/users.ts';
+import type { Authenticator } from './authenticators.ts';
+import { startChallenge } from './challenge.ts';
+import { type EnrollDependencies, type Enrolled, type Enrollment, enroll } from './enroll.ts';
+import { activeAuthenticators, isProfileEmail, malformed, readMfaToken } from './service.ts';
+
+export interface MfaRoutesDependencies extends EnrollDependencies {
+  issuer: string;
+  log: Logger;
+  readApiToken: ApiTokenReader;
+  /** Authenticates the application that sent the request. @returns its client_id. */
+  authenticateClient(ctx: Context): Promise<string>;
+}
+
+/** The API that users' own tokens are for: its identifier, and what its scopes allow. */
+export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
+export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
+
+/** The routes of the MFA API. */
+export function mfaRoutes(deps: MfaRoutesDependencies): Middleware {
+  const router = new Router();
+  router.use('/mfa', errorsAs(oauthShape, deps.log), async (ctx, next) => {
+    ctx.set('Cache-Control', 'no-store');
+    await next();
+  });
+  router.post('/mfa/challenge', (ctx) => handleChallenge(deps, ctx));
+  router.post('/mfa/associate', (ctx) => handleAssociate(deps, ctx));
+  router.get('/mfa/authenticators', (ctx) => handleList(deps, ctx));
+  router.delete('/mfa/authenticators/:id', (ctx) => handleRemove(deps, ctx));
+  return router.routes() as Middleware;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function bodyOf(ctx: Context): Fields {
+  const { body } = ctx.request as { body?: unknown };
+  if (body === undefined || body === null) return {};
+  if (typeof body === 'object' && !Array.isArray(body)) return body as Fields;
+  throw new AuthError(400, 'invalid_request', 'The request body must be an object.');
+}
+
+function textOf(fields: Fields, name: string): string | undefined {
+  const value = fields[name];
+  if (value === undefined || value === null || value === '') return undefined;
+  if (typeof value === 'string') return value;
+  throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
+}
+
+function requiredText(fields: Fields, name: string): string {
+  const value = textOf(fields, name);
+  if (value === undefined) throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
+  return value;
+}
+
+async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  const fields = bodyOf(ctx);
+  const token = requiredText(fields, 'mfa_token');
+  const clientId = await deps.authenticateClient(ctx);
+  const session = await readMfaToken(deps, token, clientId);
+  const user = await userOf(deps, session.userId);
+  const challenge = await startChallenge(
+    deps,
+    { user, clientId, ip: ctx.ip, languages: languagesOf(ctx) },
+    {
+      types: textOf(fields, 'challenge_type')?.split(/\s+/).filter(Boolean),
+      authenticatorId: textOf(fields, 'authenticator_id'),
+    },
+  );
+  const { type, oobCode, prompt } = challenge;
+  ctx.body =
+    type === 'otp'
+      ? { challenge_type: 'otp' }
+      : { challenge_type: 'oob', oob_code: oobCode, ...(prompt && { binding_method: 'prompt' }) };
+}
+
+/** Whose authenticators a request is about, and with what right. */
+interface Bearer {
+  user: User;
+  clientId: string;
+  /** By an access token for the MFA API: the user has logged in, with a second factor where one was needed. */
+  elevated: boolean;
+}
+
+/** @throws AuthError 401 for no token or a wrong one, 403 `insufficient_scope`. */
+async function bearerOf(
+  deps: MfaRoutesDependencies,
+  ctx: Context,
+  scope: (typeof MFA_SCOPES)[number],
+): Promise<Bearer> {
+  const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
+  if (token === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  if (token.split('.').length !== 3) {
+    const { userId, clientId } = await readMfaToken(deps, token);
+    return { user: await userOf(deps, userId), clientId, elevated: false };
+  }
+  const read = await deps.readApiToken(token, mfaAudience(deps.issuer));
+  if (read === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  if (!read.scopes.includes(scope)) {
+    throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
+  }
+  return { user: await userOf(deps, read.userId), clientId: read.clientId, elevated: true };
+}
+
+async function userOf({ users }: MfaRoutesDependencies, userId: string): Promise<User> {
+  const user = await users.get(userId);
+  if (user === undefined || user.blocked === true) throw malformed();
+  return user;
+}
+
+async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  const fields = bodyOf(ctx);
+  const { user, clientId, elevated } = await bearerOf(deps, ctx, 'enroll');
+  // A secret is checked where one is sent: public applications and most SDKs send none (wire-details 15, row 5).
+  if (fields.client_secret !== undefined || fields.client_assertion !== undefined) {
+    if ((await deps.authenticateClient(ctx)) !== clientId) throw malformed();
+  }
+  if (!elevated && (await activeAuthenticators(deps, user)).length > 0) {
+    throw new AuthError(403, 'access_denied', 'User is already enrolled.');
+  }
+  const wanted = readEnrollment(deps, fields, user);
+  const enrolled = await enroll(deps, { user, clientId, ip: ctx.ip, languages: languagesOf(ctx) }, wanted);
+  ctx.body = associationOf(deps, enrolled);
+}
+
+function readEnrollment({ directory }: MfaRoutesDependencies, fields: Fields, user: User): Enrollment {
+  const [type, ...more] = listOf(fields, 'authenticator_types');
+  if (type === undefined || more.length > 0) {
+    throw new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
+  }
+  if (type === 'otp') return { kind: 'otp' };
+  // SDKs send e-mail as a type of its own, too.
+  const [channel = type, ...others] = listOf(fields, 'oob_channels');
+  if ((type !== 'oob' && type !== 'email') || others.length > 0) {
+    throw new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
+  }
+  if (channel === 'sms') return { kind: 'sms', phoneNumber: requiredText(fields, 'phone_number') };
+  if (channel === 'email') return { kind: 'email', email: textOf(fields, 'email') ?? user.email ?? '' };
+  if (channel === directory.settings().vendor_channel) return { kind: 'push' };
+  throw new AuthError(400, 'invalid_request', 'oob_channels must have exactly one known channel');
+}
+
+/** A list, or the single text that the specification shows. */
+function listOf(fields: Fields, name: string): string[] {
+  const value = fields[name];
+  if (value === undefined || value === null) return [];
+  if (typeof value === 'string') return value === '' ? [] : [value];
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
+  throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
+}
+
+function associationOf({ directory }: MfaRoutesDependencies, enrolled: Enrolled): Record<string, unknown> {
+  const { authenticator, secret, barcodeUri, oobCode, prompt, recoveryCode } = enrolled;
+  const channel = channelOf(authenticator, directory.settings().vendor_channel);
+  return {
+    authenticator_type: channel === undefined ? 'otp' : 'oob',
+    // Under both names: the specification's, and the one that SDKs read (wire-details 15, row 4).
+    ...(channel === undefined ? {} : { oob_channels: channel, oob_channel: channel }),
+    ...(oobCode === undefined ? {} : { oob_code: oobCode }),
+    ...(prompt ? { binding_method: 'prompt' } : {}),
+    ...(secret === undefined ? {} : { secret }),
+    ...(barcodeUri === undefined ? {} : { barcode_uri: barcodeUri }),
+    ...(recoveryCode === undefined ? {} : { recovery_codes: [recoveryCode] }),
+    id: authenticator.id,
+  };
+}
+
+function channelOf({ kind }: Authenticator, vendorChannel: string): string | undefined {
+  if (kind === 'sms' || kind === 'email') return kind;
+  return kind === 'push' ? vendorChannel : undefined;
+}
+
+async function handleList(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  const { user } = await bearerOf(deps, ctx, 'read:authenticators');
+  const active = await activeAuthenticators(deps, user);
+  const begun = (await deps.authenticators.of(user.id)).filter((one) => !one.active);
+  const { vendor_channel: vendorChannel } = deps.directory.settings();
+  ctx.body = [...active, ...begun].map((authenticator) => described(authenticator, vendorChannel));
+}
+
+const TYPE = {
+  otp: 'otp',
+  sms: 'phone',
+  email: 'email',
+  push: 'push-notification',
+  'recovery-code': 'recovery-code',
+};
+
+function described(authenticator: Authenticator, vendorChannel: string): Record<string, unknown> {
+  const { id, kind, active } = authenticator;
+  const channel = channelOf(authenticator, vendorChannel);
+  const name = displayName(authenticator);
+  return {
+    id,
+    authenticator_type: channel === undefined ? kind : 'oob',
+    active,
+    type: TYPE[kind],
+    ...(channel === undefined ? {} : { oob_channel: channel, oob_channels: [channel] }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+/** Enough to know it by, not enough to learn it. */
+export function displayName({ phone_number: phone, email, name }: Authenticator): string | undefined {
+  if (phone !== undefined) return `${'X'.repeat(Math.max(0, phone.length - 5))}${phone.slice(-4)}`;
+  if (email === undefined) return name;
+  const [local = '', domain = ''] = email.split('@');
+  return `${local.slice(0, 1)}${'*'.repeat(Math.max(3, local.length - 1))}@${domain.slice(0, 4)}${'*'.repeat(Math.max(3, domain.length - 4))}`;
+}
+
+async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  const { user, clientId, elevated } = await bearerOf(deps, ctx, 'remove:authenticators');
+  if (!elevated)
+    throw new AuthError(403, 'insufficient_scope', 'Insufficient scope, expected: remove:authenticators');
+  const id = String(ctx.params.id);
+  const authenticator = await deps.authenticators.get(id);
+  if (authenticator?.user_id !== user.id)
+    throw new AuthError(404, 'not_found', 'There is no such authenticator.');
+  if (isProfileEmail(user, authenticator))
+    throw new AuthError(400, 'invalid_request', 'The address of the profile stays.');
+  await deps.authenticators.remove(id);
+  deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
+  ctx.status = 204;
+}
+
+function languagesOf(ctx: Context): string {
+  return ctx.get('X-Request-Language') || ctx.get('Accept-Language');
+}

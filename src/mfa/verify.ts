@@ -1,0 +1,135 @@
+// Giving the second factor: a code of an app, a code that was sent, a device's answer, a recovery code. By the
+// token endpoint and by the hosted pages alike.
+import { AuthError } from '../http/errors.ts';
+import { tryProof } from '../protection/attempts.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
+import type { User } from '../users/users.ts';
+import type { Authenticator } from './authenticators.ts';
+import type { OobChallenges, OobOutcome } from './oob.ts';
+import { activeAuthenticators, type MfaDependencies } from './service.ts';
+
+export interface VerifyDependencies extends MfaDependencies {
+  oob: OobChallenges;
+  limits: Pick<RateLimits, 'spend' | 'giveBack'>;
+}
+
+/** Who gives a second factor, and on whose word. */
+export interface Giver {
+  user: User;
+  clientId: string;
+  ip: string;
+  /** Whether more than the first factor was proved before: then a further authenticator may be confirmed. */
+  elevated: boolean;
+}
+
+/** What came of it. `recoveryCode`: a new one, to be shown. */
+export type Given = { ok: true; recoveryCode?: string } | { ok: false; outcome: OobOutcome | 'wrong' };
+
+/** A code of an authenticator app. */
+export function giveOtp(deps: VerifyDependencies, giver: Giver, code: string): Promise<Given> {
+  return judged(deps, giver, async () => {
+    for (const authenticator of await usable(deps, giver, 'otp')) {
+      if (!(await deps.authenticators.useOtp(authenticator, code))) continue;
+      return (await settle(deps, giver, authenticator)) ? { ok: true } : { ok: false, outcome: 'wrong' };
+    }
+    return { ok: false, outcome: 'wrong' };
+  });
+}
+
+/** A recovery code; a new one takes its place. */
+export function giveRecoveryCode(deps: VerifyDependencies, giver: Giver, code: string): Promise<Given> {
+  return judged(deps, giver, async () => {
+    const { user } = giver;
+    const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === 'recovery-code');
+    if (!has || !(await deps.authenticators.useRecoveryCode(user.id, code)))
+      return { ok: false, outcome: 'wrong' };
+    return { ok: true, recoveryCode: await deps.authenticators.renewRecoveryCode(user.id) };
+  });
+}
+
+/** The answer to an out-of-band challenge, with the code that was sent or by the device. */
+export async function giveOob(
+  deps: VerifyDependencies,
+  giver: Giver,
+  oobCode: string,
+  bindingCode: string | undefined,
+): Promise<Given> {
+  const challenge = await deps.oob.find(oobCode);
+  const { user, clientId } = giver;
+  if (challenge?.user_id !== user.id || challenge.client_id !== clientId)
+    return { ok: false, outcome: 'unknown' };
+  const give = async (): Promise<Given> => {
+    const known = await findAuthenticator(deps, user, challenge.authenticator_id);
+    const usables = known === undefined ? [] : await usable(deps, giver, known.kind);
+    const authenticator = usables.find(({ id }) => id === known?.id);
+    if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
+    const outcome = await deps.oob.use(oobCode, bindingCode);
+    if (outcome !== 'accepted') return { ok: false, outcome };
+    return (await settle(deps, giver, authenticator)) ? { ok: true } : { ok: false, outcome: 'unknown' };
+  };
+  // Asking whether a device has answered guesses nothing.
+  return challenge.bindingHash === undefined ? give() : judged(deps, giver, give);
+}
+
+/** One of the user's authenticators, confirmed or begun, or that of their profile. */
+export async function findAuthenticator(
+  deps: MfaDependencies,
+  user: User,
+  id: string,
+): Promise<Authenticator | undefined> {
+  const all = [...(await activeAuthenticators(deps, user)), ...(await deps.authenticators.of(user.id))];
+  return all.find((one) => one.id === id);
+}
+
+/** Authenticators that may be used: the confirmed ones; begun ones while there are no others, or by who has given more. */
+async function usable(
+  deps: VerifyDependencies,
+  giver: Giver,
+  kind: Authenticator['kind'],
+): Promise<Authenticator[]> {
+  const active = await activeAuthenticators(deps, giver.user);
+  const begun =
+    active.length === 0 || giver.elevated
+      ? (await deps.authenticators.of(giver.user.id)).filter((one) => !one.active)
+      : [];
+  return [...active, ...begun].filter((one) => one.kind === kind);
+}
+
+/** A first use confirms an authenticator. @returns false when it may not be confirmed so. */
+async function settle(
+  deps: VerifyDependencies,
+  giver: Giver,
+  authenticator: Authenticator,
+): Promise<boolean> {
+  if (authenticator.active) return true;
+  const first = !giver.elevated;
+  if (first && (await activeAuthenticators(deps, giver.user)).length > 0) return false;
+  const confirmed = await deps.authenticators.confirm(authenticator, { first });
+  if (confirmed) {
+    const { user, clientId, ip } = giver;
+    deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
+  }
+  return confirmed;
+}
+
+/** Counts what is guessed: for the user, whatever token or address it comes by, and for the user and address. */
+async function judged(deps: VerifyDependencies, giver: Giver, give: () => Promise<Given>): Promise<Given> {
+  const { user, clientId, ip } = giver;
+  const seen = { user_id: user.id, client_id: clientId, ip };
+  let given: Given = { ok: false, outcome: 'wrong' };
+  await tryProof(deps.attempts, { connection: MFA, identifier: user.id, ip, step: 'mfa' }, async () => {
+    if (!(await deps.limits.spend('mfaCode', user.id))) {
+      deps.events.record({ ...seen, type: 'gd_otp_rate_limit_exceed' });
+      throw new AuthError(429, 'too_many_attempts', 'Too many wrong codes. Wait a while, then log in again.');
+    }
+    given = await give();
+    if (!given.ok) return undefined;
+    await deps.limits.giveBack('mfaCode', user.id);
+    return given;
+  });
+  deps.events.record({ ...seen, type: given.ok ? 'gd_auth_succeed' : 'gd_auth_failed' });
+  return given;
+}
+
+/** Under what the failures of second factors are counted, whichever connection the user is of. */
+const MFA = 'mfa';

@@ -1,0 +1,185 @@
+// What a tenant's features are given: built once, each from what it needs, nothing reached for.
+import { join } from 'node:path';
+import type { Context } from 'koa';
+import type { Logger } from 'pino';
+import { createMessages } from './delivery/deliver.ts';
+import { createOutbox } from './delivery/outbox.ts';
+import { type Pause, timerPause } from './delivery/queue.ts';
+import { createTemplates } from './delivery/templates.ts';
+import { chooseTransports } from './delivery/transports.ts';
+import { withTryLogin } from './development/try-login.ts';
+import { toResource } from './engine/audience.ts';
+import { createEngine, type Engine } from './engine/provider.ts';
+import { createSessionParticipants } from './engine/session-participants.ts';
+import { createBackground } from './http/background.ts';
+import { createCsrf } from './http/csrf.ts';
+import { AuthError } from './http/errors.ts';
+import type { Clock, Random } from './http/runtime.ts';
+import { createViews } from './http/views.ts';
+import { passwordGrants } from './login/grant.ts';
+import type { LoginLimit } from './login/login.ts';
+import { lockNotice } from './login/unblock.ts';
+import { withMfaApi } from './mfa/api.ts';
+import { createAuthenticators } from './mfa/authenticators.ts';
+import { createKnownBrowsers } from './mfa/browsers.ts';
+import { MFA_POLICY } from './mfa/factors.ts';
+import { mfaGrants } from './mfa/grants.ts';
+import { createOobChallenges } from './mfa/oob.ts';
+import { mfaAudience } from './mfa/routes.ts';
+import { createSecretBox } from './mfa/secret-box.ts';
+import { createSecondFactor, type MfaSession } from './mfa/service.ts';
+import { passwordlessGrant } from './passwordless/grant.ts';
+import { createAttempts } from './protection/attempts.ts';
+import { createChallenges } from './protection/challenges.ts';
+import { createLoginTickets } from './protection/login-tickets.ts';
+import { createRateLimits } from './protection/rate-limit.ts';
+import type { Settings } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { openDirectory } from './tenant/directory.ts';
+import { createEvents } from './tenant/events.ts';
+import type { Users } from './users/users.ts';
+
+/** What a tenant is built from; nothing else is reached for. */
+export interface TenantDependencies {
+  settings: Settings;
+  store: Store;
+  users: Users;
+  log: Logger;
+  clock: Clock;
+  random: Random;
+  /** How the pauses between tries of a message are waited for. */
+  pause?: Pause;
+}
+
+/**
+ * Builds them.
+ * @param viewsDirectory the `views` directory.
+ * @throws Error when the store holds no tenant.
+ */
+export async function createServices(deps: TenantDependencies, viewsDirectory: string) {
+  const base = await createBase(deps, viewsDirectory);
+  const { settings, store, clock, log, users } = deps;
+  const { directory, views, challenges, attempts, events, limits } = base;
+  const proofs = { directory, users, challenges, attempts, events };
+  const limit: LoginLimit = (ctx, connection, identifier) =>
+    limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
+  const mfa = createMfa(deps, base);
+  const grants = [
+    ...passwordGrants(proofs, limit),
+    passwordlessGrant(proofs),
+    ...mfaGrants({ ...mfa, readEnrollToken: (token) => enrollToken(engine, settings.issuer, token) }),
+  ];
+  const participants = createSessionParticipants(log);
+  const engine: Engine = await createEngine({
+    settings,
+    store,
+    directory,
+    users,
+    clock,
+    random: deps.random,
+    log,
+    challenges,
+    grants,
+    secondFactor: createSecondFactor(mfa),
+    acrValues: [MFA_POLICY],
+    errorPage: (ctx, error) => views.error(ctx, error),
+    participants,
+  });
+  const { sessions } = engine;
+  return {
+    ...base,
+    ...mfa,
+    engine,
+    grants,
+    limit,
+    interactions: engine.interactions,
+    authenticateClient: (ctx: Context) => engine.authenticateClient(ctx),
+    readApiToken: engine.readApiToken,
+    internalRequests: engine.internalRequests,
+    issuer: settings.issuer,
+    sessions,
+    endSessions: async (userId: string) => {
+      await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
+      await mfa.browsers.forgetAllOf(userId);
+    },
+  };
+}
+
+/** Of what is in `services`, everything that needs no engine and no second factor. */
+async function createBase(deps: TenantDependencies, viewsDirectory: string) {
+  const { settings, store, users, log, clock, random, pause = timerPause } = deps;
+  const { baseUrl } = settings;
+  const tenantDirectory = await openDirectory(store);
+  const withApi = withMfaApi(tenantDirectory, settings.issuer);
+  const directory = settings.production ? withApi : withTryLogin(withApi, baseUrl);
+  const events = createEvents(store, clock, random, log);
+  const challenges = createChallenges({ store, clock, random });
+  const limits = createRateLimits(store, directory, clock);
+  const background = createBackground(log);
+  const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
+  const { mailFrom, ...transports } = chooseTransports(settings, directory, outbox);
+  const templates = createTemplates({
+    directory: viewsDirectory,
+    baseUrl,
+    settings: directory.settings,
+    mailFrom,
+    log,
+  });
+  const messages = createMessages({ templates, ...transports, events, log, pause });
+  const attempts = createAttempts({
+    store,
+    directory,
+    clock,
+    onLocked: lockNotice({ baseUrl, directory, users, challenges, messages, background, events, limits }),
+    onThrottled: ({ connection, identifier, ip }) =>
+      events.record({ type: 'limit_mu', connection, user_name: identifier, ip }),
+  });
+  return {
+    baseUrl,
+    store,
+    /** The tenant file's own, without what is ours. */
+    tenantDirectory,
+    directory,
+    users,
+    events,
+    challenges,
+    tickets: createLoginTickets(challenges, random),
+    limits,
+    background,
+    outbox,
+    messages,
+    attempts,
+    views: createViews({ directory: viewsDirectory, random, settings: directory.settings }),
+    csrf: createCsrf(baseUrl, random),
+    clock,
+    random,
+    log,
+  };
+}
+
+type Base = Awaited<ReturnType<typeof createBase>>;
+
+/** What the second factor needs beside. */
+function createMfa({ settings, store, clock, random }: TenantDependencies, base: Base) {
+  const box = createSecretBox(join(settings.dataDir, 'keys', 'authenticators.key'), random);
+  return {
+    ...base,
+    authenticators: createAuthenticators({ store, box, clock, random }),
+    browsers: createKnownBrowsers({ store, clock, random }),
+    oob: createOobChallenges({ store, clock, random }),
+    /** @throws AuthError 429 */
+    limitDestination: async (destination: string) => {
+      if (await base.limits.spend('passwordlessDestination', destination)) return;
+      throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
+    },
+  };
+}
+
+/** An access token for the MFA API that may enrol, as a session of the second factor. */
+async function enrollToken(engine: Engine, issuer: string, token: string): Promise<MfaSession | undefined> {
+  const read = await engine.readApiToken(token, mfaAudience(issuer));
+  if (read?.scopes.includes('enroll') !== true) return undefined;
+  const { userId, clientId, scopes } = read;
+  const request = { scope: scopes.join(' '), gty: 'mfa', resource: toResource(mfaAudience(issuer)) };
+  return { userId, clientId, request, ticket: '' };
+}

@@ -1,0 +1,33 @@
+// The sections of the tenant file about the second factor, in the deploy tool's vocabulary.
+import { z } from 'zod';
+
+/** Factors that can be switched on; those by WebAuthn are known by name and always off. */
+export const guardianFactorsSchema = z
+  .array(
+    z.looseObject({
+      name: z.enum([
+        'otp',
+        'sms',
+        'email',
+        'push-notification',
+        'recovery-code',
+        'webauthn-roaming',
+        'webauthn-platform',
+        'duo',
+      ]),
+      enabled: z.boolean().default(false),
+    }),
+  )
+  .default([]);
+
+const policy = z.enum(['all-applications', 'confidence-score', 'never']);
+
+/** The deploy tool writes `{ policies: [] }`; a bare list is understood, too. None of them: never. */
+export const guardianPoliciesSchema = z
+  .union([
+    z.array(policy),
+    z.looseObject({ policies: z.array(policy).default([]) }).transform(({ policies }) => policies),
+  ])
+  .default([]);
+
+export type GuardianPolicy = z.output<typeof policy>;
