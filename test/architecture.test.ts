@@ -39,7 +39,7 @@ const forbidden = [
   {
     name: 'only-server-names-features',
     severity: 'error',
-    from: { path: '^src/', pathNot: [features, '^src/server\\.ts$'] },
+    from: { path: '^src/', pathNot: [features, '^src/(server|services)\\.ts$'] },
     to: { path: features },
   },
   {
