@@ -24,9 +24,7 @@ export interface NewInternalRequest {
 /** Who logged in, and how. */
 export interface InternalLogin {
   userId: string;
-  /** The session's id as this application alone knows it (SAML Core §2.7.2: no two can compare theirs). */
-  sid: string;
-  /** The session's own, which all its applications share: the `sid` of `Sessions` and of parties of a session. */
+  /** The session's own id, which all its applications share: the `sid` of `Sessions` and of parties of a session. */
   sessionUid: string;
   /** Epoch seconds. */
   authTime: number;
@@ -171,11 +169,12 @@ async function redeem(
     code.destroy(),
     code.grantId === undefined ? undefined : provider.Grant.adapter.destroy(code.grantId),
   ]);
+  // The session may be over by now.
+  if ((await provider.Session.findByUid(sessionUid)) === undefined) throw requestExpired();
   const user = await users.get(accountId);
   const refusal = user === undefined ? requestExpired() : admit(user);
   if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
-  const sid = hash(`${sessionUid}\n${clientId}`);
-  return { userId: accountId, sid, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
+  return { userId: accountId, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
 }
 
 function browserSecret(ctx: Context, random: Random): string {

@@ -90,7 +90,7 @@ function valuesOf(value: unknown): AttributeValue[] {
 export interface NameId {
   value: string;
   format: string;
-  spNameQualifier?: string | undefined;
+  spNameQualifier?: string;
 }
 
 const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}name`];

@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import type { InternalLogin, InternalOutcome, InternalRequests } from '../engine/internal-requests.ts';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import type { SamlSessionRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
@@ -129,7 +130,8 @@ async function success(
   const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
   if (context === undefined) return refusal(STATUS.noAuthnContext);
   const attributes = attributesOf(user, provider, vendorHost);
-  const before = await samlSessions(deps.store).get(login.sid);
+  const before = await samlSessions(deps.store).find(provider.clientId, login.sessionUid);
+  const sessionIndex = before?.id ?? newId(deps.random);
   const transient = before?.name_id.transient ?? newId(deps.random);
   const nameId = qualified(nameIdOf(user, attributes, provider, request.nameIdFormat, transient), request);
   if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
@@ -138,7 +140,11 @@ async function success(
   }
   const audience =
     provider.audience ?? request.issuer ?? `urn:${channel}:${frame.issuer}:${provider.clientId}`;
-  await noteSession(deps, provider, request.issuer ?? audience, login, { ...nameId, transient });
+  await noteSession(deps, provider, login, {
+    id: sessionIndex,
+    issuer: request.issuer ?? audience,
+    name_id: { ...nameId, transient },
+  });
   return loginResponse(
     frame,
     {
@@ -146,7 +152,7 @@ async function success(
       attributes,
       audience,
       recipient: provider.recipient ?? request.acsUrl,
-      sessionIndex: login.sid,
+      sessionIndex,
       authTime: login.authTime,
       context,
     },
@@ -166,18 +172,15 @@ function qualified(nameId: NameId | undefined, { spNameQualifier, issuer }: Logi
 async function noteSession(
   { store, directory }: SamlDependencies,
   { clientId }: ServiceProvider,
-  issuer: string,
   login: InternalLogin,
-  { value, format, spNameQualifier, transient }: NameId & { transient: string },
+  known: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
 ): Promise<void> {
   const hours = directory.settings().tenant.session_lifetime;
   await samlSessions(store).note({
-    id: login.sid,
+    ...known,
     client_id: clientId,
     session_uid: login.sessionUid,
     user_id: login.userId,
-    issuer,
-    name_id: { value, format, transient, ...(spNameQualifier === undefined ? {} : { spNameQualifier }) },
     expiresAt: Math.ceil(login.authTime + hours * 3600),
   });
 }

@@ -117,7 +117,7 @@ export interface FailureRecord extends Stored {
   at: number;
 }
 
-/** A session that a SAML service provider was told of; `id` is its SessionIndex, the application's `sid`. */
+/** A session that a SAML service provider was told of; `id` is its SessionIndex, which that one alone knows. */
 export interface SamlSessionRecord extends Stored {
   client_id: string;
   /** The browser session's own id, which all its applications share. */
@@ -324,7 +324,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
   failures: { unique: {}, indexes: { account: (record) => record.account } },
   samlSessions: {
-    unique: {},
+    unique: { party: (session) => `${session.client_id}\n${session.session_uid}` },
     indexes: {
       session: (session) => session.session_uid,
       name: (session) => `${session.client_id}\n${session.name_id.value}`,
