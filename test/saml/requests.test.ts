@@ -1,0 +1,327 @@
+// What a service provider may ask for, and what it is told when that cannot be had.
+import { expect } from 'chai';
+import { type Agent, createAgent } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  logIn,
+  responseOf,
+  submitLogin,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { authnRequest, postForm, redirectQuery } from './messages.ts';
+import {
+  ACS,
+  logInAt,
+  posted,
+  SP_ISSUER,
+  samlClient,
+  serviceProvider,
+  signOn,
+  startSamlServer,
+} from './support.ts';
+
+const OTHER_ACS = 'http://localhost:8080/saml?tenant=1';
+const STATUS = 'urn:oasis:names:tc:SAML:2.0:status:';
+const FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:';
+const FORMAT_2 = 'urn:oasis:names:tc:SAML:2.0:nameid-format:';
+const CONTEXT = 'urn:oasis:names:tc:SAML:2.0:ac:classes:';
+
+describe('SAML requests', () => {
+  let server: TestServer;
+
+  before(async () => {
+    server = await startSamlServer([
+      samlClient('sp', {}, { callbacks: [ACS, OTHER_ACS] }),
+      samlClient('second'),
+      samlClient('third-party', {}, { is_first_party: false }),
+      samlClient('with-code', {}, { grant_types: ['authorization_code'], client_secret: 'a-secret' }),
+    ]);
+  });
+  after(() => server.stop());
+
+  const address = (xml: string, client = 'sp', relayState?: string) =>
+    `/samlp/${client}?${redirectQuery(xml, relayState === undefined ? {} : { relayState })}`;
+  const ask = (agent: Agent, xml: string, client = 'sp') => logInAt(agent, server, address(xml, client));
+  const statuses = (xml: string) =>
+    [...xml.matchAll(/<samlp:StatusCode Value="([^"]*)"/g)].map(([, value]) => value?.replace(STATUS, ''));
+  const nameIdPolicy = (format: string, more = '') => ({
+    content: `<samlp:NameIDPolicy Format="${format}"${more}/>`,
+  });
+  const nameIdOf = (xml: string) => /<saml:NameID[^>]*>([^<]*)</.exec(xml)?.[1];
+
+  describe('by HTTP-POST', () => {
+    it('are answered like those by HTTP-Redirect', async () => {
+      const agent = createAgent(server);
+      const started = await agent.request('/samlp/sp', {
+        form: postForm(authnRequest(), 'SAMLRequest', 'state'),
+      });
+      const { fields, action } = posted(
+        await submitLogin(agent, server, await follow(agent, started, server.url)),
+      );
+      const sp = await serviceProvider(server, 'sp', {
+        identifierFormat: null,
+        validateInResponseTo: 'never' as never,
+      });
+      const { profile } = await sp.validatePostResponseAsync(fields);
+      expect([action, fields.RelayState]).to.deep.equal([ACS, 'state']);
+      expect(profile?.nameID).to.match(/^auth0\|/);
+    });
+  });
+
+  describe('for an address', () => {
+    it('are answered there when it is a callback, query and all', async () => {
+      const agent = createAgent(server);
+      const xml = authnRequest({ attributes: { AssertionConsumerServiceURL: OTHER_ACS } });
+      const answer = await ask(agent, xml);
+      expect(answer.action).to.equal(OTHER_ACS);
+      expect(answer.xml).to.include(`Destination="${OTHER_ACS}"`).and.include(`Recipient="${OTHER_ACS}"`);
+    });
+
+    it('are answered at the first callback when they name none', async () => {
+      const xml = authnRequest({ attributes: { AssertionConsumerServiceURL: undefined } });
+      expect((await ask(createAgent(server), xml)).action).to.equal(ACS);
+    });
+
+    it('by another binding than HTTP-POST are answered with UnsupportedBinding', async () => {
+      const artifact = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Artifact';
+      const page = await createAgent(server).get(
+        address(authnRequest({ attributes: { ProtocolBinding: artifact } })),
+      );
+      expect(statuses(posted(page).xml)).to.deep.equal(['Responder', 'UnsupportedBinding']);
+    });
+  });
+
+  describe('that must not show anything (IsPassive)', () => {
+    const passive = () => authnRequest({ attributes: { IsPassive: 'true' } });
+
+    it('are answered with NoPassive where nobody is logged in', async () => {
+      const page = await follow(
+        createAgent(server),
+        await createAgent(server).get(address(passive())),
+        server.url,
+      );
+      expect(page.status).to.equal(400);
+      const agent = createAgent(server);
+      const answer = posted(await follow(agent, await agent.get(address(passive())), server.url));
+      expect(statuses(answer.xml)).to.deep.equal(['Responder', 'NoPassive']);
+      expect(answer.xml).not.to.include('<saml:Assertion');
+      expect(answer.xml).to.include('<ds:Signature');
+    });
+
+    it('are answered with the session that is there', async () => {
+      const agent = createAgent(server);
+      await signOn(agent, server, await serviceProvider(server, 'second'));
+      const answer = posted(await follow(agent, await agent.get(address(passive())), server.url));
+      expect(statuses(answer.xml)).to.deep.equal(['Success']);
+    });
+
+    it('and must ask again (ForceAuthn) are answered with NoPassive', async () => {
+      const agent = createAgent(server);
+      await signOn(agent, server, await serviceProvider(server, 'second'));
+      server.tick(2000);
+      const both = authnRequest({ attributes: { IsPassive: '1', ForceAuthn: '1' } });
+      const answer = posted(await follow(agent, await agent.get(address(both)), server.url));
+      expect(statuses(answer.xml)).to.deep.equal(['Responder', 'NoPassive']);
+    });
+  });
+
+  describe('that must ask again (ForceAuthn)', () => {
+    it('show the login page in spite of the session, and say when', async () => {
+      const agent = createAgent(server);
+      const before = await ask(agent, authnRequest());
+      server.tick(5000);
+      const page = await follow(
+        agent,
+        await agent.get(address(authnRequest({ attributes: { ForceAuthn: 'true' } }))),
+        server.url,
+      );
+      expect(page.text).to.include('name="password"');
+      const after = posted(await submitLogin(agent, server, page));
+      const instant = (xml: string) => Date.parse(/AuthnInstant="([^"]*)"/.exec(xml)?.[1] ?? '');
+      expect(instant(after.xml) - instant(before.xml)).to.be.at.least(4000);
+    });
+  });
+
+  describe('for a kind of name (NameIDPolicy)', () => {
+    it('get an e-mail address, a lasting name, or one of this session', async () => {
+      const agent = createAgent(server);
+      const mail = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT}emailAddress`)));
+      expect(nameIdOf(mail.xml)).to.equal(USER.email);
+      const lasting = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT_2}persistent`)));
+      expect(nameIdOf(lasting.xml)).to.match(/^auth0\|/);
+      const passing = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT_2}transient`)));
+      expect(nameIdOf(passing.xml)).to.match(/^_[0-9a-f]{40}$/);
+      const again = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT_2}transient`)));
+      expect(nameIdOf(again.xml)).to.equal(nameIdOf(passing.xml));
+      const other = await ask(createAgent(server), authnRequest(nameIdPolicy(`${FORMAT_2}transient`)));
+      expect(nameIdOf(other.xml)).not.to.equal(nameIdOf(passing.xml));
+    });
+
+    it("get InvalidNameIDPolicy for a kind there is none of, and for a name in others' words", async () => {
+      const agent = createAgent(server);
+      const kerberos = await ask(agent, authnRequest(nameIdPolicy(`${FORMAT_2}kerberos`)));
+      expect(statuses(kerberos.xml)).to.deep.equal(['Responder', 'InvalidNameIDPolicy']);
+      const theirs = nameIdPolicy(`${FORMAT_2}persistent`, ' SPNameQualifier="urn:somebody-else"');
+      expect(statuses((await ask(agent, authnRequest(theirs))).xml)).to.include('InvalidNameIDPolicy');
+      const own = nameIdPolicy(`${FORMAT_2}persistent`, ` SPNameQualifier="${SP_ISSUER}"`);
+      expect((await ask(agent, authnRequest(own))).xml).to.include(`SPNameQualifier="${SP_ISSUER}"`);
+    });
+
+    it('about one user are not answered with another', async () => {
+      const about = (name: string) => ({
+        content: `<saml:Subject><saml:NameID>${name}</saml:NameID></saml:Subject>`,
+      });
+      const agent = createAgent(server);
+      const { xml } = await ask(agent, authnRequest());
+      expect(statuses((await ask(agent, authnRequest(about(nameIdOf(xml)!)))).xml)).to.deep.equal([
+        'Success',
+      ]);
+      expect(statuses((await ask(agent, authnRequest(about('auth0|other')))).xml)).to.include(
+        'UnknownPrincipal',
+      );
+    });
+  });
+
+  describe('for a strength of authentication (RequestedAuthnContext)', () => {
+    const wanting = (...classes: string[]) => ({
+      content: `<samlp:RequestedAuthnContext>${classes.map((one) => `<saml:AuthnContextClassRef>${one}</saml:AuthnContextClassRef>`).join('')}</samlp:RequestedAuthnContext>`,
+    });
+
+    it('get the one that was met', async () => {
+      const password = `${CONTEXT}PasswordProtectedTransport`;
+      const { xml } = await ask(createAgent(server), authnRequest(wanting(`${CONTEXT}X509`, password)));
+      expect(xml).to.include(`<saml:AuthnContextClassRef>${password}</saml:AuthnContextClassRef>`);
+    });
+
+    it('get NoAuthnContext when none was', async () => {
+      const { xml } = await ask(createAgent(server), authnRequest(wanting(`${CONTEXT}X509`)));
+      expect(statuses(xml)).to.deep.equal(['Responder', 'NoAuthnContext']);
+    });
+
+    it("get the addon's own without asking", async () => {
+      expect((await ask(createAgent(server), authnRequest())).xml).to.include(`${CONTEXT}unspecified`);
+    });
+  });
+
+  describe('that end otherwise', () => {
+    it('tell the service provider that the user may not come in', async () => {
+      const agent = createAgent(server);
+      const page = await follow(agent, await agent.get(address(authnRequest())), server.url);
+      const user = { email: 'blocked@example.test', password: USER.password };
+      const answer = posted(await submitLogin(agent, server, page, user));
+      expect(statuses(answer.xml)).to.deep.equal(['Responder', 'AuthnFailed']);
+      expect(answer.xml).to.include('<samlp:StatusMessage>user is blocked</samlp:StatusMessage>');
+    });
+
+    it('are not asked about what an application may do', async () => {
+      const answer = await ask(createAgent(server), authnRequest(), 'third-party');
+      expect(statuses(answer.xml)).to.deep.equal(['Success']);
+    });
+
+    it('end nowhere when a connection is asked for that is not there', async () => {
+      const agent = createAgent(server);
+      const page = await follow(
+        agent,
+        await agent.get(`${address(authnRequest())}&connection=nobody`),
+        server.url,
+      );
+      expect(statuses(posted(page).xml)).to.deep.equal(['Responder']);
+    });
+  });
+
+  describe('that nobody made (IdP-initiated)', () => {
+    it('log in at the first callback, with no request to respond to', async () => {
+      const answer = await logInAt(createAgent(server), server, '/samlp/sp?RelayState=deep-link');
+      expect(answer.action).to.equal(ACS);
+      expect(answer.fields.RelayState).to.equal('deep-link');
+      expect(answer.xml).not.to.include('InResponseTo');
+      const sp = await serviceProvider(server, 'sp', { audience: false });
+      expect((await sp.validatePostResponseAsync(answer.fields)).profile?.nameID).to.match(/^auth0\|/);
+    });
+  });
+
+  describe('are of this server alone', () => {
+    const callback = (client = 'sp') => `${server.url}/samlp/${client}/callback`;
+
+    it('an application cannot have its codes sent to the internal callback', async () => {
+      for (const over of [
+        {},
+        { response_type: 'token' },
+        { response_mode: 'web_message' },
+        { state: 'x'.repeat(43) },
+      ]) {
+        const params = webRequest({ client_id: 'with-code', redirect_uri: callback('with-code'), ...over });
+        const answer = await authorize(createAgent(server), params);
+        expect([answer.status, answer.location]).to.deep.equal([400, '']);
+      }
+    });
+
+    it('a code of theirs is worth nothing at the token endpoint, even to the application itself', async () => {
+      const agent = createAgent(server);
+      const page = await follow(agent, await agent.get(address(authnRequest(), 'with-code')), server.url);
+      let current = await agent.request(page.text.match(/action="([^"]*)"/)![1]!, {
+        form: { ...loginForm(page.text), username: USER.email, password: USER.password },
+      });
+      while (!current.location.includes('/callback?')) current = await agent.get(current.location);
+      const { code, state } = responseOf(current);
+      for (const code_verifier of [undefined, state, 'a'.repeat(43)]) {
+        const answer = await token(createAgent(server), {
+          grant_type: 'authorization_code',
+          client_id: 'with-code',
+          client_secret: 'a-secret',
+          code,
+          code_verifier,
+          redirect_uri: callback('with-code'),
+        });
+        expect(answer.status).to.equal(400);
+      }
+    });
+
+    it('end in the browser that began them, once', async () => {
+      const agent = createAgent(server);
+      const started = await agent.get(address(authnRequest()));
+      const page = await follow(agent, started, server.url);
+      let current = await agent.request(page.text.match(/action="([^"]*)"/)![1]!, {
+        form: { ...loginForm(page.text), username: USER.email, password: USER.password },
+      });
+      while (!current.location.includes('/callback?')) current = await agent.get(current.location);
+      expect((await createAgent(server).get(current.location)).status).to.equal(400);
+      expect((await agent.get(current.location.replace('/sp/', '/second/'))).status).to.equal(400);
+      expect((await agent.get(current.location)).text).to.include('name="SAMLResponse"');
+      expect((await agent.get(current.location)).status).to.equal(400);
+    });
+
+    it('do not take a code of another login', async () => {
+      const agent = createAgent(server);
+      const { code } = responseOf(await logIn(agent, server, webRequest()));
+      const state = new URL((await agent.get(address(authnRequest()))).location).searchParams.get('state');
+      const answer = await agent.get(`/samlp/sp/callback?code=${code}&state=${state}`);
+      expect([answer.status, answer.text.includes('SAMLResponse')]).to.deep.equal([400, false]);
+    });
+
+    it('do not let an application use codes that may not', async () => {
+      const params = webRequest({ client_id: 'sp', redirect_uri: ACS });
+      expect(responseOf(await authorize(createAgent(server), params)).error).to.equal('unauthorized_client');
+      expect(responseOf(await logIn(createAgent(server), server, webRequest())).code).to.be.a('string');
+      expect(WEB_CALLBACK).to.be.a('string');
+    });
+
+    it('leave no grant behind', async () => {
+      const agent = createAgent(server);
+      const artifacts = server.store.collection('artifacts');
+      const before = new Set((await artifacts.list({ limit: 10_000 })).records.map(({ id }) => id));
+      await ask(agent, authnRequest());
+      const left = (await artifacts.list({ limit: 10_000 })).records.filter(({ id }) => !before.has(id));
+      expect(left.map(({ model }) => model)).to.deep.equal(['Session']);
+    });
+  });
+});
+
+function loginForm(html: string): Record<string, string> {
+  return { _csrf: /name="_csrf" value="([^"]*)"/.exec(html)?.[1] ?? '' };
+}
