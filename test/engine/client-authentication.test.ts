@@ -15,6 +15,7 @@ import { createLog } from '../../src/log.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
 import { tenant } from '../support/flows.ts';
+import { NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const keys = generateKeyPairSync('rsa', {
@@ -56,13 +57,7 @@ describe('client authentication at endpoints of ours', () => {
       log,
       challenges: createChallenges({ store: server.store, clock: Date.now, random: systemRandom }),
       grants: [],
-      secondFactor: {
-        isDemanded: async () => false,
-        refusal: async () => {
-          throw new Error('no second factor is demanded');
-        },
-      },
-      acrValues: [],
+      ...NO_SECOND_FACTOR,
       errorPage: async () => {},
       participants: createSessionParticipants(log),
     });

@@ -11,6 +11,7 @@ import { openDirectory } from '../../src/tenant/directory.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, token, USER, webRequest } from '../support/flows.ts';
+import { NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the sessions of a user', () => {
@@ -38,6 +39,7 @@ describe('the sessions of a user', () => {
     });
     const { store, users, settings } = server;
     const engine = await createEngine({
+      ...NO_SECOND_FACTOR,
       settings,
       store,
       users,

@@ -1,0 +1,13 @@
+// What an engine without MFA is given.
+import type { SecondFactor } from '../../src/engine/tokens.ts';
+
+/** Demands nothing of anybody. */
+export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
+  secondFactor: {
+    isDemanded: async () => false,
+    refusal: async () => {
+      throw new Error('no second factor is demanded');
+    },
+  },
+  acrValues: [],
+};
