@@ -265,7 +265,6 @@ export const PAGES: Record<string, SitePage | AuthError> = {
           channel: 'email',
           subject: 'Your code for Harbour Books',
           text: 'Your code is 482913.',
-          html: '<p>',
           code: '482913',
           at: '2026-11-21T05:00:00.000Z',
         },
