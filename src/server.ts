@@ -24,6 +24,7 @@ import { mfaRoutes } from './mfa/routes.ts';
 import { passwordlessPages } from './passwordless/hosted.ts';
 import { passwordlessRoutes } from './passwordless/routes.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
+import { samlParty } from './saml/logout-run.ts';
 import { identityProvider } from './saml/provider.ts';
 import { samlRoutes } from './saml/routes.ts';
 import { createServices, type TenantDependencies } from './services.ts';
@@ -105,9 +106,9 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   app.use(crossOriginRoutes(services));
   app.use(mfaPages(services));
   app.use(loginRoutes(services));
-  app.use(
-    samlRoutes({ ...services, idp: identityProvider(settings.baseUrl, directory, engine.signingKeys) }),
-  );
+  const saml = { ...services, idp: identityProvider(settings.baseUrl, directory, engine.signingKeys) };
+  services.participants.join(samlParty(saml));
+  app.use(samlRoutes(saml));
   if (!settings.production)
     app.use(
       developmentRoutes({

@@ -98,6 +98,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     internalRequests: engine.internalRequests,
     issuer: settings.issuer,
     sessions,
+    participants,
     endSessions: async (userId: string) => {
       await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
       await mfa.browsers.forgetAllOf(userId);

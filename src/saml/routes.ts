@@ -1,9 +1,11 @@
 // The SAML identity provider's addresses: /samlp/<client_id> and what is below it. Nothing is decided here.
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { AuthError } from '../http/errors.ts';
 import type { Views } from '../http/views.ts';
 import { type Outgoing, open, receive, relayStateAlone, sendByPost } from './bindings.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
+import { addLogoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
 import { countOnce } from './message.ts';
 import { metadata } from './metadata.ts';
 import { STATUS } from './names.ts';
@@ -11,7 +13,7 @@ import { type LoginRequest, readAuthnRequest, unsolicited } from './request.ts';
 import { type ServiceProvider, serviceProvider } from './settings.ts';
 import { badMessage } from './xml.ts';
 
-export interface SamlRoutesDependencies extends SamlDependencies {
+export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRoutesDependencies {
   baseUrl: string;
   views: Views;
 }
@@ -29,6 +31,11 @@ export function samlRoutes(deps: SamlRoutesDependencies): Middleware {
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.body = document;
   });
+  // Only asks about an address: nobody is logged in or out by it, and no message is used up.
+  router.use((ctx, next) => {
+    if (ctx.method === 'HEAD') throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
+    return next();
+  });
   router.register('/samlp/:client_id', ['get', 'post'], async (ctx: Context) => {
     const provider = await providerOf(ctx);
     const request = await requestOf(deps, ctx, provider);
@@ -44,6 +51,7 @@ export function samlRoutes(deps: SamlRoutesDependencies): Middleware {
     const outcome = await deps.internalRequests.finish(ctx, provider.clientId);
     await answer(deps, ctx, provider, await answerLogin(deps, provider, outcome));
   });
+  addLogoutRoutes(router, deps);
   return router.routes() as Middleware;
 }
 

@@ -12,6 +12,8 @@ export interface SamlSessions {
   note(session: SamlSessionRecord): Promise<void>;
   /** The sessions of a user at one application. */
   ofName(clientId: string, nameId: string): Promise<SamlSession[]>;
+  /** What all service providers have in a browser session. */
+  ofSession(sessionUid: string): Promise<SamlSession[]>;
   /** Ends what all service providers had in a browser session. @returns what they had. */
   takeAll(sessionUid: string): Promise<SamlSession[]>;
 }
@@ -23,6 +25,7 @@ export function samlSessions(store: Store): SamlSessions {
     find: async (clientId, sessionUid) => (await sessions.findBy('party', `${clientId}\n${sessionUid}`))[0],
     note: (session) => sessions.put(session),
     ofName: (clientId, nameId) => sessions.findBy('name', `${clientId}\n${nameId}`),
+    ofSession: (sessionUid) => sessions.findBy('session', sessionUid),
     takeAll: async (sessionUid) => {
       const found = await sessions.findBy('session', sessionUid);
       await sessions.deleteBy('session', sessionUid);

@@ -184,6 +184,26 @@ export interface BrowserRecord extends Stored {
   rememberedUntil?: number;
 }
 
+/** Service providers that are being told, one by one, of a logout; `id` is a hash of the way's next ticket. */
+export interface SamlLogoutRecord extends Stored {
+  /** The session that is over. */
+  sid: string;
+  return_to: string;
+  /** The first is asked now. */
+  waiting: {
+    client_id: string;
+    issuer: string;
+    session_index: string;
+    name_id: SamlSessionRecord['name_id'];
+  }[];
+  /** The ID of the LogoutRequest that waits for its answer. */
+  request?: string;
+  /** Whether one of them did not log the user out. */
+  failed: boolean;
+  /** Whether a service provider waits to hear how it went. */
+  awaited: boolean;
+}
+
 /** A counter of the protection layer: a bucket's level at a time. */
 export interface LimitRecord extends Stored {
   tokens: number;
@@ -223,6 +243,7 @@ export interface Records {
   browsers: BrowserRecord;
   failures: FailureRecord;
   samlSessions: SamlSessionRecord;
+  samlLogouts: SamlLogoutRecord;
   /** Messages of service providers that were taken, by application and ID: each counts once. */
   samlMessages: Stored;
   limits: LimitRecord;
@@ -330,6 +351,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       name: (session) => `${session.client_id}\n${session.name_id.value}`,
     },
   },
+  samlLogouts: { unique: { request: (run) => run.request }, indexes: { session: (run) => run.sid } },
   samlMessages: { unique: {}, indexes: {} },
   limits: { unique: {}, indexes: {}, volatile: true },
   logs: { unique: {}, indexes: { user: (event) => event.user_id } },

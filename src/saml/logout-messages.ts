@@ -1,0 +1,74 @@
+// LogoutRequest and LogoutResponse (SAML Core §3.7), both ways.
+import type { Element } from '@xmldom/xmldom';
+import { epochSeconds } from '../http/runtime.ts';
+import type { NameId } from './attributes.ts';
+import { type Envelope, type Expected, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
+import { NS, STATUS } from './names.ts';
+import { nameIdMarkup } from './response.ts';
+import { attribute, badMessage, childOf, elementsOf, isNamed, textOf, xml } from './xml.ts';
+
+/** How long a request of ours may be on its way, seconds. */
+const LIFETIME = 300;
+
+/** What a service provider wants ended. */
+export interface LogoutRequest extends Envelope {
+  nameId: string;
+  format: string | undefined;
+  /** None: all sessions of the user there. */
+  sessionIndexes: string[];
+}
+
+/** @throws AuthError 400 when it is none, names nobody, or came too late. */
+export function readLogoutRequest(root: Element, expected: Omit<Expected, 'name'>): LogoutRequest {
+  const envelope = readEnvelope(root, { ...expected, name: 'LogoutRequest' });
+  const until = attribute(root, 'NotOnOrAfter');
+  const end = epochOf(until);
+  if (until !== undefined && (end === undefined || epochSeconds(expected.clock) >= end + SKEW)) {
+    throw badMessage('The NotOnOrAfter of the LogoutRequest has passed.');
+  }
+  const nameId = childOf(root, NS.assertion, 'NameID');
+  if (nameId === undefined) throw badMessage('The LogoutRequest has no NameID.');
+  return {
+    ...envelope,
+    nameId: textOf(nameId),
+    format: attribute(nameId, 'Format'),
+    sessionIndexes: elementsOf(root)
+      .filter((child) => isNamed(child, NS.protocol, 'SessionIndex'))
+      .map(textOf),
+  };
+}
+
+/** @returns whether the service provider ended its session. @throws AuthError 400 when it is no such message. */
+export function readLogoutResponse(
+  root: Element,
+  expected: Omit<Expected, 'name'>,
+): Envelope & { isSuccess: boolean } {
+  const envelope = readEnvelope(root, { ...expected, name: 'LogoutResponse' });
+  const status = childOf(root, NS.protocol, 'Status');
+  const code = status && childOf(status, NS.protocol, 'StatusCode');
+  return { ...envelope, isSuccess: code !== undefined && attribute(code, 'Value') === STATUS.success };
+}
+
+/** Our LogoutRequest, unsigned. */
+export function logoutRequest(
+  frame: { id: string; issuer: string; now: number; destination: string },
+  nameId: NameId,
+  sessionIndex: string,
+): string {
+  const { markup } = xml(
+    'samlp:LogoutRequest',
+    {
+      'xmlns:samlp': NS.protocol,
+      'xmlns:saml': NS.assertion,
+      ID: frame.id,
+      Version: '2.0',
+      IssueInstant: instantOf(frame.now),
+      Destination: frame.destination,
+      NotOnOrAfter: instantOf(frame.now + LIFETIME),
+    },
+    xml('saml:Issuer', {}, frame.issuer),
+    nameIdMarkup(nameId),
+    xml('samlp:SessionIndex', {}, sessionIndex),
+  );
+  return markup;
+}

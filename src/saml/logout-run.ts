@@ -1,0 +1,153 @@
+// Telling service providers that a session is over, one after another through the user's browser: nobody else
+// can end theirs (Profiles §4.4). Where a run stands is kept here, so that each answer counts once.
+import { createHash } from 'node:crypto';
+import type { SessionParty } from '../engine/session-participants.ts';
+import { AuthError } from '../http/errors.ts';
+import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import type { SamlLogoutRecord } from '../store/collections.ts';
+import type { Frozen, Store } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { newId } from './message.ts';
+import type { IdentityProvider } from './provider.ts';
+import { type SamlSession, samlSessions } from './sessions.ts';
+import { type ServiceProvider, serviceProvider } from './settings.ts';
+import { badMessage } from './xml.ts';
+
+export interface LogoutRunDependencies {
+  store: Store;
+  directory: Directory;
+  idp: IdentityProvider;
+  clock: Clock;
+  random: Random;
+}
+
+/** How long a run may take, seconds. */
+const TTL = 600;
+
+type Run = Frozen<SamlLogoutRecord>;
+
+/** The service providers as parties of sessions. */
+export function samlParty(deps: LogoutRunDependencies): SessionParty {
+  return {
+    name: 'saml',
+    sessionEnded: async ({ sid, startedBy }, browser) => {
+      const parts = await samlSessions(deps.store).takeAll(sid);
+      const waiting = await reachable(
+        deps.directory,
+        parts.filter(({ client_id }) => client_id !== startedBy),
+      );
+      // They are reached through the user's browser alone, which is not at hand.
+      if (browser === undefined || waiting.length === 0) return undefined;
+      return save(deps, {
+        sid,
+        return_to: browser.returnTo,
+        waiting: waiting.map((part) => ({
+          client_id: part.client_id,
+          issuer: part.issuer,
+          session_index: part.id,
+          name_id: structuredClone(part.name_id) as SamlLogoutRecord['waiting'][number]['name_id'],
+        })),
+        failed: false,
+        awaited: startedBy !== undefined,
+        expiresAt: epochSeconds(deps.clock) + TTL,
+      });
+    },
+  };
+}
+
+/** Those that can be told, and are to be. */
+export async function reachable(directory: Directory, parts: readonly SamlSession[]): Promise<SamlSession[]> {
+  const told = await Promise.all(
+    parts.map(async (part) => {
+      const provider = await knownProvider(directory, part.client_id);
+      return provider?.sloEnabled === true && provider.logoutUrl !== undefined ? [part] : [];
+    }),
+  );
+  return told.flat();
+}
+
+async function knownProvider(directory: Directory, clientId: string): Promise<ServiceProvider | undefined> {
+  try {
+    return await serviceProvider(directory, clientId);
+  } catch (thrown) {
+    // The application, or its addon, is gone since.
+    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+    throw thrown;
+  }
+}
+
+/** Keeps where a run stands. @returns where the browser goes now. */
+async function save(
+  { store, idp, random }: LogoutRunDependencies,
+  run: Omit<SamlLogoutRecord, 'id'>,
+): Promise<string> {
+  const [next] = run.waiting;
+  // The outcome is still looked at by whoever waits for it.
+  if (next === undefined && !run.awaited) return run.return_to;
+  const ticket = random(32).toString('base64url');
+  await store.collection('samlLogouts').insert({ ...run, id: hash(ticket) });
+  if (next === undefined) return run.return_to;
+  return `${idp.addresses(next.client_id).logout}/next?state=${ticket}`;
+}
+
+/**
+ * The service provider that a run has come to, and the ID of the request it is sent.
+ * @throws AuthError 400 when there is no such run, or no more.
+ */
+export async function nextOf(
+  { store, random }: LogoutRunDependencies,
+  clientId: string,
+  ticket: string,
+): Promise<{ part: Run['waiting'][number]; requestId: string }> {
+  const requestId = newId(random);
+  const run = await store.collection('samlLogouts').update(hash(ticket), (current) => {
+    if (current.waiting[0]?.client_id !== clientId) throw expired();
+    return { ...(structuredClone(current) as SamlLogoutRecord), request: requestId };
+  });
+  const part = run?.waiting[0];
+  if (part === undefined) throw expired();
+  return { part, requestId };
+}
+
+function expired(): AuthError {
+  return badMessage('This logout has expired or is already done.');
+}
+
+/**
+ * What a request of ours was about, by its ID.
+ * @throws AuthError 400 when no such request waits for an answer of this application.
+ */
+export async function runOf(
+  { store }: LogoutRunDependencies,
+  clientId: string,
+  requestId: string,
+): Promise<Run> {
+  const [run] = await store.collection('samlLogouts').findBy('request', requestId);
+  if (run?.waiting[0]?.client_id === clientId) return run;
+  throw badMessage('The LogoutResponse answers no request of ours.');
+}
+
+/**
+ * Notes an answer. @returns where the browser goes now. @throws AuthError 400 when another answer was first.
+ */
+export async function goOn(
+  deps: LogoutRunDependencies,
+  { id }: Run,
+  { isSuccess }: { isSuccess: boolean },
+): Promise<string> {
+  const taken = await deps.store.collection('samlLogouts').take(id);
+  if (taken === undefined) throw expired();
+  const { id: _id, request: _request, ...run } = structuredClone(taken) as SamlLogoutRecord;
+  return save(deps, { ...run, waiting: run.waiting.slice(1), failed: run.failed || !isSuccess });
+}
+
+/** Whether all service providers of a session were told and agreed; the run is over then. */
+export async function wasComplete({ store }: LogoutRunDependencies, sid: string): Promise<boolean> {
+  const runs = await store.collection('samlLogouts').findBy('session', sid);
+  await store.collection('samlLogouts').deleteBy('session', sid);
+  return runs.every(({ failed, waiting }) => !failed && waiting.length === 0);
+}
+
+function hash(ticket: string): string {
+  return createHash('sha256').update(ticket).digest('base64url');
+}

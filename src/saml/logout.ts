@@ -1,0 +1,229 @@
+// Single logout: what a LogoutRequest ends, and what the service provider that sent it is told.
+import type { Context } from 'koa';
+import type { Sessions } from '../engine/sessions.ts';
+import { epochSeconds } from '../http/runtime.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Events } from '../tenant/events.ts';
+import { type Outgoing, open, type Received } from './bindings.ts';
+import { type LogoutRequest, readLogoutRequest } from './logout-messages.ts';
+import { type LogoutRunDependencies, reachable, wasComplete } from './logout-run.ts';
+import { countOnce, type Expected, newId } from './message.ts';
+import { NAME_ID, STATUS } from './names.ts';
+import { type Status, statusResponse } from './response.ts';
+import { type SamlSession, samlSessions } from './sessions.ts';
+import type { ServiceProvider } from './settings.ts';
+import { signElement } from './signature.ts';
+import { badMessage } from './xml.ts';
+
+export interface SamlLogoutDependencies extends LogoutRunDependencies {
+  sessions: Sessions;
+  challenges: Challenges;
+  events: Events;
+}
+
+/** What the browser gets: an address to go to, or a message to carry. */
+export type Step = { redirect: string } | { message: Outgoing };
+
+const PURPOSE = 'saml_logout';
+const TTL = 900;
+
+/** What is kept of a LogoutRequest until all parties of its session were told. */
+interface Started {
+  clientId: string;
+  requestId: string;
+  relayState?: string | undefined;
+  sid: string;
+  /** Sessions in other browsers had parties that cannot be told. */
+  partial: boolean;
+}
+
+/**
+ * Takes a LogoutRequest: the sessions it names end.
+ * @throws AuthError 400 when it is not taken, or could not be answered.
+ */
+export async function takeLogoutRequest(
+  deps: SamlLogoutDependencies,
+  ctx: Context,
+  provider: ServiceProvider,
+  received: Received,
+): Promise<Step> {
+  const root = open(received, provider.verifier);
+  const request = readLogoutRequest(root, expectation(deps, provider));
+  await countOnce(deps.store, deps.clock, provider.clientId, request.id);
+  const { relayState } = received;
+  const browser = await deps.sessions.current(ctx);
+  const named = await sessionsNamed(deps, provider, request, browser?.sid);
+  const answer = async (status: Status) => ({
+    message: await response(deps, provider, { requestId: request.id, relayState }, status),
+  });
+  // Somebody is logged in, but not whom the service provider means (wire-details 5.3).
+  if (named === undefined) return answer({ code: STATUS.responder, message: 'Invalid Session Participant' });
+  const own = named.find(({ session_uid }) => session_uid === browser?.sid);
+  const partial = await endElsewhere(
+    deps,
+    provider,
+    named.filter((one) => one !== own),
+  );
+  recordLogout(deps, ctx, provider, named);
+  if (own === undefined) return answer(statusOf(partial));
+  const started: Started = {
+    clientId: provider.clientId,
+    requestId: request.id,
+    relayState,
+    sid: own.session_uid,
+    partial,
+  };
+  return { redirect: await endHere(deps, ctx, provider, started) };
+}
+
+/** What a message about logout must be, to be ours. */
+export function expectation(
+  { idp, clock }: SamlLogoutDependencies,
+  provider: ServiceProvider,
+): Omit<Expected, 'name'> {
+  return {
+    destination: idp.addresses(provider.clientId).logout,
+    destinationRequired: provider.verifier !== undefined,
+    clock,
+  };
+}
+
+/**
+ * The sessions that a request names. What is signed may end sessions of any browser; what is not, which anybody
+ * could have written, only that of the browser that brings it.
+ * @returns undefined when there is a session of this browser there, but the request does not name it.
+ */
+async function sessionsNamed(
+  { store }: SamlLogoutDependencies,
+  { clientId, verifier }: ServiceProvider,
+  request: LogoutRequest,
+  sid: string | undefined,
+): Promise<SamlSession[] | undefined> {
+  const sessions = samlSessions(store);
+  const own = sid === undefined ? undefined : await sessions.find(clientId, sid);
+  const candidates =
+    verifier === undefined
+      ? [own].filter((one) => one !== undefined)
+      : await sessions.ofName(clientId, request.nameId);
+  const named = candidates.filter((session) => isNamed(session, request));
+  const missed = own !== undefined || candidates.length > 0;
+  return named.length === 0 && missed ? undefined : named;
+}
+
+function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): boolean {
+  const { format } = request;
+  return (
+    issuer === request.issuer &&
+    name_id.value === request.nameId &&
+    (format === undefined || format === NAME_ID.unspecified || format === name_id.format) &&
+    (request.sessionIndexes.length === 0 || request.sessionIndexes.includes(id))
+  );
+}
+
+/** Ends sessions of other browsers. @returns whether parties of them could not be told. */
+async function endElsewhere(
+  deps: SamlLogoutDependencies,
+  { clientId }: ServiceProvider,
+  named: readonly SamlSession[],
+): Promise<boolean> {
+  const sessions = samlSessions(deps.store);
+  const untold = await Promise.all(
+    named.map(async ({ session_uid }) => {
+      const parts = await sessions.ofSession(session_uid);
+      const others = parts.filter(({ client_id }) => client_id !== clientId);
+      const missed = (await reachable(deps.directory, others)).length > 0;
+      await deps.sessions.end(session_uid, { reason: 'rp-logout', startedBy: clientId });
+      // A session that had expired is told to nobody.
+      await sessions.takeAll(session_uid);
+      return missed;
+    }),
+  );
+  return untold.includes(true);
+}
+
+/** Ends this browser's session. @returns where it goes: to the other parties first, then back to be answered. */
+async function endHere(
+  deps: SamlLogoutDependencies,
+  ctx: Context,
+  { clientId }: ServiceProvider,
+  started: Started,
+): Promise<string> {
+  const { secret } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: newId(deps.random),
+    ttlSeconds: TTL,
+    data: { ...started },
+  });
+  const returnTo = `${deps.idp.addresses(clientId).logout}/done?state=${secret}`;
+  deps.sessions.forget(ctx);
+  const options = { reason: 'rp-logout', startedBy: clientId, browser: { returnTo } } as const;
+  return (await deps.sessions.end(started.sid, options)) ?? returnTo;
+}
+
+function recordLogout(
+  { events }: SamlLogoutDependencies,
+  ctx: Context,
+  { clientId }: ServiceProvider,
+  [first]: readonly SamlSession[],
+): void {
+  if (first === undefined) return;
+  events.record({
+    type: 'slo',
+    client_id: clientId,
+    user_id: first.user_id,
+    ip: ctx.ip,
+    description: 'User successfully logged out',
+  });
+}
+
+/** The end of a logout that a service provider began. @throws AuthError 400 when there is none, or no more. */
+export async function finishLogout(
+  deps: SamlLogoutDependencies,
+  provider: ServiceProvider,
+  state: string,
+): Promise<Step> {
+  const met = await deps.challenges.peekTicket(PURPOSE, state);
+  const started = met?.data as unknown as Started | undefined;
+  const isOwn = started?.clientId === provider.clientId;
+  if (!isOwn || (await deps.challenges.spendTicket(PURPOSE, state)) === undefined) {
+    throw badMessage('This logout has expired or is already done.');
+  }
+  const complete = await wasComplete(deps, started.sid);
+  return { message: await response(deps, provider, started, statusOf(started.partial || !complete)) };
+}
+
+/** Core §3.7.3.2; as the hosted service words it (wire-details 5.3). */
+function statusOf(partial: boolean): Status {
+  return partial ? { code: STATUS.responder, detail: STATUS.partialLogout } : { code: STATUS.success };
+}
+
+async function response(
+  { idp, clock, random }: SamlLogoutDependencies,
+  provider: ServiceProvider,
+  { requestId, relayState }: Pick<Started, 'requestId' | 'relayState'>,
+  status: Status,
+): Promise<Outgoing> {
+  const { logoutUrl: location } = provider;
+  if (location === undefined) {
+    throw badMessage('The application has no logout callback that a LogoutResponse could go to.');
+  }
+  const id = newId(random);
+  const frame = {
+    issuer: await idp.entityId(provider.clientId),
+    now: epochSeconds(clock),
+    inResponseTo: requestId,
+    destination: location,
+  };
+  const { markup } = statusResponse('samlp:LogoutResponse', frame, id, status);
+  return { kind: 'response', markup: signed(idp, provider, markup, id), relayState, location };
+}
+
+/** The message as it goes out: a redirect is signed beside it (Bindings §3.4.4.1). */
+export function signed(
+  idp: SamlLogoutDependencies['idp'],
+  provider: ServiceProvider,
+  markup: string,
+  id: string,
+): string {
+  return provider.logoutBinding === 'redirect' ? markup : signElement(markup, id, idp.signer(provider));
+}

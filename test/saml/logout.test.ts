@@ -1,0 +1,248 @@
+// Single logout with service providers nobody here wrote: begun by one of them, begun here, told to the others.
+
+import type { Profile, SAML } from '@node-saml/node-saml';
+import { expect } from 'chai';
+import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { authorize, follow, responseOf, WEB_CALLBACK, webRequest } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import {
+  type KeyAndCertificate,
+  makeCertificate,
+  posted,
+  samlClient,
+  serviceProvider,
+  signOn,
+  startSamlServer,
+} from './support.ts';
+
+const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
+const slo = (name: string) => `https://${name}.example.test/slo`;
+
+describe('single logout', () => {
+  let server: TestServer;
+  let key: KeyAndCertificate;
+
+  before(async () => {
+    key = await makeCertificate();
+    const named = (name: string, over: object = {}) =>
+      samlClient(name, { logout: { callback: slo(name) }, ...over });
+    server = await startSamlServer([
+      named('one'),
+      named('two'),
+      named('by-redirect', { binding: REDIRECT }),
+      named('signed', { signingCert: key.certificate }),
+      named('deaf', { logout: { callback: slo('deaf'), slo_enabled: false } }),
+      named('silent', { logout: undefined }),
+    ]);
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    for (const name of ['samlSessions', 'samlLogouts'] as const) {
+      const { records } = await server.store.collection(name).list();
+      await Promise.all(records.map(({ id }) => server.store.collection(name).delete(id)));
+    }
+  });
+
+  const providerOf = (name: string, over = {}) =>
+    serviceProvider(server, name, {
+      issuer: `https://${name}.example.test/metadata`,
+      audience: `https://${name}.example.test/metadata`,
+      logoutCallbackUrl: slo(name),
+      ...over,
+    });
+  const signing = () => ({ privateKey: key.privateKey });
+  async function logInAt(agent: Agent, name: string, over = {}): Promise<{ sp: SAML; profile: Profile }> {
+    const sp = await providerOf(name, over);
+    const { profile } = await signOn(agent, server, sp);
+    return { sp, profile };
+  }
+  async function isLoggedIn(agent: Agent): Promise<boolean> {
+    const answer = responseOf(
+      await follow(agent, await authorize(agent, webRequest({ prompt: 'none' })), server.url),
+    );
+    return answer.code !== undefined;
+  }
+  const leftOver = async () => [
+    ...(await server.store.collection('samlSessions').list()).records,
+    ...(await server.store.collection('samlLogouts').list()).records,
+  ];
+
+  /** What an application does with a LogoutRequest: it ends its session and says so. */
+  async function agree(agent: Agent, page: Answer, sp: SAML, success = true): Promise<Answer> {
+    const { fields } = posted(page, 'SAMLRequest');
+    const { profile } = await sp.validatePostRequestAsync(fields);
+    const address = await sp.getLogoutResponseUrlAsync(profile!, '', {}, success);
+    return follow(agent, await agent.get(address), server.url);
+  }
+
+  describe('begun by a service provider', () => {
+    it('ends the session, and is answered with a signed LogoutResponse by POST', async () => {
+      const agent = createAgent(server);
+      const { sp, profile } = await logInAt(agent, 'one');
+      const address = await sp.getLogoutUrlAsync(profile, 'the-state', {});
+      const page = posted(await follow(agent, await agent.get(address), server.url));
+      expect(page.action).to.equal(slo('one'));
+      expect(page.fields.RelayState).to.equal('the-state');
+      expect(page.xml)
+        .to.include('<ds:Signature')
+        .and.include(`Destination="${slo('one')}"`);
+      const { loggedOut } = await sp.validatePostResponseAsync(page.fields);
+      expect(loggedOut).to.equal(true);
+      expect(await isLoggedIn(agent)).to.equal(false);
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('is answered by a signed redirect where the addon says so', async () => {
+      const agent = createAgent(server);
+      const { sp, profile } = await logInAt(agent, 'by-redirect');
+      const address = await sp.getLogoutUrlAsync(profile, 'the-state', {});
+      const { location } = await follow(agent, await agent.get(address), server.url);
+      const { searchParams, search, origin, pathname } = new URL(location);
+      expect(origin + pathname).to.equal(slo('by-redirect'));
+      const { loggedOut } = await sp.validateRedirectAsync(Object.fromEntries(searchParams), search.slice(1));
+      expect(loggedOut).to.equal(true);
+      expect(await isLoggedIn(agent)).to.equal(false);
+    });
+
+    it('tells the other service providers one after another, then answers', async () => {
+      const agent = createAgent(server);
+      const [one, two, redirected] = [
+        await logInAt(agent, 'one'),
+        await logInAt(agent, 'two'),
+        await logInAt(agent, 'by-redirect'),
+      ];
+      const first = await follow(
+        agent,
+        await agent.get(await one.sp.getLogoutUrlAsync(one.profile, 'state', {})),
+        server.url,
+      );
+      // Whichever is asked first; the session here is over by now.
+      expect(await isLoggedIn(agent)).to.equal(false);
+      let current = first;
+      const asked: string[] = [];
+      for (let hops = 0; hops < 2; hops++) {
+        if (current.location.startsWith(slo('by-redirect'))) {
+          asked.push('by-redirect');
+          const { searchParams, search } = new URL(current.location);
+          const { profile } = await redirected.sp.validateRedirectAsync(
+            Object.fromEntries(searchParams),
+            search.slice(1),
+          );
+          expect(profile?.nameID).to.equal(redirected.profile.nameID);
+          const back = await redirected.sp.getLogoutResponseUrlAsync(profile!, '', {}, true);
+          current = await follow(agent, await agent.get(back), server.url);
+        } else {
+          asked.push('two');
+          expect(posted(current, 'SAMLRequest').action).to.equal(slo('two'));
+          current = await agree(agent, current, two.sp);
+        }
+      }
+      expect(asked.sort()).to.deep.equal(['by-redirect', 'two']);
+      const page = posted(current);
+      expect(page.action).to.equal(slo('one'));
+      expect((await one.sp.validatePostResponseAsync(page.fields)).loggedOut).to.equal(true);
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('says that it was partial when another did not agree', async () => {
+      const agent = createAgent(server);
+      const one = await logInAt(agent, 'one');
+      const two = await logInAt(agent, 'two');
+      const asked = await follow(
+        agent,
+        await agent.get(await one.sp.getLogoutUrlAsync(one.profile, '', {})),
+        server.url,
+      );
+      const { xml } = posted(await agree(agent, asked, two.sp, false));
+      expect(xml).to.include(':status:Responder"').and.include(':status:PartialLogout"');
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('tells nobody who is not to be told, or cannot be', async () => {
+      const agent = createAgent(server);
+      const one = await logInAt(agent, 'one');
+      await logInAt(agent, 'deaf');
+      await logInAt(agent, 'silent');
+      const address = await one.sp.getLogoutUrlAsync(one.profile, '', {});
+      const page = posted(await follow(agent, await agent.get(address), server.url));
+      expect((await one.sp.validatePostResponseAsync(page.fields)).loggedOut).to.equal(true);
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('ends sessions of other browsers when it is signed, and only then', async () => {
+      const agent = createAgent(server);
+      const signed = await logInAt(agent, 'signed', signing());
+      const elsewhere = createAgent(server);
+      const address = await signed.sp.getLogoutUrlAsync(signed.profile, '', {});
+      const page = posted(await follow(elsewhere, await elsewhere.get(address), server.url));
+      expect((await signed.sp.validatePostResponseAsync(page.fields)).loggedOut).to.equal(true);
+      expect(await isLoggedIn(agent)).to.equal(false);
+
+      const one = await logInAt(agent, 'one');
+      const unsigned = await one.sp.getLogoutUrlAsync(one.profile, '', {});
+      const answer = posted(await follow(elsewhere, await elsewhere.get(unsigned), server.url));
+      expect(answer.xml).to.include(':status:Success"');
+      expect(await isLoggedIn(agent)).to.equal(true);
+    });
+
+    it('says that it was partial when parties in another browser cannot be told', async () => {
+      const agent = createAgent(server);
+      const signed = await logInAt(agent, 'signed', signing());
+      await logInAt(agent, 'two');
+      const elsewhere = createAgent(server);
+      const address = await signed.sp.getLogoutUrlAsync(signed.profile, '', {});
+      const { xml } = posted(await follow(elsewhere, await elsewhere.get(address), server.url));
+      expect(xml).to.include(':status:PartialLogout"');
+      expect(await isLoggedIn(agent)).to.equal(false);
+    });
+
+    it('has nothing to do, and says so, when the session is over', async () => {
+      const agent = createAgent(server);
+      const { sp, profile } = await logInAt(agent, 'one');
+      await follow(agent, await agent.get(await sp.getLogoutUrlAsync(profile, '', {})), server.url);
+      const again = posted(await agent.get(await sp.getLogoutUrlAsync(profile, '', {})));
+      expect((await sp.validatePostResponseAsync(again.fields)).loggedOut).to.equal(true);
+    });
+  });
+
+  describe('begun here', () => {
+    it('goes from /v2/logout to every service provider, and on to the application', async () => {
+      const agent = createAgent(server);
+      const [one, two] = [await logInAt(agent, 'one'), await logInAt(agent, 'two')];
+      const returnTo = `${WEB_CALLBACK}/bye`;
+      await server.store.collection('clients').update(
+        'web',
+        (client) =>
+          ({
+            ...(structuredClone(client) as typeof client & object),
+            allowed_logout_urls: [returnTo],
+          }) as never,
+      );
+      const query = new URLSearchParams({ client_id: 'web', returnTo });
+      let current = await follow(agent, await agent.get(`/v2/logout?${query}`), server.url);
+      expect(await isLoggedIn(agent)).to.equal(false);
+      for (let hops = 0; hops < 2; hops++) {
+        const { action } = posted(current, 'SAMLRequest');
+        current = await agree(agent, current, action === slo('one') ? one.sp : two.sp);
+      }
+      expect(current.location).to.equal(returnTo);
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('goes on although a service provider says no, or answers badly', async () => {
+      const agent = createAgent(server);
+      const one = await logInAt(agent, 'one');
+      const signed = await logInAt(agent, 'signed', signing());
+      let current = await follow(agent, await agent.get('/v2/logout'), server.url);
+      for (let hops = 0; hops < 2; hops++) {
+        const { action } = posted(current, 'SAMLRequest');
+        // One denies; the other does not sign although it must.
+        const sp = action === slo('one') ? one.sp : await providerOf('signed');
+        current = await agree(agent, current, sp, action !== slo('one'));
+      }
+      expect([current.status, current.text]).to.deep.equal([200, 'OK']);
+      expect(signed.profile.nameID).to.be.a('string');
+      expect(await leftOver()).to.deep.equal([]);
+    });
+  });
+});
