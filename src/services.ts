@@ -95,6 +95,9 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     interactions: engine.interactions,
     authenticateClient: (ctx: Context) => engine.authenticateClient(ctx),
     readApiToken: engine.readApiToken,
+    readIdTokenHint: engine.readIdTokenHint,
+    /** Whether what we call or frame may be on this machine, without TLS. */
+    allowLoopback: !settings.production,
     internalRequests: engine.internalRequests,
     issuer: settings.issuer,
     sessions,

@@ -23,6 +23,7 @@ import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
 import { engineFailures } from './failures.ts';
 import { loadGrant } from './grants.ts';
+import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
 import { extraParameters } from './implicit.ts';
 import { type Interactions, interactionPath, interactions } from './interaction.ts';
 import { type InternalRequests, internalRequests } from './internal-requests.ts';
@@ -69,6 +70,7 @@ export interface Engine {
   keySet: JSONWebKeySet;
   /** Reads access tokens for APIs of our own. */
   readApiToken: ApiTokenReader;
+  readIdTokenHint: ReadIdTokenHint;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
 }
@@ -109,6 +111,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     userinfo: userinfo({ provider, keySet, directory, users, clock }),
     keySet,
     readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock }),
+    readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, directory }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };
 }
@@ -144,6 +147,7 @@ function configuration(
       },
       resourceIndicators: { enabled: true, ...resourceIndicators(directory) },
     },
+    discovery: logoutMetadata(settings.baseUrl, directory),
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
@@ -186,6 +190,22 @@ function configuration(
           cause: error,
         }),
       ),
+  };
+}
+
+/**
+ * What discovery says of logging out (RP-Initiated Logout 1.0 §2.1, Front-Channel §3, Back-Channel §2.1). The
+ * endpoints are ours: the engine's logout asks everybody and knows one list of addresses.
+ */
+function logoutMetadata(baseUrl: string, directory: Directory): Record<string, unknown> {
+  const settings = directory.settings().tenant.oidc_logout;
+  const isAnnounced = settings?.rp_logout_end_session_endpoint_discovery !== false;
+  return {
+    ...(isAnnounced ? { end_session_endpoint: `${baseUrl}/oidc/logout` } : {}),
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+    frontchannel_logout_supported: true,
+    frontchannel_logout_session_supported: true,
   };
 }
 

@@ -44,19 +44,23 @@ export interface PagePolicy {
    * this rule, and a login ends at the application's callback.
    */
   formTargets: readonly string[];
+  /** Addresses of others that the page frames. */
+  frames?: readonly string[];
   /** Whether the page calls our own endpoints, or frames them. */
   connects: boolean;
 }
 
 /** The content security policy of a page: only what carries the nonce runs or styles, nothing frames it. */
-export function pagePolicy({ nonce, formTargets, connects }: PagePolicy): string {
+export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePolicy): string {
   const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
+  const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
   return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "img-src 'self' data: https:",
-    ...(connects ? ["connect-src 'self'", "frame-src 'self'"] : []),
+    ...(connects ? ["connect-src 'self'"] : []),
+    ...(framed.size > 0 ? [`frame-src ${[...framed].join(' ')}`] : []),
     `form-action ${["'self'", ...targets].join(' ')}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",

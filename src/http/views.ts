@@ -16,6 +16,8 @@ export interface PageOptions {
   status?: number;
   /** Where the page's form may lead, beside ourselves: the application's callback. */
   formAction?: string | readonly string[] | undefined;
+  /** Addresses that the page frames. */
+  frames?: readonly string[];
   /** The request's `ui_locales` (OIDC Core §3.1.2.1): tags, space separated, best first. */
   uiLocales?: string | undefined;
 }
@@ -41,7 +43,12 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
   const locales = readLocales(join(directory, 'locales'));
   const liquid = createLiquid(directory, assets);
 
-  const page: Views['page'] = async (ctx, template, model, { status = 200, formAction, uiLocales } = {}) => {
+  const page: Views['page'] = async (
+    ctx,
+    template,
+    model,
+    { status = 200, formAction, frames = [], uiLocales } = {},
+  ) => {
     const { tenant, branding } = settings();
     const locale = chooseLocale(locales, tenant.enabled_locales, [
       ...(uiLocales ?? '').split(' ').filter(Boolean),
@@ -56,7 +63,7 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
       },
     });
     ctx.status = status;
-    setPageHeaders(ctx, template, { nonce, locale, formTargets: [formAction ?? []].flat() });
+    setPageHeaders(ctx, template, { nonce, locale, frames, formTargets: [formAction ?? []].flat() });
     ctx.body = html;
   };
 
@@ -97,13 +104,16 @@ function acceptedLanguages(ctx: Context): string[] {
 function setPageHeaders(
   ctx: Context,
   template: string,
-  { nonce, locale, formTargets }: { nonce: string; locale: Locale; formTargets: readonly string[] },
+  {
+    locale,
+    ...policy
+  }: { locale: Locale; nonce: string; formTargets: readonly string[]; frames: readonly string[] },
 ): void {
   const isDevelopment = template.startsWith('development/');
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Content-Language', locale.tag);
   ctx.set('Cache-Control', 'no-store');
-  ctx.set('Content-Security-Policy', pagePolicy({ nonce, formTargets, connects: isDevelopment }));
+  ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects: isDevelopment }));
   // An application's popup must still reach its opener when the login ends there; nobody opens the others.
   ctx.set('Cross-Origin-Opener-Policy', isDevelopment ? 'same-origin' : 'unsafe-none');
   // Not no-referrer: browsers would then post our own forms with `Origin: null` (Fetch §3.2).

@@ -2,6 +2,8 @@
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Events } from '../tenant/events.ts';
+import { type FederatedDependencies, federatedLogout } from './federated.ts';
+import { frontChannelFrames } from './front-channel.ts';
 
 /** What a logout request was found to ask for; all of it checked. */
 export interface Destination {
@@ -13,32 +15,40 @@ export interface Destination {
   federated: boolean;
 }
 
-export interface DepartureDependencies {
-  /** Our public origin. */
-  baseUrl: string;
+export interface DepartureDependencies extends FederatedDependencies {
+  issuer: string;
   sessions: Sessions;
   events: Events;
+}
+
+/** How the browser leaves. */
+export interface Departure {
+  /** Where it goes now; undefined: it is shown {@link SIGNED_OUT} at once. */
+  to: string | undefined;
+  /** What it loads in frames before: the front channels of the session's applications. */
+  frames: string[];
 }
 
 /** The page that says that the user is logged out. */
 export const SIGNED_OUT = '/logout/done';
 
-/**
- * Ends the browser's session, if it has one.
- * @returns where the browser goes now; undefined: it is shown {@link SIGNED_OUT} at once.
- */
+/** Ends the browser's session, if it has one. */
 export async function depart(
-  { baseUrl, sessions, events }: DepartureDependencies,
+  deps: DepartureDependencies,
   ctx: Context,
-  { clientId, returnTo }: Destination,
-): Promise<string | undefined> {
+  { clientId, returnTo, federated }: Destination,
+): Promise<Departure> {
+  const { sessions, events } = deps;
   const session = await sessions.current(ctx);
   sessions.forget(ctx);
-  if (session === undefined) return returnTo;
-  const ownPage = `${baseUrl}${SIGNED_OUT}`;
+  if (session === undefined) return { to: returnTo, frames: [] };
+  const ownPage = `${deps.baseUrl}${SIGNED_OUT}`;
+  const last = returnTo ?? ownPage;
+  const provider = federated ? await federatedLogout(deps, session, last) : undefined;
+  const frames = await frontChannelFrames(deps.directory, deps.issuer, session);
   const to = await sessions.end(session.sid, {
     reason: 'rp-logout',
-    browser: { returnTo: returnTo ?? ownPage },
+    browser: { returnTo: provider ?? last },
   });
   events.record({
     type: 'slo',
@@ -48,5 +58,5 @@ export async function depart(
     ip: ctx.ip,
     description: 'User successfully logged out',
   });
-  return to === ownPage ? undefined : to;
+  return { to: to === ownPage ? undefined : to, frames };
 }

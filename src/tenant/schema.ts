@@ -4,6 +4,12 @@
 import { z } from 'zod';
 import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
 import { guardianFactorsSchema, guardianPoliciesSchema } from './schema-guardian.ts';
+import {
+  calledAddress,
+  clientBackChannelSchema,
+  clientLogoutSchema,
+  tenantLogoutSchema,
+} from './schema-logout.ts';
 import { attackProtectionSchema } from './schema-protection.ts';
 import { samlpSchema } from './schema-saml.ts';
 
@@ -69,6 +75,10 @@ export const clientSchema = z.looseObject({
     .prefault({}),
   refresh_token: refreshTokenSchema.prefault({}),
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
+  oidc_logout: clientLogoutSchema.optional(),
+  oidc_backchannel_logout: clientBackChannelSchema.optional(),
+  /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
+  frontchannel_logout_uri: calledAddress.optional(),
   initiate_login_uri: z.string().optional(),
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   sso_disabled: z.boolean().optional(),
@@ -178,6 +188,7 @@ export const tenantSettingsSchema = z.looseObject({
   idle_session_lifetime: hours.default(72),
   default_directory: z.string().optional(),
   default_audience: z.string().optional(),
+  oidc_logout: tenantLogoutSchema.optional(),
   flags: z.record(z.string(), z.unknown()).default({}),
 });
 

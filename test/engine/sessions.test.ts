@@ -1,6 +1,7 @@
 // Ending sessions for other reasons than a logout: what features call when a password changes or a user is
 // blocked.
 import { expect } from 'chai';
+import { createAdapter } from '../../src/engine/adapter.ts';
 import { createEngine } from '../../src/engine/provider.ts';
 import { createSessionParticipants, type EndedSession } from '../../src/engine/session-participants.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
@@ -156,6 +157,35 @@ describe('the sessions of a user', () => {
       AuthorizationCode: 0,
       Grant: 0,
     });
+  });
+
+  it('are not written again by a request that read them before they ended', async () => {
+    const browser = createAgent(server);
+    await logInAtTwo(browser, server);
+    const sid = await sidAt(browser);
+    const artifacts = server.store.collection('artifacts');
+    const [read] = await artifacts.findBy('uid', sid);
+    const payload = structuredClone(read?.payload) as Record<string, unknown>;
+    await sessions.end(sid, { reason: 'rp-logout' });
+    const adapter = createAdapter({
+      store: server.store,
+      directory: await openDirectory(server.store),
+      clock: Date.now,
+      grantTypes: new Set(),
+      baseUrl: server.url,
+    });
+    await adapter('Session').upsert('again', payload, 60);
+    for (const model of ['AuthorizationCode', 'Grant']) {
+      await adapter(model).upsert('again', { jti: 'again', sessionUid: sid }, 60);
+    }
+    await adapter('Interaction').upsert('again', { jti: 'again', session: { uid: sid } } as never, 60);
+    const again = await Promise.all(
+      ['Session', 'AuthorizationCode', 'Grant', 'Interaction'].map((model) => adapter(model).find('again')),
+    );
+    expect(again).to.deep.equal([undefined, undefined, undefined, undefined]);
+    // A refresh token that outlives the session is renewed.
+    await adapter('RefreshToken').upsert('again', { jti: 'again', sessionUid: sid }, 60);
+    expect(await adapter('RefreshToken').find('again')).to.include({ sessionUid: sid });
   });
 
   it('send a browser by way of the parties, whichever of them fails', async () => {

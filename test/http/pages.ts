@@ -235,6 +235,16 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     extra: { reason: 'link_expired' },
   }),
   '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
+  '/logout': {
+    template: 'logout/consent',
+    model: { client, user, fields: [{ name: 'state', value: 's' }] },
+  },
+  '/logout-unnamed': { template: 'logout/consent', model: { user: '', fields: [] } },
+  '/logout-kept': { template: 'logout/kept', model: {} },
+  '/signed-out-frames': {
+    template: 'logout/signed-out',
+    model: { continueUrl: '/signed-out', frames: [] },
+  },
   '/signed-out': { template: 'logout/signed-out', model: {} },
   '/error': new AuthError(400, 'invalid_request', 'The redirect_uri is not registered for this application.'),
   '/error-server': new AuthError(500, 'server_error', 'An unexpected error occurred.'),

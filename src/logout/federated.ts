@@ -1,0 +1,96 @@
+// Logging out of the identity provider that a session came from (spec "Logout": `federated`), and back.
+import type { UserSession } from '../engine/sessions.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Connection, Directory } from '../tenant/directory.ts';
+import { isHttpsOrLoopback } from '../tenant/schema-logout.ts';
+import type { Users } from '../users/users.ts';
+
+export interface FederatedDependencies {
+  /** Our public origin. */
+  baseUrl: string;
+  /** Whether providers may be on this machine, without TLS. */
+  allowLoopback: boolean;
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+}
+
+/** Where identity providers send the browser back to; they must have it among their own allowed addresses. */
+export const CALLBACK = '/logout/callback';
+
+const PURPOSE = 'federated_logout';
+/** How long the provider's own pages may take, seconds. */
+const TTL = 3600;
+
+/**
+ * The address at which the user logs out of the session's identity provider.
+ * @param returnTo where the browser goes after it: kept here, under a secret that is good once. It never
+ *   travels, so nobody can put another in its place.
+ * @returns undefined when the session's connection has no provider, or none that can be logged out of.
+ */
+export async function federatedLogout(
+  deps: FederatedDependencies,
+  session: UserSession,
+  returnTo: string,
+): Promise<string | undefined> {
+  const connection = await connectionOf(deps, session);
+  const endpoint = connection === undefined ? undefined : logoutEndpoint(connection, deps.allowLoopback);
+  if (endpoint === undefined) return undefined;
+  const { secret: state } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: session.sid,
+    ttlSeconds: TTL,
+    data: { returnTo },
+  });
+  return endpoint(`${deps.baseUrl}${CALLBACK}`, state);
+}
+
+/** @returns where a browser goes that comes back; undefined when it does not, or does so again. */
+export async function returnFromProvider(
+  { challenges }: FederatedDependencies,
+  state: string | undefined,
+): Promise<string | undefined> {
+  const met = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
+  return typeof met?.data?.returnTo === 'string' ? met.data.returnTo : undefined;
+}
+
+async function connectionOf(
+  { directory, users }: FederatedDependencies,
+  { connection, userId }: UserSession,
+): Promise<Connection | undefined> {
+  const name = connection ?? (await users.get(userId))?.identities[0]?.connection;
+  return name === undefined ? undefined : directory.connection(name);
+}
+
+type Endpoint = (callback: string, state: string) => string;
+
+/**
+ * A connection's own logout, by its options: `logoutUrl` of any strategy, which is given `returnTo`; the
+ * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
+ * @returns undefined when it has none, or one that is no https address.
+ */
+export function logoutEndpoint(connection: Connection, allowLoopback: boolean): Endpoint | undefined {
+  const { options, strategy } = connection;
+  const own = usable(options.logoutUrl, allowLoopback);
+  if (own !== undefined) {
+    return (callback, state) => withQuery(own, { returnTo: withQuery(new URL(callback), { state }) });
+  }
+  if (strategy !== 'oidc') return undefined;
+  const { end_session_endpoint: discovered } = (options.oidc_metadata ?? {}) as Record<string, unknown>;
+  const endSession = usable(options.end_session_endpoint ?? discovered, allowLoopback);
+  if (endSession === undefined) return undefined;
+  const client = typeof options.client_id === 'string' ? { client_id: options.client_id } : {};
+  return (callback, state) => withQuery(endSession, { ...client, post_logout_redirect_uri: callback, state });
+}
+
+function usable(address: unknown, allowLoopback: boolean): URL | undefined {
+  if (typeof address !== 'string' || !isHttpsOrLoopback(address)) return undefined;
+  const url = new URL(address);
+  return url.protocol === 'https:' || allowLoopback ? url : undefined;
+}
+
+function withQuery(address: URL, parameters: Record<string, string>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}

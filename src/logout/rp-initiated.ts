@@ -1,0 +1,123 @@
+// GET and POST /oidc/logout: whether the request is sound, where the browser goes, and whether the user is
+// asked first (spec "Logout"; OpenID Connect RP-Initiated Logout 1.0 §2; wire-details 4.2).
+import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
+import type { UserSession } from '../engine/sessions.ts';
+import type { Client, Directory } from '../tenant/directory.ts';
+import type { Destination } from './departure.ts';
+import { firstUsable, isAllowed } from './redirects.ts';
+import { badRequest, notAllowed, unknownClient } from './request.ts';
+import { isFlag } from './v2.ts';
+
+export const RP_PARAMETERS = [
+  'id_token_hint',
+  'logout_hint',
+  'post_logout_redirect_uri',
+  'client_id',
+  'federated',
+  'state',
+  'ui_locales',
+] as const;
+
+export type RpRequest = Partial<Record<(typeof RP_PARAMETERS)[number], string>>;
+
+export interface RpDependencies {
+  directory: Directory;
+  readIdTokenHint: ReadIdTokenHint;
+}
+
+/** A sound request. */
+export interface RpLogout extends Destination {
+  /** The application that asks, where it is known. */
+  client: Client | undefined;
+  /** Whether the request itself shows that it is this session which is to end; else its user is asked. */
+  names(session: UserSession): boolean;
+}
+
+/**
+ * Checks a request. @param method by which it came: a form's `federated` is `true` or `false`.
+ * @throws AuthError 400 that names the rule it breaks; nothing has ended then.
+ */
+export async function decideRpLogout(
+  deps: RpDependencies,
+  request: RpRequest,
+  method: 'GET' | 'POST',
+): Promise<RpLogout> {
+  const { logout_hint: logoutHint = '', client_id: clientId = '', ui_locales: locales = '' } = request;
+  checkLocales(locales, deps.directory.settings().tenant.enabled_locales);
+  const federated = readFederated(request.federated, method);
+  const hint = await readHint(deps, request.id_token_hint);
+  if (hint !== undefined && logoutHint !== '' && hint.sid !== logoutHint) {
+    throw badRequest('logout_hint does not match the sid of the id_token_hint.');
+  }
+  if (hint !== undefined && clientId !== '' && hint.client.client_id !== clientId) {
+    throw badRequest('client_id does not match the aud of the id_token_hint.');
+  }
+  const named = clientId === '' ? undefined : await deps.directory.client(clientId);
+  if (clientId !== '' && named === undefined) throw unknownClient(clientId);
+  return {
+    client: named ?? hint?.client,
+    clientId: (named ?? hint?.client)?.client_id,
+    returnTo: redirectTarget(deps.directory, request, named, hint),
+    federated,
+    names: (session) => (hint === undefined ? logoutHint === session.sid : isOf(hint, session)),
+  };
+}
+
+/** The very session of the token; one that was issued without a session is content with its user. */
+function isOf({ userId, sid }: IdTokenHint, session: UserSession): boolean {
+  return userId === session.userId && (sid === undefined || sid === session.sid);
+}
+
+async function readHint(
+  { readIdTokenHint }: RpDependencies,
+  token: string | undefined,
+): Promise<IdTokenHint | undefined> {
+  if (token === undefined || token === '') return undefined;
+  const hint = await readIdTokenHint(token);
+  if (hint === undefined) throw badRequest('The id_token_hint is not an ID token of this server.');
+  return hint;
+}
+
+/**
+ * With client_id the application's list applies, else the tenant's. An OIDC-conformant application that the
+ * hint alone names has its own list as well: its library sends no client_id (wire-details 15, row 33).
+ */
+function redirectTarget(
+  directory: Directory,
+  { post_logout_redirect_uri: uri = '', state }: RpRequest,
+  named: Client | undefined,
+  hint: IdTokenHint | undefined,
+): string | undefined {
+  if (uri === '') return named === undefined ? undefined : firstUsable(named.allowed_logout_urls);
+  const hinted = hint?.client.oidc_conformant === true ? hint.client.allowed_logout_urls : [];
+  const list = named?.allowed_logout_urls ?? [...directory.settings().tenant.allowed_logout_urls, ...hinted];
+  if (!isAllowed(uri, list, 'whole')) throw notAllowed('post_logout_redirect_uri', uri);
+  return state === undefined ? uri : withParameter(uri, 'state', state);
+}
+
+/** Adds a parameter to the query, and leaves all else as it is written. */
+function withParameter(address: string, name: string, value: string): string {
+  const [, before = '', fragment = ''] = /^([^#]*)(.*)$/s.exec(address) ?? [];
+  const parameter = new URLSearchParams({ [name]: value });
+  return `${before}${before.includes('?') ? '&' : '?'}${parameter}${fragment}`;
+}
+
+/** By GET a flag is on by being there; a form says `true` or `false` (spec "Logout"). */
+function readFederated(value: string | undefined, method: 'GET' | 'POST'): boolean {
+  if (method === 'GET') return isFlag(value);
+  if (value !== undefined && value !== 'true' && value !== 'false') {
+    throw badRequest('federated must be true or false.');
+  }
+  return value === 'true';
+}
+
+/** The first of `ui_locales` must be enabled; `de-AT` is content with `de` (RFC 4647 §3.4). */
+function checkLocales(uiLocales: string, enabled: readonly string[]): void {
+  const [first] = uiLocales.split(' ').filter(Boolean);
+  if (first === undefined) return;
+  const known = new Set(enabled.map((tag) => tag.toLowerCase()));
+  for (let tag = first.toLowerCase(); tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+    if (known.has(tag)) return;
+  }
+  throw badRequest('The first of ui_locales is not a locale of this tenant.');
+}
