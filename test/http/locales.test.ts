@@ -100,7 +100,7 @@ describe('the locales', () => {
     });
 
     it('by ui_locales before Accept-Language', async () => {
-      const [template, model] = ['signed-out', {}];
+      const [template, model] = ['logout/signed-out', {}];
       site.show('/asked', { template, model, uiLocales: 'fr  ar' });
       expect(await language('/asked', 'de')).to.equal('ar');
       site.show('/asked', { template, model, uiLocales: 'fr' });
