@@ -19,6 +19,7 @@ import { crossOriginRoutes } from './login/cross-origin.ts';
 import { loginRoutes } from './login/routes.ts';
 import { unblockRoutes } from './login/unblock.ts';
 import { logoutRoutes } from './logout/routes.ts';
+import { deviceRoutes } from './mfa/device-routes.ts';
 import { mfaPages } from './mfa/pages.ts';
 import { mfaRoutes } from './mfa/routes.ts';
 import { passwordlessPages } from './passwordless/hosted.ts';
@@ -33,6 +34,8 @@ import { isApplicationOrigin } from './tenant/directory.ts';
 
 export interface Tenant {
   app: Koa;
+  /** Ends what would keep connections busy for long: the server is about to end. */
+  drain(): void;
   /** Waits for background work; the store is the caller's to close. */
   close(): Promise<void>;
 }
@@ -49,7 +52,7 @@ const LAST_MESSAGES = 3_000;
 
 /** What browser applications call from their own origin. */
 const CROSS_ORIGIN =
-  /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/|passwordless\/(start|verify)$|co\/authenticate|mfa\/)/;
+  /^\/(oauth\/(token|revoke)|userinfo|dbconnections\/|passwordless\/(start|verify)$|co\/authenticate|mfa\/|authenticator\/)/;
 const PUBLIC = /^\/\.well-known\//;
 
 /** What the engine alone answers. */
@@ -100,6 +103,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     }),
   );
   app.use(mfaRoutes(services));
+  app.use(deviceRoutes({ ...services, ending: services.ending.signal }));
   app.use(unblockRoutes(services));
   app.use(logoutRoutes(services));
   app.use(passwordlessPages(services));
@@ -123,6 +127,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   app.use(runEngine);
   return {
     app,
+    drain: () => services.ending.abort(),
     close: async () => {
       await background.flush();
       await messages.flush(LAST_MESSAGES);

@@ -100,6 +100,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     allowLoopback: !settings.production,
     internalRequests: engine.internalRequests,
     issuer: settings.issuer,
+    /** Aborted when the server is about to end. */
+    ending: new AbortController(),
     sessions,
     participants,
     endSessions: async (userId: string) => {

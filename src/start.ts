@@ -168,6 +168,7 @@ async function listen(server: http.Server, { port, host }: Settings): Promise<nu
 }
 
 async function stop(server: http.Server, tenant: Tenant, store: Store): Promise<void> {
+  tenant.drain();
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // Connections that clients keep open would hold up the end: each goes when its answer is out.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK);

@@ -110,10 +110,12 @@ function setPageHeaders(
   }: { locale: Locale; nonce: string; formTargets: readonly string[]; frames: readonly string[] },
 ): void {
   const isDevelopment = template.startsWith('development/');
+  // Pages that wait for an answer given elsewhere ask whether it is there.
+  const connects = isDevelopment || template === 'authenticator' || template.startsWith('mfa/');
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Content-Language', locale.tag);
   ctx.set('Cache-Control', 'no-store');
-  ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects: isDevelopment }));
+  ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects }));
   // An application's popup must still reach its opener when the login ends there; nobody opens the others.
   ctx.set('Cross-Origin-Opener-Policy', isDevelopment ? 'same-origin' : 'unsafe-none');
   // Not no-referrer: browsers would then post our own forms with `Origin: null` (Fetch §3.2).

@@ -206,6 +206,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'mfa/recovery-code',
     model: { client, recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL' },
   },
+  '/authenticator': { template: 'authenticator', model: { origin: 'https://localhost' } },
   '/forgot-password': { template: 'account/forgot', model: { client, email: '', loginUrl: '/login' } },
   '/forgot-password-sent': {
     template: 'account/sent',

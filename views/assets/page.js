@@ -90,6 +90,19 @@ function coolDown() {
   }
 }
 
+/** Waits for an answer given elsewhere; the form goes on by itself then. */
+function followAnswer() {
+  const form = document.querySelector('[data-poll]');
+  if (form === null) return;
+  const look = async () => {
+    const answer = await fetch(form.dataset.poll, { cache: 'no-store' }).catch(() => undefined);
+    const state = answer?.ok ? (await answer.json()).state : 'pending';
+    if (state === 'accepted' || state === 'rejected') form.requestSubmit();
+    else if (state === 'pending') setTimeout(look, 2000);
+  };
+  setTimeout(look, 2000);
+}
+
 function copyTexts() {
   for (const button of document.querySelectorAll('[data-copy]')) {
     button.hidden = false;
@@ -109,5 +122,6 @@ revealPassword();
 judgePassword();
 submitOnce();
 coolDown();
+followAnswer();
 copyTexts();
 focusAlert();

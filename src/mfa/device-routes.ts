@@ -1,0 +1,105 @@
+// The authenticator: the page that approves logins, and the API behind it (docs/wire.md). Nothing is decided here.
+
+import { PassThrough } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import type { Views } from '../http/views.ts';
+import {
+  answerRequest,
+  type DeviceDependencies,
+  enrollDevice,
+  identify,
+  waitingRequests,
+} from './devices.ts';
+
+export interface DeviceRoutesDependencies extends DeviceDependencies {
+  views: Views;
+  log: Logger;
+  /** Aborted when the server ends: streams end with it. */
+  ending: AbortSignal;
+}
+
+const PATH = '/authenticator';
+/** How often a stream looks for something new, and how long it lives before the page opens another, milliseconds. */
+const LOOK = 1_000;
+const LIFE = 55_000;
+
+/** The routes of the authenticator. */
+export function deviceRoutes(deps: DeviceRoutesDependencies): Middleware {
+  const router = new Router();
+  const json = errorsAs(oauthShape, deps.log);
+  router.get(PATH, async (ctx) => {
+    await deps.views.page(ctx, 'authenticator', { origin: deps.baseUrl });
+    // To scan a code with; the other pages have no use for it.
+    ctx.set('Permissions-Policy', 'camera=(self)');
+  });
+  router.get(`${PATH}/manifest.webmanifest`, (ctx) => {
+    const { friendly_name: name } = deps.directory.settings().tenant;
+    ctx.type = 'application/manifest+json';
+    ctx.body = {
+      name: `${name} Authenticator`,
+      short_name: name,
+      start_url: PATH,
+      scope: PATH,
+      display: 'standalone',
+      icons: [{ src: deps.views.assets.path('mark.svg'), sizes: 'any', type: 'image/svg+xml' }],
+    };
+  });
+  router.post(`${PATH}/devices`, json, async (ctx) => {
+    ctx.body = await enrollDevice(deps, (ctx.request as { body?: unknown }).body, ctx.ip);
+  });
+  router.get(`${PATH}/requests`, json, async (ctx) => {
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = await waitingRequests(deps, await identify(deps, assertionOf(ctx)));
+  });
+  router.post(`${PATH}/requests/:id`, json, async (ctx) => {
+    await answerRequest(deps, String(ctx.params.id), assertionOf(ctx), ctx.ip);
+    ctx.status = 204;
+  });
+  router.get(`${PATH}/events`, json, (ctx) => stream(deps, ctx));
+  return router.routes() as Middleware;
+}
+
+function assertionOf(ctx: Context): string {
+  const assertion = /^Device ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
+  if (assertion === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  return assertion;
+}
+
+/**
+ * What waits for a device, as server-sent events: the list whenever it changes. The assertion comes in the
+ * query, because an EventSource sends no headers; it is a minute old at most, and logged nowhere.
+ */
+async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
+  const { assertion } = ctx.query;
+  // Proved once: it does not become untrue while the stream lives.
+  const deviceId = await identify(deps, typeof assertion === 'string' ? assertion : '');
+  const events = new PassThrough();
+  const gone = new AbortController();
+  const signal = AbortSignal.any([deps.ending, gone.signal]);
+  events.once('close', () => gone.abort());
+  ctx.set('Cache-Control', 'no-store');
+  ctx.type = 'text/event-stream';
+  ctx.body = events;
+  void follow(deps, deviceId, events, signal)
+    .catch((error: unknown) => deps.log.warn({ err: error }, 'a stream of the authenticator broke'))
+    .finally(() => events.end());
+}
+
+async function follow(
+  deps: DeviceRoutesDependencies,
+  deviceId: string,
+  events: PassThrough,
+  signal: AbortSignal,
+): Promise<void> {
+  let last = '';
+  for (let lived = 0; lived < LIFE && !signal.aborted; lived += LOOK) {
+    const list = JSON.stringify(await waitingRequests(deps, deviceId));
+    if (list !== last) events.write(`event: requests\ndata: ${list}\n\n`);
+    last = list;
+    await wait(LOOK, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}

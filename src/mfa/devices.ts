@@ -1,0 +1,197 @@
+// Devices that approve logins (docs/wire.md "The authenticator"): each has a key pair of its own, whose public
+// half we know. Whatever a device says is a JWT signed with it, for us, and fresh.
+import { importJWK, type JWK, errors as joseErrors, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { AuthError } from '../http/errors.ts';
+import type { Clock } from '../http/runtime.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Users } from '../users/users.ts';
+import type { Authenticator, Authenticators } from './authenticators.ts';
+import { DEVICE_ENROLLMENT } from './enroll.ts';
+import type { OobChallenge, OobChallenges } from './oob.ts';
+
+export interface DeviceDependencies {
+  baseUrl: string;
+  directory: Directory;
+  users: Users;
+  authenticators: Authenticators;
+  oob: OobChallenges;
+  challenges: Challenges;
+  events: Events;
+  clock: Clock;
+}
+
+/** What a device says at once is a minute old at most. */
+const FRESH_SECONDS = 60;
+
+const publicKey = z.object({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  x: z.string().regex(/^[\w-]{43}$/),
+  y: z.string().regex(/^[\w-]{43}$/),
+});
+
+const enrollment = z.object({
+  enrollment_tx_id: z.string().min(1).max(100),
+  public_key: publicKey,
+  name: z.string().trim().min(1).max(100),
+  /** Signed with the key: whoever sends it has it. */
+  proof: z.string().max(2000),
+});
+
+/** A device as it knows itself. */
+export interface EnrolledDevice {
+  id: string;
+  /** Whose logins it approves. */
+  account: string;
+  /** The tenant's name. */
+  issuer: string;
+}
+
+/**
+ * Takes a device in: the ticket of its barcode is good once, the key is its own.
+ * @throws AuthError 400 `invalid_request`, `invalid_grant` when the ticket is none, used or too old.
+ */
+export async function enrollDevice(
+  deps: DeviceDependencies,
+  body: unknown,
+  ip: string,
+): Promise<EnrolledDevice> {
+  const read = enrollment.safeParse(body);
+  if (!read.success) {
+    const [fault] = read.error.issues;
+    throw new AuthError(400, 'invalid_request', `Invalid parameter: ${fault?.path.join('.') ?? ''}`);
+  }
+  const { enrollment_tx_id: ticket, public_key: key, name, proof } = read.data;
+  const claims = await verified(deps, proof, key);
+  if (claims?.enrollment_tx_id !== ticket) {
+    throw new AuthError(400, 'invalid_request', 'proof must be signed with the key, for this enrolment.');
+  }
+  const met = await deps.challenges.spendTicket(DEVICE_ENROLLMENT, ticket);
+  const id = String(met?.data.authenticatorId ?? '');
+  const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
+  if (user === undefined || !(await deps.authenticators.registerDevice(id, { publicKey: key, name }))) {
+    throw new AuthError(400, 'invalid_grant', 'This code is too old or was already used.');
+  }
+  // The login that waits for the device goes on: that it is there is what was asked.
+  for (const waiting of await deps.oob.waitingFor(id)) await deps.oob.decide(waiting.id, id, 'accepted');
+  deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, ip });
+  return {
+    id,
+    account: user.email ?? user.username ?? user.phone_number ?? user.id,
+    issuer: deps.directory.settings().tenant.friendly_name,
+  };
+}
+
+/** A login that waits for a device's answer, as it is shown there. */
+export interface WaitingRequest {
+  id: string;
+  application: string;
+  ip: string;
+  /** Shown at both ends. */
+  number: string | undefined;
+  /** ISO 8601. */
+  at: string;
+  expires_at: string;
+}
+
+/** Which device asks. @returns its id. @throws AuthError 401 when it is none, or somebody else. */
+export async function identify(deps: DeviceDependencies, assertion: string): Promise<string> {
+  return (await deviceOf(deps, assertion)).authenticator.id;
+}
+
+/** The logins that wait for a device, newest first; none for one that was removed. */
+export async function waitingRequests(deps: DeviceDependencies, deviceId: string): Promise<WaitingRequest[]> {
+  if ((await deps.authenticators.get(deviceId)) === undefined) return [];
+  return Promise.all((await deps.oob.waitingFor(deviceId)).map((one) => shown(deps, one)));
+}
+
+async function shown({ directory }: DeviceDependencies, challenge: OobChallenge): Promise<WaitingRequest> {
+  const client = await directory.client(challenge.client_id);
+  return {
+    id: challenge.id,
+    application: client?.name ?? challenge.client_id,
+    ip: challenge.ip,
+    number: challenge.number,
+    at: new Date(challenge.createdAt).toISOString(),
+    expires_at: new Date((challenge.expiresAt ?? 0) * 1000).toISOString(),
+  };
+}
+
+/**
+ * Takes a device's answer, once and before the login is over.
+ * @throws AuthError 401 when it is not the device that answers, 404 when nothing waits for it.
+ */
+export async function answerRequest(
+  deps: DeviceDependencies,
+  id: string,
+  assertion: string,
+  ip: string,
+): Promise<void> {
+  const { authenticator, claims } = await deviceOf(deps, assertion);
+  const { request, answer } = claims;
+  if (request !== id || (answer !== 'allow' && answer !== 'deny')) {
+    throw new AuthError(
+      400,
+      'invalid_request',
+      'The answer must be signed: allow or deny, for this request.',
+    );
+  }
+  const decision = answer === 'allow' ? 'accepted' : 'rejected';
+  if (!(await deps.oob.decide(id, authenticator.id, decision))) {
+    throw new AuthError(404, 'not_found', 'Nothing waits for this answer any more.');
+  }
+  if (decision === 'rejected') {
+    deps.events.record({ type: 'gd_auth_rejected', user_id: authenticator.user_id, ip });
+  }
+}
+
+/** Whose assertion it is: the device's that it names, by its key. @throws AuthError 401 */
+async function deviceOf(
+  deps: DeviceDependencies,
+  assertion: string,
+): Promise<{ authenticator: Authenticator; claims: Record<string, unknown> }> {
+  const id = subjectOf(assertion);
+  const authenticator = id === undefined ? undefined : await deps.authenticators.get(id);
+  const key = authenticator?.publicKey;
+  const claims = key === undefined ? undefined : await verified(deps, assertion, key as JWK);
+  if (authenticator === undefined || claims?.sub !== authenticator.id) {
+    throw new AuthError(401, 'access_denied', 'Unauthorized');
+  }
+  return { authenticator, claims };
+}
+
+/** Read before it is believed: it says whose key to believe it by. */
+function subjectOf(assertion: string): string | undefined {
+  try {
+    const { sub } = JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return typeof sub === 'string' ? sub : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The claims of a JWT that the key has signed for us just now; undefined when it has not. */
+async function verified(
+  { baseUrl, clock }: DeviceDependencies,
+  jwt: string,
+  key: JWK,
+): Promise<Record<string, unknown> | undefined> {
+  try {
+    const { payload } = await jwtVerify(jwt, await importJWK({ ...key }, 'ES256'), {
+      algorithms: ['ES256'],
+      audience: baseUrl,
+      maxTokenAge: FRESH_SECONDS,
+      clockTolerance: 30,
+      requiredClaims: ['iat'],
+      currentDate: new Date(clock()),
+    });
+    return payload;
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JOSEError || thrown instanceof DOMException) return undefined;
+    if (thrown instanceof TypeError) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,243 @@
+// Approval by a device: the states table at the token endpoint, and the API that a device speaks.
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { expect } from 'chai';
+import { exportJWK, SignJWT } from 'jose';
+import { startServer, type TestServer } from '../support/server.ts';
+import { callsOf, tenant } from './tenant.ts';
+
+interface Device {
+  id: string;
+  key: KeyObject;
+}
+
+describe('approval by a device', () => {
+  let server: TestServer;
+  let calls: ReturnType<typeof callsOf>;
+  let people = 0;
+  before(async () => {
+    server = await startServer({ tenant });
+    calls = callsOf(server);
+  });
+  after(() => server.stop());
+  const someone = () => `mfa-${people++}@example.test`;
+
+  const sign = (key: KeyObject, claims: Record<string, unknown>, over: { aud?: string; iat?: number } = {}) =>
+    new SignJWT({ ...claims, iat: over.iat ?? Math.floor(Date.now() / 1000) })
+      .setProtectedHeader({ alg: 'ES256' })
+      .setAudience(over.aud ?? server.url)
+      .sign(key);
+  const newKey = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const begin = async (user: string, clientId = 'web') => {
+    const mfa_token = await calls.mfaToken(user, {}, clientId);
+    const answer = await calls.associate(mfa_token, {
+      authenticator_types: ['oob'],
+      oob_channels: ['auth0'],
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    const body = answer.json();
+    const ticket = new URL(body.barcode_uri).searchParams.get('enrollment_tx_id') ?? '';
+    return { mfa_token, body, ticket };
+  };
+  const register = async (ticket: string, over: Record<string, unknown> = {}, keys = newKey()) => {
+    const proof = await sign(keys.privateKey, { enrollment_tx_id: ticket });
+    const answer = await calls.agent.request('/authenticator/devices', {
+      json: {
+        enrollment_tx_id: ticket,
+        public_key: await exportJWK(keys.publicKey),
+        name: 'Phone',
+        proof,
+        ...over,
+      },
+    });
+    return { answer, key: keys.privateKey };
+  };
+  /** A user with a device. */
+  const enrolled = async (clientId = 'web'): Promise<{ user: string; device: Device }> => {
+    const user = someone();
+    const { mfa_token, body, ticket } = await begin(user, clientId);
+    const { answer, key } = await register(ticket);
+    expect(answer.status, answer.text).to.equal(200);
+    const done = await calls.verify('oob', { mfa_token, oob_code: body.oob_code }, clientId);
+    expect(done.status, done.text).to.equal(200);
+    return { user, device: { id: answer.json().id, key } };
+  };
+  const challenged = async (user: string, clientId = 'web') => {
+    const mfa_token = await calls.mfaToken(user, {}, clientId);
+    const { oob_code, ...rest } = (
+      await calls.challenge({ mfa_token, challenge_type: 'oob' }, clientId)
+    ).json();
+    expect(rest, 'no binding method: the device answers').to.deep.equal({ challenge_type: 'oob' });
+    return { mfa_token, oob_code };
+  };
+  const requests = async ({ id, key }: Device, jwt?: string) =>
+    calls.agent.get('/authenticator/requests', {
+      authorization: `Device ${jwt ?? (await sign(key, { sub: id }))}`,
+    });
+  const answerWith = async ({ id, key }: Device, request: string, answer: string, jwt?: string) =>
+    calls.agent.request(`/authenticator/requests/${request}`, {
+      method: 'POST',
+      headers: { authorization: `Device ${jwt ?? (await sign(key, { sub: id, request, answer }))}` },
+    });
+  const waiting = async (device: Device): Promise<{ id: string; application: string; number: string }[]> =>
+    (await requests(device)).json() as never;
+
+  it('is enrolled as the table says, and confirmed by the device', async () => {
+    const { body, mfa_token } = await begin(someone());
+    expect(body).to.include({ authenticator_type: 'oob', oob_channels: 'auth0', oob_channel: 'auth0' });
+    expect(body).not.to.have.property('binding_method');
+    expect(body.barcode_uri).to.match(/^otpauth:\/\/totp\//);
+    const pending = await calls.verify('oob', { mfa_token, oob_code: body.oob_code });
+    expect(pending.json().error).to.equal('authorization_pending');
+  });
+
+  // By the specification 200, by what SDKs can read 400 (wire.md "Decided").
+  for (const [clientId, status] of [
+    ['web', 200],
+    ['leeway', 400],
+  ] as const) {
+    it(`answers pending, too fast, rejected and accepted with ${status} to the application ${clientId}`, async () => {
+      const { user, device } = await enrolled(clientId);
+      const first = await challenged(user, clientId);
+      const poll = () => calls.verify('oob', first, clientId);
+      const pending = await poll();
+      expect(pending.status).to.equal(status);
+      expect(pending.json()).to.deep.equal({
+        error: 'authorization_pending',
+        error_description: 'Authorization pending: please repeat the request in a few seconds.',
+      });
+      const fast = await poll();
+      expect(fast.status).to.equal(status);
+      expect(fast.json().error).to.equal('slow_down');
+      server.tick(5_000);
+      expect((await poll()).json().error).to.equal('authorization_pending');
+      const [request] = await waiting(device);
+      expect((await answerWith(device, request?.id ?? '', 'deny')).status).to.equal(204);
+      for (let i = 0; i < 2; i++) {
+        const rejected = await poll();
+        expect(rejected.status).to.equal(status);
+        expect(rejected.json()).to.deep.equal({
+          error: 'invalid_grant',
+          error_description: 'MFA Authorization rejected.',
+        });
+      }
+      const second = await challenged(user, clientId);
+      const [next] = await waiting(device);
+      expect((await answerWith(device, next?.id ?? '', 'allow')).status).to.equal(204);
+      const accepted = await calls.verify('oob', second, clientId);
+      expect(accepted.status, accepted.text).to.equal(200);
+      expect(accepted.json().access_token).to.be.a('string');
+      expect((await calls.verify('oob', second, clientId)).status, 'once').to.equal(401);
+    });
+  }
+
+  it('tells the device who asks, and a number to compare', async () => {
+    const { user, device } = await enrolled();
+    await challenged(user);
+    const [request] = (await requests(device)).json() as never as Record<string, unknown>[];
+    expect(request).to.have.all.keys('id', 'application', 'ip', 'number', 'at', 'expires_at');
+    expect(request).to.include({ application: 'Web app', ip: '127.0.0.1' });
+    expect(request?.number).to.match(/^\d\d$/);
+  });
+
+  it('is good once: of twenty requests for tokens one gets them', async () => {
+    const { user, device } = await enrolled();
+    const challenge = await challenged(user);
+    const [request] = await waiting(device);
+    await answerWith(device, request?.id ?? '', 'allow');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => calls.verify('oob', challenge)));
+    expect(answers.filter((one) => 'access_token' in one.json())).to.have.length(1);
+  });
+
+  describe('refuses', () => {
+    it('a device that is not the one enrolled', async () => {
+      const [{ user, device }, other] = [await enrolled(), await enrolled()];
+      await challenged(user);
+      const [request] = await waiting(device);
+      const id = request?.id ?? '';
+      expect((await answerWith(other.device, id, 'allow')).status).to.equal(404);
+      const stolen = await sign(other.device.key, { sub: device.id, request: id, answer: 'allow' });
+      expect((await answerWith(device, id, 'allow', stolen)).status).to.equal(401);
+      expect(await waiting(device)).to.have.length(1);
+    });
+
+    it('an answer for another request, of another kind, for another server, or not fresh', async () => {
+      const { user, device } = await enrolled();
+      await challenged(user);
+      const id = (await waiting(device))[0]?.id ?? '';
+      const claims = { sub: device.id, request: id, answer: 'allow' };
+      const now = Math.floor(Date.now() / 1000);
+      const wrong: [string, Promise<string>][] = [
+        ['another request', sign(device.key, { ...claims, request: 'x' })],
+        ['another kind', sign(device.key, { ...claims, answer: 'maybe' })],
+        ['no answer', sign(device.key, { sub: device.id })],
+        ['another server', sign(device.key, claims, { aud: 'https://evil.example' })],
+        ['old', sign(device.key, claims, { iat: now - 120 })],
+        ['of the future', sign(device.key, claims, { iat: now + 120 })],
+        ['no JWT', Promise.resolve('a.b.c')],
+        ['unsigned', Promise.resolve(`${btoa('{"alg":"none"}')}.${btoa(JSON.stringify(claims))}.`)],
+      ];
+      for (const [what, jwt] of wrong) {
+        const { status } = await answerWith(device, id, 'allow', await jwt);
+        expect(status, what).to.be.oneOf([400, 401]);
+      }
+      expect(await waiting(device)).to.have.length(1);
+    });
+
+    it('a second answer', async () => {
+      const { user, device } = await enrolled();
+      const challenge = await challenged(user);
+      const id = (await waiting(device))[0]?.id ?? '';
+      await answerWith(device, id, 'deny');
+      expect((await answerWith(device, id, 'allow')).status).to.equal(404);
+      expect((await calls.verify('oob', challenge)).json().error_description).to.equal(
+        'MFA Authorization rejected.',
+      );
+    });
+
+    it('an answer after five minutes', async () => {
+      const { user, device } = await enrolled();
+      await challenged(user);
+      const id = (await waiting(device))[0]?.id ?? '';
+      server.tick(301_000);
+      expect((await answerWith(device, id, 'allow')).status).to.equal(404);
+    });
+
+    it('to enrol a second device by the same barcode, or one without proof of its key', async () => {
+      const { ticket } = await begin(someone());
+      const other = newKey();
+      const foreign = await register(ticket, { public_key: await exportJWK(other.publicKey) });
+      expect(foreign.answer.status).to.equal(400);
+      expect((await register(ticket)).answer.status).to.equal(200);
+      const again = await register(ticket);
+      expect(again.answer.status).to.equal(400);
+      expect(again.answer.json().error).to.equal('invalid_grant');
+    });
+
+    for (const [what, over] of [
+      ['no name', { name: '' }],
+      ['a key of another kind', { public_key: { kty: 'RSA', n: 'x', e: 'AQAB' } }],
+      [
+        'a key that is no point of the curve',
+        { public_key: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } },
+      ],
+      ['a symmetric key', { public_key: { kty: 'oct', k: 'secret' } }],
+      ['a proof that is none', { proof: 'x' }],
+      ['a ticket that is none', { enrollment_tx_id: 'x' }],
+    ] as const) {
+      it(`a device with ${what}`, async () => {
+        const { ticket } = await begin(someone());
+        expect((await register(ticket, over)).answer.status).to.equal(400);
+      });
+    }
+
+    it('whoever shows no assertion', async () => {
+      for (const path of [
+        '/authenticator/requests',
+        '/authenticator/events',
+        '/authenticator/events?assertion=x',
+      ]) {
+        expect((await calls.agent.get(path)).status, path).to.equal(401);
+      }
+    });
+  });
+});
