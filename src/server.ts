@@ -130,7 +130,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     drain: () => services.ending.abort(),
     close: async () => {
       await background.flush();
-      await messages.flush(LAST_MESSAGES);
+      await Promise.all([messages.flush(LAST_MESSAGES), services.backChannel.flush(LAST_MESSAGES)]);
       await events.flush();
     },
   };

@@ -19,6 +19,7 @@ import { createViews } from './http/views.ts';
 import { passwordGrants } from './login/grant.ts';
 import type { LoginLimit } from './login/login.ts';
 import { lockNotice } from './login/unblock.ts';
+import { createBackChannel } from './logout/back-channel.ts';
 import { withMfaApi } from './mfa/api.ts';
 import { createAuthenticators } from './mfa/authenticators.ts';
 import { createKnownBrowsers } from './mfa/browsers.ts';
@@ -85,7 +86,17 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     errorPage: (ctx, error) => views.error(ctx, error),
     participants,
   });
-  const { sessions } = engine;
+  const { sessions, signLogoutToken } = engine;
+  const allowLoopback = !settings.production;
+  const backChannel = createBackChannel({
+    directory,
+    events,
+    log,
+    signLogoutToken,
+    allowLoopback,
+    pause: deps.pause,
+  });
+  participants.join(backChannel.party);
   return {
     ...base,
     ...mfa,
@@ -97,7 +108,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     readApiToken: engine.readApiToken,
     readIdTokenHint: engine.readIdTokenHint,
     /** Whether what we call or frame may be on this machine, without TLS. */
-    allowLoopback: !settings.production,
+    allowLoopback,
+    backChannel,
     internalRequests: engine.internalRequests,
     issuer: settings.issuer,
     /** Aborted when the server is about to end. */

@@ -30,6 +30,7 @@ import { type InternalRequests, internalRequests } from './internal-requests.ts'
 import { adaptEngine } from './internals.ts';
 import { publicKeySet, signingKeys } from './keys.ts';
 import { lifetimes } from './lifetimes.ts';
+import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import type { SessionParticipants } from './session-participants.ts';
@@ -71,6 +72,7 @@ export interface Engine {
   /** Reads access tokens for APIs of our own. */
   readApiToken: ApiTokenReader;
   readIdTokenHint: ReadIdTokenHint;
+  signLogoutToken: SignLogoutToken;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
 }
@@ -111,6 +113,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     userinfo: userinfo({ provider, keySet, directory, users, clock }),
     keySet,
     readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock }),
+    signLogoutToken: logoutTokens({ issuer: settings.issuer, keys, clock, random: deps.random }),
     readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, directory }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };

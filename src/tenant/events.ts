@@ -37,6 +37,8 @@ export type EventType =
   | 'fcoa'
   | 'slo'
   | 'flo'
+  | 'oidc_backchannel_logout_succeeded'
+  | 'oidc_backchannel_logout_failed'
   | 'limit_wc'
   | 'limit_mu'
   | 'gd_start_enroll'

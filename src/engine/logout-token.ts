@@ -1,0 +1,46 @@
+// Logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.4).
+import { importJWK, type JWK, SignJWT } from 'jose';
+import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import type { SigningKeyRecord } from '../store/collections.ts';
+import type { Frozen } from '../store/contract.ts';
+import type { Client } from '../tenant/directory.ts';
+
+/** How long one is good for, seconds (wire-details 4.2). */
+const LIFETIME = 120;
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** Signs a logout token for an application: that the user is out of the session. */
+export type SignLogoutToken = (client: Client, session: { sid: string; userId: string }) => Promise<string>;
+
+/**
+ * Signs as ID tokens are signed: with the current key, or with the application's secret where it has HS256.
+ * @param keys the current one first.
+ */
+export function logoutTokens(deps: {
+  issuer: string;
+  keys: readonly Frozen<SigningKeyRecord>[];
+  clock: Clock;
+  random: Random;
+}): SignLogoutToken {
+  const { issuer, keys, clock, random } = deps;
+  return async (client, { sid, userId }) => {
+    const [current] = keys;
+    if (current === undefined) throw new Error('there is no signing key');
+    const now = epochSeconds(clock);
+    const secret = client.jwt_configuration.alg === 'HS256' ? client.client_secret : undefined;
+    // No nonce: with one it could be taken for an ID token (§2.4).
+    const token = new SignJWT({ sid, events: { [EVENT]: {} } })
+      .setIssuer(issuer)
+      .setSubject(userId)
+      .setAudience(client.client_id)
+      .setIssuedAt(now)
+      .setExpirationTime(now + LIFETIME)
+      .setJti(random(16).toString('base64url'));
+    return secret === undefined
+      ? token
+          .setProtectedHeader({ alg: 'RS256', typ: 'logout+jwt', kid: current.id })
+          .sign(await importJWK(current.jwk as JWK, 'RS256'))
+      : token.setProtectedHeader({ alg: 'HS256', typ: 'logout+jwt' }).sign(new TextEncoder().encode(secret));
+  };
+}

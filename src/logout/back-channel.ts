@@ -1,0 +1,143 @@
+// Back-channel logout: applications of a session that ended are told by a post to their servers (OpenID
+// Connect Back-Channel Logout 1.0 §2.5), in the background, again when they do not answer.
+import type { Logger } from 'pino';
+import { createQueue, type Pause } from '../delivery/queue.ts';
+import type { SignLogoutToken } from '../engine/logout-token.ts';
+import type { EndedSession, SessionEnd, SessionParty } from '../engine/session-participants.ts';
+import type { Client, Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
+import { isHttpsOrLoopback } from '../tenant/schema-logout.ts';
+
+export interface BackChannelDependencies {
+  directory: Directory;
+  events: Events;
+  log: Logger;
+  signLogoutToken: SignLogoutToken;
+  /** Whether an application may be on this machine, without TLS. */
+  allowLoopback: boolean;
+  pause?: Pause | undefined;
+}
+
+export interface BackChannel {
+  party: SessionParty;
+  /** Ends what waits: each token is posted once more, within `ms` milliseconds. */
+  flush(ms: number): Promise<void>;
+}
+
+/** Between tries, milliseconds: four in some two minutes. */
+const PAUSES = [1_000, 10_000, 110_000];
+const CONCURRENCY = 16;
+/** Beyond this many logouts that wait for applications which do not answer, further ones are given up. */
+const CAPACITY = 5_000;
+/** How long an application may take to answer, milliseconds. */
+const TIMEOUT = 5_000;
+
+/** Why an application did not take a token. */
+class Refused extends Error {
+  /** Whether it may take it later. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, mayPass: boolean) {
+    super(message);
+    this.name = 'Refused';
+    this.mayPass = mayPass;
+  }
+}
+
+/** The party of the applications with back-channel addresses. */
+export function createBackChannel(deps: BackChannelDependencies): BackChannel {
+  const { directory, log } = deps;
+  const queue = createQueue({
+    pauses: PAUSES,
+    concurrency: CONCURRENCY,
+    capacity: CAPACITY,
+    ...(deps.pause === undefined ? {} : { pause: deps.pause }),
+  });
+  const tell = (client: Client, address: string, session: EndedSession): void => {
+    const taken = queue.add({
+      run: async () => {
+        await post(deps, client, address, session);
+        record(deps, client, session, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(address)}`);
+      },
+      mayPass: (error) => error instanceof Refused && error.mayPass,
+      gaveUp: async (error) => {
+        const why = error instanceof Refused ? error.message : 'it could not be sent';
+        if (!(error instanceof Refused)) log.error({ err: error }, 'a logout token could not be made');
+        record(deps, client, session, 'oidc_backchannel_logout_failed', `${hostOf(address)}: ${why}`);
+      },
+    });
+    if (!taken) {
+      record(deps, client, session, 'oidc_backchannel_logout_failed', 'too many logouts wait already');
+    }
+  };
+  return {
+    party: {
+      name: 'back-channel logout',
+      sessionEnded: async (session) => {
+        const clients = await Promise.all(session.clientIds.map((id) => directory.client(id)));
+        for (const client of clients) {
+          if (client === undefined || !isInitiator(client, session.reason)) continue;
+          for (const address of addressesOf(client)) tell(client, address, session);
+        }
+        return undefined;
+      },
+    },
+    flush: async (ms) => {
+      const left = await queue.flush(ms);
+      if (left > 0) log.warn({ left }, 'applications were not told of a logout before the server stopped');
+    },
+  };
+}
+
+function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[] {
+  const all = [oidc_logout, oidc_backchannel_logout].flatMap((one) => one?.backchannel_logout_urls ?? []);
+  return [...new Set(all)];
+}
+
+/** Whether an application wants to hear of sessions that end so: of logouts by default, as at the hosted service. */
+function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
+  const initiators = oidc_logout?.backchannel_logout_initiators;
+  if (initiators === undefined) return reason === 'rp-logout';
+  return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
+}
+
+/** @throws Refused when the application does not take it. */
+async function post(
+  { signLogoutToken, allowLoopback }: BackChannelDependencies,
+  client: Client,
+  address: string,
+  session: EndedSession,
+): Promise<void> {
+  if (!isHttpsOrLoopback(address) || (!allowLoopback && !address.toLowerCase().startsWith('https:'))) {
+    throw new Refused('its address is not https', false);
+  }
+  // Made for each try: it is good for two minutes.
+  const token = await signLogoutToken(client, session);
+  const answer = await fetch(address, {
+    method: 'POST',
+    body: new URLSearchParams({ logout_token: token }),
+    // Followed, a redirect could lead into our own network.
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT),
+  }).catch((cause: unknown) => {
+    const isLate = cause instanceof Error && cause.name === 'TimeoutError';
+    throw new Refused(isLate ? 'it did not answer in time' : 'it could not be reached', true);
+  });
+  // What it says matters to nobody, however long it is.
+  await answer.body?.cancel().catch(() => undefined);
+  if (answer.ok) return;
+  const isBusy = answer.status >= 500 || answer.status === 429 || answer.status === 408;
+  throw new Refused(`it answered ${answer.status}`, isBusy);
+}
+
+function record(
+  { events }: BackChannelDependencies,
+  client: Client,
+  { userId }: EndedSession,
+  type: 'oidc_backchannel_logout_succeeded' | 'oidc_backchannel_logout_failed',
+  description: string,
+): void {
+  events.record({ type, client_id: client.client_id, user_id: userId, description });
+}
+
+const hostOf = (address: string) => URL.parse(address)?.host ?? address;
