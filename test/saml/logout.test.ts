@@ -5,7 +5,9 @@ import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { authorize, follow, responseOf, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { isSignedBy, schemaFaults } from './conformance.ts';
 import {
+  certificateOf,
   type KeyAndCertificate,
   makeCertificate,
   posted,
@@ -86,6 +88,8 @@ describe('single logout', () => {
       expect(page.xml)
         .to.include('<ds:Signature')
         .and.include(`Destination="${slo('one')}"`);
+      expect(await schemaFaults(page.xml)).to.deep.equal([]);
+      expect(await isSignedBy(page.xml, 'LogoutResponse', await certificateOf(server))).to.equal(true);
       const { loggedOut } = await sp.validatePostResponseAsync(page.fields);
       expect(loggedOut).to.equal(true);
       expect(await isLoggedIn(agent)).to.equal(false);
@@ -222,7 +226,9 @@ describe('single logout', () => {
       let current = await follow(agent, await agent.get(`/v2/logout?${query}`), server.url);
       expect(await isLoggedIn(agent)).to.equal(false);
       for (let hops = 0; hops < 2; hops++) {
-        const { action } = posted(current, 'SAMLRequest');
+        const { action, xml } = posted(current, 'SAMLRequest');
+        expect(await schemaFaults(xml)).to.deep.equal([]);
+        expect(await isSignedBy(xml, 'LogoutRequest', await certificateOf(server))).to.equal(true);
         current = await agree(agent, current, action === slo('one') ? one.sp : two.sp);
       }
       expect(current.location).to.equal(returnTo);

@@ -1,8 +1,12 @@
 // What a service provider is told of us before anything else.
-import { X509Certificate } from 'node:crypto';
+import { createPublicKey, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
+import { rotateSigningKeys, signingKeys } from '../../src/engine/keys.ts';
+import { identityProvider } from '../../src/saml/provider.ts';
+import { openDirectory } from '../../src/tenant/directory.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
+import { schemaFaults } from './conformance.ts';
 import { makeCertificate, samlClient, startSamlServer } from './support.ts';
 
 describe('SAML metadata', () => {
@@ -35,6 +39,16 @@ describe('SAML metadata', () => {
     }
   });
 
+  it("is valid by the standard's schema, which finds what is out of place", async () => {
+    const { text } = await createAgent(server).get('/samlp/metadata/sp');
+    expect(await schemaFaults(text, 'metadata')).to.deep.equal([]);
+    const moved = text.replace(
+      /(<KeyDescriptor[\s\S]*<\/KeyDescriptor>)([\s\S]*)(<\/IDPSSODescriptor>)/,
+      '$2$1$3',
+    );
+    expect(await schemaFaults(moved, 'metadata')).not.to.deep.equal([]);
+  });
+
   it('has the certificates of the current and of the next key, the current first', async () => {
     const { text } = await createAgent(server).get('/samlp/metadata/sp');
     const certificates = [...text.matchAll(/<X509Certificate>([^<]*)</g)].map(([, der]) => der);
@@ -55,5 +69,25 @@ describe('SAML metadata', () => {
     expect((await agent.get('/samlp/metadata/no-addon')).status).to.equal(404);
     expect((await agent.get('/samlp/metadata/nobody')).status).to.equal(404);
     expect((await agent.get('/samlp/no-addon')).status).to.equal(404);
+  });
+
+  it('follows a rotation of the keys: what was announced signs', async () => {
+    const before = await createAgent(server).get('/samlp/metadata/sp');
+    await rotateSigningKeys(server.store, Date.now, 'localhost');
+    const keys = server.store.collection('signingKeys');
+    const [current] = await keys.findBy('state', 'current');
+    expect(before.text).to.include(current!.x5c[0]);
+    const idp = identityProvider(
+      server.url,
+      await openDirectory(server.store),
+      await signingKeys(server.store, Date.now, 'localhost'),
+    );
+    const signer = idp.signer({ signatureAlgorithm: 'rsa-sha256', digestAlgorithm: 'sha256' });
+    expect(signer.certificate).to.equal(current!.x5c[0]);
+    const publicKey = new X509Certificate(Buffer.from(signer.certificate, 'base64')).publicKey;
+    expect(createPublicKey(signer.privateKey).equals(publicKey)).to.equal(true);
+    expect(idp.certificates)
+      .to.have.length(2)
+      .and.not.include((await keys.findBy('state', 'previous'))[0]!.x5c[0]);
   });
 });
