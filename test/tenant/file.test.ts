@@ -70,6 +70,18 @@ describe('the tenant file', () => {
       .and.contain('databases.0.name');
   });
 
+  it('is refused for SAML settings that could not be followed', () => {
+    const samlp = {
+      signingCert: 'no certificate',
+      recipient: 'javascript:alert(1)',
+      signatureAlgorithm: 'hmac-sha1',
+    };
+    const faults = faultsOf(() =>
+      readTenant({ clients: [{ client_id: 'x', name: 'X', addons: { samlp } }] }),
+    ).join('\n');
+    for (const key of Object.keys(samlp)) expect(faults).to.contain(`clients.0.addons.samlp.${key}`);
+  });
+
   it('keeps unknown keys, and names each', () => {
     const { tenant: read, warnings } = readTenant({
       moon: 'full',
