@@ -70,6 +70,7 @@ const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
     const tokens = await oidc.refreshTokenGrant(await discover(args), args.refreshToken);
     return { tokens, claims: tokens.claims() };
   },
+  'oidc-end-session-url': async (args) => oidc.buildEndSessionUrl(await discover(args), args.parameters).href,
   'oidc-client-credentials': async (args) =>
     oidc.clientCredentialsGrant(await discover(args), args.parameters),
 };

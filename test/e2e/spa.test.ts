@@ -44,7 +44,12 @@ describe('@auth0/auth0-spa-js in a browser', () => {
         ...tenant,
         clients: tenant.clients.map((client) =>
           client.client_id === 'spa'
-            ? { ...client, callbacks: [application.origin], web_origins: [application.origin] }
+            ? {
+                ...client,
+                callbacks: [application.origin],
+                web_origins: [application.origin],
+                allowed_logout_urls: [application.origin],
+              }
             : client,
         ),
       },
@@ -162,6 +167,20 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     expect(await call('isAuthenticated')).to.equal(false);
     expect(await call('getUser')).to.equal(undefined);
   });
+
+  for (const federated of [false, true]) {
+    it(`logs out at the server and comes back${federated ? ', federated' : ''}`, async () => {
+      await logInByRedirect();
+      await Promise.all([
+        page.waitForResponse((response) => response.url().includes('/v2/logout')),
+        page.waitForURL((url) => url.origin === application.origin && url.search === ''),
+        call('logout', { logoutParams: { returnTo: application.origin, federated } }),
+      ]);
+      await page.waitForLoadState();
+      await createClient();
+      expect(await call('getTokenSilently')).to.include({ thrown: 'login_required' });
+    });
+  }
 
   it('logs in in a popup', async () => {
     await createClient();

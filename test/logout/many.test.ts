@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored, WEB_HOME } from './support.ts';
+
+const MANY = 200;
+
+describe(`${MANY} logins and logouts at once`, () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant: logoutTenant() });
+  });
+  after(() => server.stop());
+
+  it('leave nothing behind in the store', async () => {
+    const counted = async () => ({
+      artifacts: await stored(server),
+      challenges: await server.store.collection('challenges').count(),
+    });
+    const before = await counted();
+    let most = 0;
+    const one = async (index: number): Promise<void> => {
+      const browser = createAgent(server);
+      await logInAtTwo(browser, server);
+      expect(await moreTokens(browser)).to.include.keys('access_token', 'id_token');
+      most = Math.max(most, (await stored(server)).Session ?? 0);
+      // Half of them with a silent request under way.
+      const [answer] = await Promise.all([
+        browser.get(`/v2/logout?client_id=web&returnTo=${encodeURIComponent(WEB_HOME)}`),
+        index % 2 === 0 ? isLoggedIn(createAgent(server)) : isLoggedIn(browser),
+      ]);
+      expect(answer.location).to.equal(WEB_HOME);
+    };
+    await Promise.all(Array.from({ length: MANY }, (_, index) => one(index)));
+    expect(most, 'sessions at once').to.be.above(1);
+    expect((await stored(server)).EndedSession).to.equal(MANY);
+    // What is remembered of their ends is for requests that are under way.
+    server.tick(121_000);
+    expect(await counted()).to.deep.equal(before);
+  }).timeout(120_000);
+});
