@@ -29,6 +29,7 @@ import { createOobChallenges } from './mfa/oob.ts';
 import { mfaAudience } from './mfa/routes.ts';
 import { createSecretBox } from './mfa/secret-box.ts';
 import { createSecondFactor, type MfaSession } from './mfa/service.ts';
+import { createWebPush } from './mfa/web-push.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createChallenges } from './protection/challenges.ts';
@@ -180,9 +181,11 @@ type Base = Awaited<ReturnType<typeof createBase>>;
 /** What the second factor needs beside. */
 function createMfa({ settings, store, clock, random }: TenantDependencies, base: Base) {
   const box = createSecretBox(join(settings.dataDir, 'keys', 'authenticators.key'), random);
+  const authenticators = createAuthenticators({ store, box, clock, random });
   return {
     ...base,
-    authenticators: createAuthenticators({ store, box, clock, random }),
+    authenticators,
+    webPush: createWebPush({ ...base, authenticators, production: settings.production }),
     browsers: createKnownBrowsers({ store, clock, random }),
     oob: createOobChallenges({ store, clock, random }),
     /** @throws AuthError 429 */

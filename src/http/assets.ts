@@ -8,6 +8,8 @@ import type { Middleware } from 'koa';
 export interface Assets {
   /** The path that an asset is served under. @throws Error when there is none of that name. */
   path(name: string): string;
+  /** An asset's content, for one that must be served under a name of its own. @throws Error as `path`. */
+  content(name: string): Buffer;
   /** Answers GET and HEAD for the assets, and leaves all else to who comes next. */
   serve: Middleware;
 }
@@ -35,12 +37,14 @@ export function readAssets(directory: string): Assets {
     paths.set(file, path);
     served.set(path, { body, type });
   }
+  const path = (name: string): string => {
+    const found = paths.get(name);
+    if (found === undefined) throw new Error(`there is no asset ${name}`);
+    return found;
+  };
   return {
-    path: (name) => {
-      const path = paths.get(name);
-      if (path === undefined) throw new Error(`there is no asset ${name}`);
-      return path;
-    },
+    path,
+    content: (name) => served.get(path(name))?.body ?? Buffer.alloc(0),
     serve: async (ctx, next) => {
       const asset = served.get(ctx.path);
       if (asset === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();

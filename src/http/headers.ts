@@ -59,7 +59,7 @@ export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePo
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "img-src 'self' data: https:",
-    ...(connects ? ["connect-src 'self'", "manifest-src 'self'"] : []),
+    ...(connects ? ["connect-src 'self'", "manifest-src 'self'", "worker-src 'self'"] : []),
     ...(framed.size > 0 ? [`frame-src ${[...framed].join(' ')}`] : []),
     `form-action ${["'self'", ...targets].join(' ')}`,
     "base-uri 'none'",

@@ -64,6 +64,8 @@ export interface Authenticators {
   confirm(authenticator: Authenticator, options: { first: boolean }): Promise<boolean>;
   /** Gives a device's authenticator its key and name. @returns false when it has one already. */
   registerDevice(id: string, device: { publicKey: Record<string, unknown>; name: string }): Promise<boolean>;
+  /** Where a push message wakes the device; undefined for nowhere. */
+  setPushEndpoint(id: string, endpoint: string | undefined): Promise<void>;
   remove(id: string): Promise<void>;
   removeAllOf(userId: string): Promise<void>;
 }
@@ -166,6 +168,12 @@ export function createAuthenticators(deps: {
         return isNew ? { ...next, publicKey, name } : next;
       });
       return isNew;
+    },
+    setPushEndpoint: async (id, endpoint) => {
+      await records.update(id, (current) => {
+        const { pushEndpoint: _before, ...rest } = structuredClone(current) as AuthenticatorRecord;
+        return endpoint === undefined ? rest : { ...rest, pushEndpoint: endpoint };
+      });
     },
     remove: async (id) => {
       await records.delete(id);

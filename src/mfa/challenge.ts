@@ -38,6 +38,7 @@ export async function startChallenge(
   if (authenticator.kind === 'otp') return { authenticator, type: 'otp', prompt: true };
   if (authenticator.kind === 'push') {
     const { oobCode, number } = await deps.oob.issueDevice({ authenticator, clientId, ip });
+    deps.webPush.wake(authenticator);
     return { authenticator, type: 'oob', oobCode, number, prompt: false };
   }
   return { authenticator, type: 'oob', oobCode: await sendCode(deps, request, authenticator), prompt: true };

@@ -12,6 +12,7 @@ import {
   type DeviceDependencies,
   enrollDevice,
   identify,
+  subscribeDevice,
   waitingRequests,
 } from './devices.ts';
 
@@ -32,7 +33,7 @@ export function deviceRoutes(deps: DeviceRoutesDependencies): Middleware {
   const router = new Router();
   const json = errorsAs(oauthShape, deps.log);
   router.get(PATH, async (ctx) => {
-    await deps.views.page(ctx, 'authenticator', { origin: deps.baseUrl });
+    await deps.views.page(ctx, 'authenticator', { origin: deps.baseUrl, pushKey: deps.webPush.publicKey() });
     // To scan a code with; the other pages have no use for it.
     ctx.set('Permissions-Policy', 'camera=(self)');
   });
@@ -50,6 +51,17 @@ export function deviceRoutes(deps: DeviceRoutesDependencies): Middleware {
   });
   router.post(`${PATH}/devices`, json, async (ctx) => {
     ctx.body = await enrollDevice(deps, (ctx.request as { body?: unknown }).body, ctx.ip);
+  });
+  router.post(`${PATH}/push`, json, async (ctx) => {
+    await subscribeDevice(deps, assertionOf(ctx));
+    ctx.status = 204;
+  });
+  router.get(`${PATH}/worker.js`, (ctx) => {
+    // From its own path it might control less than the page that it serves.
+    ctx.set('Service-Worker-Allowed', PATH);
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.type = 'text/javascript';
+    ctx.body = deps.views.assets.content('authenticator-worker.js');
   });
   router.get(`${PATH}/requests`, json, async (ctx) => {
     ctx.set('Cache-Control', 'no-store');

@@ -11,6 +11,7 @@ import type { Users } from '../users/users.ts';
 import type { Authenticator, Authenticators } from './authenticators.ts';
 import { DEVICE_ENROLLMENT } from './enroll.ts';
 import type { OobChallenge, OobChallenges } from './oob.ts';
+import type { WebPush } from './web-push.ts';
 
 export interface DeviceDependencies {
   baseUrl: string;
@@ -20,6 +21,7 @@ export interface DeviceDependencies {
   oob: OobChallenges;
   challenges: Challenges;
   events: Events;
+  webPush: WebPush;
   clock: Clock;
 }
 
@@ -146,6 +148,19 @@ export async function answerRequest(
   if (decision === 'rejected') {
     deps.events.record({ type: 'gd_auth_rejected', user_id: authenticator.user_id, ip });
   }
+}
+
+/**
+ * Notes where a push message wakes a device; the address is in what it signed.
+ * @throws AuthError 400 when it is no push service's, 401 when it is not the device that says so.
+ */
+export async function subscribeDevice(deps: DeviceDependencies, assertion: string): Promise<void> {
+  const { authenticator, claims } = await deviceOf(deps, assertion);
+  const { push_endpoint: endpoint } = claims;
+  if (typeof endpoint !== 'string' || !deps.webPush.isService(endpoint)) {
+    throw new AuthError(400, 'invalid_request', 'push_endpoint must be the address of a push service.');
+  }
+  await deps.authenticators.setPushEndpoint(authenticator.id, endpoint);
 }
 
 /** Whose assertion it is: the device's that it names, by its key. @throws AuthError 401 */

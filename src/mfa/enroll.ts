@@ -9,10 +9,12 @@ import { type Authenticator, otpauthUri } from './authenticators.ts';
 import { enabledFactors } from './factors.ts';
 import { activeAuthenticators } from './service.ts';
 import type { VerifyDependencies } from './verify.ts';
+import type { WebPush } from './web-push.ts';
 
 export interface EnrollDependencies extends VerifyDependencies {
   baseUrl: string;
   messages: Messages;
+  webPush: WebPush;
   /** Counts a message to an address or number. @throws AuthError 429 */
   limitDestination(destination: string): Promise<void>;
 }

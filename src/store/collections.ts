@@ -153,6 +153,8 @@ export interface AuthenticatorRecord extends Stored {
   codeHash?: string;
   /** Of `push`: the device's public key, a JWK. */
   publicKey?: Record<string, unknown>;
+  /** Of `push`: where a push message wakes the device. */
+  pushEndpoint?: string;
 }
 
 /** A challenge that is answered out of band; `id` is a hash of its `oob_code`. */

@@ -31,3 +31,12 @@ export const guardianPoliciesSchema = z
   .default([]);
 
 export type GuardianPolicy = z.output<typeof policy>;
+
+/** VAPID keys (RFC 8292) as the usual tools write them: base64url, the public one the uncompressed point. */
+export const webPushSchema = z
+  .looseObject({
+    subject: z.string().regex(/^(mailto:|https:)/, 'must be a mailto: or https: address'),
+    public_key: z.string().regex(/^[\w-]{87}$/, 'must be 65 bytes in base64url'),
+    private_key: z.string().regex(/^[\w-]{43}$/, 'must be 32 bytes in base64url'),
+  })
+  .optional();

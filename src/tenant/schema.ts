@@ -3,7 +3,7 @@
 // Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
 import { z } from 'zod';
 import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
-import { guardianFactorsSchema, guardianPoliciesSchema } from './schema-guardian.ts';
+import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './schema-guardian.ts';
 import {
   calledAddress,
   clientBackChannelSchema,
@@ -247,6 +247,7 @@ export const tenantFileSchema = z.looseObject({
   users: z.array(developmentUserSchema).default([]),
   guardianFactors: guardianFactorsSchema,
   guardianPolicies: guardianPoliciesSchema,
+  webPush: webPushSchema,
   emailProvider: emailProviderSchema.optional(),
   emailTemplates: z.array(emailTemplateSchema).default([]),
   pages: z.array(z.record(z.string(), z.unknown())).optional(),
@@ -268,6 +269,6 @@ export type TenantRecord = Pick<
   'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
 > &
   // A store that an older version wrote has none.
-  Partial<Pick<TenantFile, 'emailTemplates' | 'guardianFactors' | 'guardianPolicies'>> & {
+  Partial<Pick<TenantFile, 'emailTemplates' | 'guardianFactors' | 'guardianPolicies' | 'webPush'>> & {
     [section: string]: unknown;
   };

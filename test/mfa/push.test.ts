@@ -1,7 +1,9 @@
 // Approval by a device: the states table at the token endpoint, and the API that a device speaks.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { exportJWK, SignJWT } from 'jose';
+import { exportJWK, jwtVerify, SignJWT } from 'jose';
 import { startServer, type TestServer } from '../support/server.ts';
 import { callsOf, tenant } from './tenant.ts';
 
@@ -146,6 +148,102 @@ describe('approval by a device', () => {
     await answerWith(device, request?.id ?? '', 'allow');
     const answers = await Promise.all(Array.from({ length: 20 }, () => calls.verify('oob', challenge)));
     expect(answers.filter((one) => 'access_token' in one.json())).to.have.length(1);
+  });
+
+  describe('wakes the device', () => {
+    const vapid = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const jwk = vapid.publicKey.export({ format: 'jwk' });
+    const point = Buffer.concat([
+      Buffer.from([4]),
+      Buffer.from(jwk.x ?? '', 'base64url'),
+      Buffer.from(jwk.y ?? '', 'base64url'),
+    ]);
+    const webPush = {
+      subject: 'mailto:push@example.test',
+      public_key: point.toString('base64url'),
+      private_key: String(vapid.privateKey.export({ format: 'jwk' }).d),
+    };
+    let service: http.Server;
+    let endpoint: string;
+    let status: number;
+    const pushed: http.IncomingMessage[] = [];
+    let ordinary: [TestServer, ReturnType<typeof callsOf>];
+    before(async () => {
+      service = http.createServer((request, response) => {
+        pushed.push(request);
+        response.writeHead(status).end();
+      });
+      await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+      endpoint = `http://127.0.0.1:${(service.address() as AddressInfo).port}/push/abc`;
+      ordinary = [server, calls];
+      server = await startServer({ tenant: { ...tenant, webPush } });
+      calls = callsOf(server);
+    });
+    after(async () => {
+      await server.stop();
+      [server, calls] = ordinary;
+      service.close();
+    });
+    beforeEach(() => {
+      pushed.length = 0;
+      status = 201;
+    });
+
+    const subscribe = async ({ id, key }: Device, push_endpoint: unknown) =>
+      calls.agent.request('/authenticator/push', {
+        method: 'POST',
+        headers: { authorization: `Device ${await sign(key, { sub: id, push_endpoint })}` },
+      });
+
+    it('by an empty message that is signed with the tenant’s key', async () => {
+      const { user, device } = await enrolled();
+      expect((await subscribe(device, endpoint)).status).to.equal(204);
+      await challenged(user);
+      await server.tenant.close();
+      const [message] = pushed;
+      expect(message).to.include({ method: 'POST', url: '/push/abc' });
+      expect(message?.headers).to.include({ ttl: '300', urgency: 'high', 'content-length': '0' });
+      const [, t = '', k] = /^vapid t=([^,]+), k=(.+)$/.exec(message?.headers.authorization ?? '') ?? [];
+      expect(k).to.equal(webPush.public_key);
+      const { payload: claims } = await jwtVerify(t, vapid.publicKey, { audience: new URL(endpoint).origin });
+      expect(claims.sub).to.equal(webPush.subject);
+    });
+
+    it('no more when its subscription is over', async () => {
+      const { user, device } = await enrolled();
+      await subscribe(device, endpoint);
+      status = 410;
+      for (let i = 0; i < 2; i++) {
+        await challenged(user);
+        await server.tenant.close();
+      }
+      expect(pushed).to.have.length(1);
+    });
+
+    for (const address of [
+      'https://evil.example/push',
+      'https://fcm.googleapis.com.evil.example/',
+      'https://fcm.googleapis.com:8443/x',
+      'https://user@fcm.googleapis.com/x',
+      'http://fcm.googleapis.com/x',
+      'http://169.254.169.254/latest/meta-data',
+      'file:///etc/passwd',
+      '',
+      42,
+    ]) {
+      it(`not at ${JSON.stringify(address)}`, async () => {
+        const { device } = await enrolled();
+        expect((await subscribe(device, address)).status).to.equal(400);
+      });
+    }
+
+    it('by a browser’s service worker, which the page offers', async () => {
+      const page = await calls.agent.get('/authenticator');
+      expect(page.text).to.contain(`data-push-key="${webPush.public_key}"`);
+      const worker = await calls.agent.get('/authenticator/worker.js');
+      expect(worker.headers).to.include({ 'service-worker-allowed': '/authenticator' });
+      expect(worker.text).to.contain("addEventListener('push'");
+    });
   });
 
   describe('refuses', () => {

@@ -155,9 +155,33 @@
       }),
     );
     document.getElementById('accounts').hidden = all.length === 0;
+    notify.hidden = !canNotify || all.length === 0;
     document.getElementById('add').open = all.length === 0;
     for (const device of all) if (!streams.has(device.id)) await follow(device);
   };
+
+  /** Push messages wake this device where the tenant has keys for them and the person wants it. */
+  const notify = document.getElementById('notify');
+  const subscribe = async () => {
+    const { pushKey, pushTitle } = root.dataset;
+    const script = `/authenticator/worker.js?title=${encodeURIComponent(pushTitle)}`;
+    const worker = await navigator.serviceWorker.register(script, { scope: '/authenticator' });
+    await navigator.serviceWorker.ready.catch(() => worker);
+    const options = { userVisibleOnly: true, applicationServerKey: pushKey };
+    const { endpoint } = await worker.pushManager.subscribe(options);
+    for (const device of await devices()) {
+      const assertion = await sign(device.privateKey, { sub: device.id, push_endpoint: endpoint });
+      await ask('/authenticator/push', { method: 'POST', headers: { authorization: `Device ${assertion}` } });
+    }
+    notify.hidden = true;
+  };
+  notify
+    .querySelector('button')
+    .addEventListener('click', () =>
+      subscribe().catch((error) => say(fill(root.dataset.failed, { reason: error.message }))),
+    );
+  const canNotify =
+    root.dataset.pushKey !== '' && 'PushManager' in globalThis && 'serviceWorker' in navigator;
 
   const form = document.getElementById('enroll');
   form.addEventListener('submit', async (event) => {
