@@ -41,6 +41,8 @@ export interface FirstFactor {
   userId: string;
   amr: string[];
   connection?: string | undefined;
+  /** When the user's password was last set, as it was then; empty for never. None where the session is meant. */
+  passwordSetAt?: string;
 }
 
 export interface MissingConsent {
@@ -144,7 +146,8 @@ export function interactions(
       const acrValues = (params.acr_values ?? '').split(' ').filter(Boolean);
       if (await deps.secondFactor.isDemanded({ userId, clientId, amr, acrValues, browser: true, ctx })) {
         // Beside the request, where only we write.
-        await keep(interaction, { firstFactor: { userId, amr, connection } });
+        const passwordSetAt = (await deps.users.get(userId))?.last_password_reset ?? '';
+        await keep(interaction, { firstFactor: { userId, amr, connection, passwordSetAt } });
         return ctx.redirect(`${interactionPath(interaction.uid)}/mfa`);
       }
       await finish(ctx, interaction, { userId, amr, connection });
@@ -153,6 +156,7 @@ export function interactions(
       const interaction = await load(ctx);
       const { firstFactor } = describe(interaction);
       if (firstFactor?.userId !== userId) throw requestExpired();
+      if (!(await isStillGood(provider, deps.users, interaction, firstFactor))) throw requestExpired();
       const refusal = await refusalOf(deps.users, userId);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
       const amr = [...new Set([...firstFactor.amr, 'mfa'])];
@@ -212,6 +216,20 @@ function firstFactorOf(interaction: Interaction): FirstFactor | undefined {
   const onlyMfa = prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === MFA_REASON;
   if (!onlyMfa || session?.accountId === undefined) return undefined;
   return { userId: session.accountId, amr: [...(session.amr ?? [])] };
+}
+
+/** A new password ends what was begun with the old one, and the end of a session what was begun in it. */
+async function isStillGood(
+  provider: Provider,
+  users: Users,
+  { session }: Interaction,
+  { userId, passwordSetAt }: FirstFactor,
+): Promise<boolean> {
+  if (passwordSetAt !== undefined) {
+    return ((await users.get(userId))?.last_password_reset ?? '') === passwordSetAt;
+  }
+  const open = session?.uid === undefined ? undefined : await provider.Session.findByUid(session.uid);
+  return open?.accountId === userId;
 }
 
 /** @returns why the user may not come in; undefined when they may. */

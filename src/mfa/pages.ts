@@ -306,7 +306,8 @@ function alertOf(thrown: unknown): { alert: string; status: number } {
     association_required: 'mfa.expired',
     invalid_authenticator: 'mfa.expired',
   };
-  const alert = thrown instanceof AuthError ? alerts[thrown.error] : undefined;
+  const isOver = thrown instanceof AuthError && thrown.extra.reason === 'request_expired';
+  const alert = thrown instanceof AuthError && !isOver ? alerts[thrown.error] : undefined;
   if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
   return { alert, status: thrown.status === 401 ? 400 : thrown.status };
 }

@@ -205,6 +205,65 @@ describe('with a second factor demanded', () => {
     expect(answer.text).to.contain('This code is wrong or too old');
   });
 
+  it('a new password ends what was begun with the old one', async () => {
+    const browser = createAgent(server);
+    const user = someone();
+    const { secret } = await calls.enrollOtp(user.email);
+    server.tick(31_000);
+    const { page } = await half(browser, user);
+    const record = await server.users.findInConnection({ name: 'users' }, user.email);
+    await server.users.setPassword(record?.id ?? '', 'Another-New-Word-9');
+    const { action, fields } = readForm(page, 'code');
+    const answer = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
+    expect(answer.status).to.equal(400);
+    expect(answer.text).to.contain('This page has expired');
+  });
+
+  it('a user who is blocked meanwhile does not come in', async () => {
+    const browser = createAgent(server);
+    const user = someone();
+    const { secret } = await calls.enrollOtp(user.email);
+    server.tick(31_000);
+    const { page } = await half(browser, user);
+    const record = await server.users.findInConnection({ name: 'users' }, user.email);
+    await server.users.update(record?.id ?? '', { blocked: true });
+    const { action, fields } = readForm(page, 'code');
+    const end = await follow(
+      browser,
+      await browser.request(action, { form: { ...fields, code: codeOf(secret) } }),
+      server.url,
+    );
+    expect(responseOf(end)).to.include({ error: 'unauthorized', error_description: 'user is blocked' });
+  });
+
+  it('the end of a session ends the step-up that was begun in it', async () => {
+    const relaxed = await startServer({ tenant: { ...tenant, guardianPolicies: [] } });
+    try {
+      const browser = createAgent(relaxed);
+      const email = 'mfa-2@example.test';
+      await callsOf(relaxed).login(email);
+      await logIn(browser, relaxed, webRequest(), { email, password: USER.password });
+      const page = await follow(
+        browser,
+        await authorize(browser, webRequest({ acr_values: POLICY })),
+        relaxed.url,
+      );
+      const path = /\/u\/[\w-]+\/mfa/.exec(page.text)?.[0] ?? '';
+      const enrolling = await browser.get(`${path}/otp`);
+      const { action, fields } = readForm(enrolling, 'code');
+      const secret = /<code dir="ltr">([A-Z2-7]{32})</.exec(enrolling.text)?.[1] ?? '';
+      for (const { id, model } of (await relaxed.store.collection('artifacts').list({ limit: 1000 }))
+        .records) {
+        if (model === 'Session') await relaxed.store.collection('artifacts').delete(id);
+      }
+      const answer = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
+      expect(answer.status).to.equal(400);
+      expect(answer.text).to.contain('This page has expired');
+    } finally {
+      await relaxed.stop();
+    }
+  });
+
   it('a session of one factor does not answer a request that asks for two', async () => {
     const relaxed = await startServer({ tenant: { ...tenant, guardianPolicies: [] } });
     try {

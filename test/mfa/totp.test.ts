@@ -1,0 +1,61 @@
+// The codes of authenticator apps, by the vectors of RFC 6238 (appendix B; SHA1, the last six of eight digits).
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createAuthenticators } from '../../src/mfa/authenticators.ts';
+import { createSecretBox } from '../../src/mfa/secret-box.ts';
+import { tenant } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const SECRET = '12345678901234567890';
+
+describe('a TOTP authenticator', () => {
+  let server: TestServer;
+  let directory: string;
+  let now = 0;
+  before(async () => {
+    server = await startServer({ tenant });
+    directory = mkdtempSync(join(tmpdir(), 'gatehouse-totp-'));
+  });
+  after(async () => {
+    await server.stop();
+    await rm(directory, { recursive: true });
+  });
+  let count = 0;
+  const authenticators = () => {
+    // The secret of the vectors where a secret is made; whatever is unique otherwise.
+    const random = (bytes: number) =>
+      bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
+    const box = createSecretBox(join(directory, 'key'), random);
+    return createAuthenticators({ store: server.store, box, clock: () => now, random });
+  };
+
+  for (const [seconds, code] of [
+    [59, '94287082'],
+    [1111111109, '07081804'],
+    [1111111111, '14050471'],
+    [1234567890, '89005924'],
+    [2000000000, '69279037'],
+    [20000000000, '65353130'],
+  ] as const) {
+    it(`takes ${code.slice(2)} at ${seconds}`, async () => {
+      now = seconds * 1000;
+      const all = authenticators();
+      const { authenticator, secret } = await all.addOtp('auth0|totp');
+      expect(secret).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
+      expect(await all.useOtp(authenticator, code.slice(2))).to.equal(true);
+      expect(await all.useOtp(authenticator, code.slice(2)), 'again').to.equal(false);
+    });
+  }
+
+  for (const code of ['', '94287082', '9428708', 'abcdef', '２８７０８２', ' 287082', '287082\n']) {
+    it(`does not take ${JSON.stringify(code)}`, async () => {
+      now = 59_000;
+      const all = authenticators();
+      const { authenticator } = await all.addOtp('auth0|totp');
+      expect(await all.useOtp(authenticator, code)).to.equal(false);
+    });
+  }
+});
