@@ -181,8 +181,9 @@ function browserSecret(ctx: Context, random: Random): string {
   const known = ctx.cookies.get(COOKIE);
   if (known !== undefined && SECRET.test(known)) return known;
   const secret = random(32).toString('base64url');
-  // Lax: an SP's cross-site post does not bring it, but the login's last redirect does.
-  ctx.cookies.set(COOKIE, secret, { httpOnly: true, secure: true, sameSite: 'lax', path: '/' });
+  // None: a service provider's post from its own site must bring it, or it would be made anew and the logins
+  // of other tabs could not end. What is not to be forged is the state that goes with it.
+  ctx.cookies.set(COOKIE, secret, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
   return secret;
 }
 

@@ -13,7 +13,7 @@ import { newId } from './message.ts';
 import { STATUS } from './names.ts';
 import type { IdentityProvider } from './provider.ts';
 import { acrValues, type LoginRequest, statedContext } from './request.ts';
-import { failureResponse, loginResponse, type ResponseFrame, type Status } from './response.ts';
+import { failureResponse, type Login, loginResponse, type ResponseFrame, type Status } from './response.ts';
 import { samlSessions } from './sessions.ts';
 import type { ServiceProvider } from './settings.ts';
 
@@ -44,7 +44,8 @@ export function beginLogin(
   return internalRequests.begin(ctx, {
     clientId: provider.clientId,
     params: {
-      login_hint: request.subject,
+      // A name that is none to people would only be in their way.
+      login_hint: request.subject?.includes('@') === true ? request.subject : undefined,
       ...Object.fromEntries(forwarded),
       prompt,
       // With `none` there is no asking again: a session that exists is then not enough (Core §3.4.1).
@@ -123,38 +124,31 @@ async function success(
   request: LoginRequest,
   login: InternalLogin,
 ): Promise<string> {
-  const refusal = (detail: string) => failure(deps, provider, frame, { code: STATUS.responder, detail });
-  const user = await deps.users.get(login.userId);
-  if (user === undefined) return refusal(STATUS.unknownPrincipal);
-  const { vendor_host: vendorHost, vendor_channel: channel } = deps.directory.settings();
-  const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
-  if (context === undefined) return refusal(STATUS.noAuthnContext);
-  const attributes = attributesOf(user, provider, vendorHost);
   const before = await samlSessions(deps.store).find(provider.clientId, login.sessionUid);
-  const sessionIndex = before?.id ?? newId(deps.random);
   const transient = before?.name_id.transient ?? newId(deps.random);
-  const nameId = qualified(nameIdOf(user, attributes, provider, request.nameIdFormat, transient), request);
-  if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
-  if (request.subject !== undefined && request.subject !== nameId.value) {
-    return refusal(STATUS.unknownPrincipal);
+  const said = await sayable(deps, provider, request, login, transient);
+  if ('refused' in said) {
+    return failure(deps, provider, frame, { code: STATUS.responder, detail: said.refused });
   }
-  const audience =
-    provider.audience ?? request.issuer ?? `urn:${channel}:${frame.issuer}:${provider.clientId}`;
-  await noteSession(deps, provider, login, {
+  const sessionIndex = before?.id ?? newId(deps.random);
+  const issuer = request.issuer ?? before?.issuer;
+  const isNoted = await noteSession(deps, provider, login, {
     id: sessionIndex,
-    issuer: request.issuer ?? audience,
-    name_id: { ...nameId, transient },
+    name_id: { ...said.nameId, transient },
+    ...(issuer === undefined ? {} : { issuer }),
   });
+  // Another tab was first; what it noted is there by now.
+  if (!isNoted) return success(deps, provider, frame, request, login);
+  const { vendor_channel: channel } = deps.directory.settings();
+  const unasked = `urn:${channel}:${frame.issuer}:${provider.clientId}`;
   return loginResponse(
     frame,
     {
-      nameId,
-      attributes,
-      audience,
+      ...said,
+      audience: provider.audience ?? request.issuer ?? unasked,
       recipient: provider.recipient ?? request.acsUrl,
       sessionIndex,
       authTime: login.authTime,
-      context,
     },
     provider,
     deps.idp.signer(provider),
@@ -162,21 +156,43 @@ async function success(
   );
 }
 
+/** What can be said of a login in the way it was asked for, or the status that says why nothing can. */
+async function sayable(
+  { users, directory }: SamlDependencies,
+  provider: ServiceProvider,
+  request: LoginRequest,
+  login: InternalLogin,
+  transient: string,
+): Promise<Pick<Login, 'nameId' | 'attributes' | 'context'> | { refused: string }> {
+  const user = await users.get(login.userId);
+  if (user === undefined) return { refused: STATUS.unknownPrincipal };
+  const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
+  if (context === undefined) return { refused: STATUS.noAuthnContext };
+  const attributes = attributesOf(user, provider, directory.settings().vendor_host);
+  const nameId = qualified(nameIdOf(user, attributes, provider, request.nameIdFormat, transient), request);
+  if (nameId === undefined) return { refused: STATUS.invalidNameIdPolicy };
+  const isMeant = request.subject === undefined || request.subject === nameId.value;
+  return isMeant ? { nameId, attributes, context } : { refused: STATUS.unknownPrincipal };
+}
+
 /** A name qualified for somebody else is not ours to give (Core §3.4.1.1). */
-function qualified(nameId: NameId | undefined, { spNameQualifier, issuer }: LoginRequest) {
+function qualified(
+  nameId: NameId | undefined,
+  { spNameQualifier, issuer }: LoginRequest,
+): NameId | undefined {
   if (spNameQualifier === undefined || spNameQualifier === '') return nameId;
   if (nameId === undefined || spNameQualifier !== issuer) return undefined;
   return { ...nameId, spNameQualifier };
 }
 
-async function noteSession(
+function noteSession(
   { store, directory }: SamlDependencies,
   { clientId }: ServiceProvider,
   login: InternalLogin,
   known: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
-): Promise<void> {
+): Promise<boolean> {
   const hours = directory.settings().tenant.session_lifetime;
-  await samlSessions(store).note({
+  return samlSessions(store).note({
     ...known,
     client_id: clientId,
     session_uid: login.sessionUid,

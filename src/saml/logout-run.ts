@@ -43,7 +43,7 @@ export function samlParty(deps: LogoutRunDependencies): SessionParty {
         return_to: browser.returnTo,
         waiting: waiting.map((part) => ({
           client_id: part.client_id,
-          issuer: part.issuer,
+          ...(part.issuer === undefined ? {} : { issuer: part.issuer }),
           session_index: part.id,
           name_id: structuredClone(part.name_id) as SamlLogoutRecord['waiting'][number]['name_id'],
         })),

@@ -113,7 +113,7 @@ async function sessionsNamed(
 function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): boolean {
   const { format } = request;
   return (
-    issuer === request.issuer &&
+    (issuer === undefined || issuer === request.issuer) &&
     name_id.value === request.nameId &&
     (format === undefined || format === NAME_ID.unspecified || format === name_id.format) &&
     (request.sessionIndexes.length === 0 || request.sessionIndexes.includes(id))

@@ -24,7 +24,6 @@ export const NAME_ID = {
 /** Core §3.2.2.2. */
 export const STATUS = {
   success: 'urn:oasis:names:tc:SAML:2.0:status:Success',
-  requester: 'urn:oasis:names:tc:SAML:2.0:status:Requester',
   responder: 'urn:oasis:names:tc:SAML:2.0:status:Responder',
   authnFailed: 'urn:oasis:names:tc:SAML:2.0:status:AuthnFailed',
   invalidNameIdPolicy: 'urn:oasis:names:tc:SAML:2.0:status:InvalidNameIDPolicy',

@@ -31,6 +31,7 @@ export function samlRoutes(deps: SamlRoutesDependencies): Middleware {
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.body = document;
   });
+  router.use((ctx, next) => recorded(deps, ctx, next));
   // Only asks about an address: nobody is logged in or out by it, and no message is used up.
   router.use((ctx, next) => {
     if (ctx.method === 'HEAD') throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
@@ -53,6 +54,27 @@ export function samlRoutes(deps: SamlRoutesDependencies): Middleware {
   });
   addLogoutRoutes(router, deps);
   return router.routes() as Middleware;
+}
+
+/** A message that is refused is an event: whoever sets the application up looks for the reason there. */
+async function recorded(
+  { events }: SamlRoutesDependencies,
+  ctx: Context,
+  next: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await next();
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.status < 500) {
+      events.record({
+        type: ctx.path.includes('/logout') ? 'flo' : 'f',
+        client_id: String(ctx.params.client_id).slice(0, 255),
+        ip: ctx.ip,
+        description: `SAML: ${thrown.error_description}`.slice(0, 1000),
+      });
+    }
+    throw thrown;
+  }
 }
 
 function answer(

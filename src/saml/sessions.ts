@@ -1,15 +1,18 @@
 // Which service providers were told of which session, and by what name the user goes there: what logging out
 // needs to know.
 import type { SamlSessionRecord } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 
 export type SamlSession = Frozen<SamlSessionRecord>;
 
 export interface SamlSessions {
   /** The part that an application has in a browser session. */
   find(clientId: string, sessionUid: string): Promise<SamlSession | undefined>;
-  /** Notes a login; a later one in the same session takes the place of the earlier, under its SessionIndex. */
-  note(session: SamlSessionRecord): Promise<void>;
+  /**
+   * Notes a login; a later one in the same session takes the place of the earlier, under its SessionIndex.
+   * @returns false when another login of the application in the session was noted meanwhile, under another one.
+   */
+  note(session: SamlSessionRecord): Promise<boolean>;
   /** The sessions of a user at one application. */
   ofName(clientId: string, nameId: string): Promise<SamlSession[]>;
   /** What all service providers have in a browser session. */
@@ -23,7 +26,15 @@ export function samlSessions(store: Store): SamlSessions {
   const sessions = store.collection('samlSessions');
   return {
     find: async (clientId, sessionUid) => (await sessions.findBy('party', `${clientId}\n${sessionUid}`))[0],
-    note: (session) => sessions.put(session),
+    note: async (session) => {
+      try {
+        await sessions.put(session);
+        return true;
+      } catch (thrown) {
+        if (thrown instanceof UniqueKeyError) return false;
+        throw thrown;
+      }
+    },
     ofName: (clientId, nameId) => sessions.findBy('name', `${clientId}\n${nameId}`),
     ofSession: (sessionUid) => sessions.findBy('session', sessionUid),
     takeAll: async (sessionUid) => {

@@ -64,11 +64,6 @@ export function signElement(markup: string, id: string, signer: Signer): string 
   return signed.getSignedXml();
 }
 
-/** Whether a message carries a signature of its own, good or bad. */
-export function hasSignature(root: Element): boolean {
-  return childOf(root, NS.signature, 'Signature') !== undefined;
-}
-
 /**
  * Verifies the signature inside a message.
  * @returns the root of what was signed: the only thing to be read from then on.

@@ -123,8 +123,8 @@ export interface SamlSessionRecord extends Stored {
   /** The browser session's own id, which all its applications share. */
   session_uid: string;
   user_id: string;
-  /** The service provider's entity ID. */
-  issuer: string;
+  /** The service provider's entity ID, where it asked for the login. */
+  issuer?: string;
   /** `transient` is the name of this session alone, whichever was given. */
   name_id: { value: string; format: string; spNameQualifier?: string; transient: string };
 }
@@ -194,7 +194,7 @@ export interface SamlLogoutRecord extends Stored {
   /** The first is asked now. */
   waiting: {
     client_id: string;
-    issuer: string;
+    issuer?: string;
     session_index: string;
     name_id: SamlSessionRecord['name_id'];
   }[];

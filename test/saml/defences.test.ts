@@ -301,6 +301,14 @@ describe('the defences of SAML login', () => {
     });
   });
 
+  it('leave the reason in the log of events', async () => {
+    await refused(post('strict', request('strict')));
+    await server.tenant.close();
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    const seen = records.find(({ client_id, type }) => client_id === 'strict' && type === 'f');
+    expect(seen?.description).to.match(/^SAML: /);
+  });
+
   describe('what a request says', () => {
     const bent = (attributes: Record<string, string | undefined>, words: RegExp) =>
       refused(post('open', request('open', { attributes })), words);

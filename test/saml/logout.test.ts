@@ -9,6 +9,7 @@ import { isSignedBy, schemaFaults } from './conformance.ts';
 import {
   certificateOf,
   type KeyAndCertificate,
+  logInAt as logInByAddress,
   makeCertificate,
   posted,
   samlClient,
@@ -197,6 +198,18 @@ describe('single logout', () => {
       const address = await signed.sp.getLogoutUrlAsync(signed.profile, '', {});
       const { xml } = posted(await follow(elsewhere, await elsewhere.get(address), server.url));
       expect(xml).to.include(':status:PartialLogout"');
+      expect(await isLoggedIn(agent)).to.equal(false);
+    });
+
+    it('ends a session that began here, whose service provider never gave its name before', async () => {
+      const agent = createAgent(server);
+      const sp = await providerOf('one', { audience: false });
+      const { fields } = await logInByAddress(agent, server, '/samlp/one');
+      const { profile } = await sp.validatePostResponseAsync(fields);
+      const page = posted(
+        await follow(agent, await agent.get(await sp.getLogoutUrlAsync(profile!, '', {})), server.url),
+      );
+      expect((await sp.validatePostResponseAsync(page.fields)).loggedOut).to.equal(true);
       expect(await isLoggedIn(agent)).to.equal(false);
     });
 
