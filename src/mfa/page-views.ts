@@ -5,21 +5,10 @@ import { pageModel, renderPage, stepPath } from '../hosted/visit.ts';
 import { otpauthUri } from './authenticators.ts';
 import { countries, countryOf } from './countries.ts';
 import { enabledFactors, type FactorType } from './factors.ts';
-import type { MfaPagesDependencies, MfaVisit, Ways } from './pages.ts';
+import type { MfaPagesDependencies, MfaVisit, Ways } from './page-visit.ts';
 import { displayName } from './routes.ts';
 import { activeAuthenticators } from './service.ts';
 import { findAuthenticator } from './verify.ts';
-
-/** What is kept of the pages beside the request, by the server. */
-export interface PageState {
-  way?: FactorType | undefined;
-  authenticatorId?: string | undefined;
-  oobCode?: string | undefined;
-  number?: string | undefined;
-  barcodeUri?: string | undefined;
-  /** The factor was given; what is left is to see the recovery code. */
-  passed?: boolean;
-}
 
 interface Again {
   alert?: string;

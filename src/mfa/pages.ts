@@ -1,42 +1,34 @@
 // The hosted pages of the second factor: /u/<uid>/mfa and what is posted from there.
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { formFields, type HostedDependencies, openVisit, stepPath, type Visit } from '../hosted/visit.ts';
+import { formFields, stepPath } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
-import type { User } from '../users/users.ts';
 import { FACTORS } from './authenticators.ts';
 import { startChallenge } from './challenge.ts';
 import { numberOf } from './countries.ts';
-import { type EnrollDependencies, type Enrollment, enroll } from './enroll.ts';
+import { type Enrollment, enroll } from './enroll.ts';
 import { enabledFactors, type FactorType, MFA_POLICY } from './factors.ts';
+import { showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
 import {
+  alertOf,
+  type MfaPagesDependencies,
+  type MfaVisit,
+  openMfa,
   type PageState,
-  showChallenge,
-  showChoice,
-  showEnrollment,
-  showNewRecoveryCode,
-} from './page-views.ts';
+  requestOf,
+  type Ways,
+  waysOf,
+} from './page-visit.ts';
 import { activeAuthenticators } from './service.ts';
-import { type Given, type Giver, giveOob, giveOtp, giveRecoveryCode } from './verify.ts';
+import { type Given, giveOob, giveOtp, giveRecoveryCode } from './verify.ts';
 
-export interface MfaPagesDependencies extends HostedDependencies, EnrollDependencies {}
-
-/** A visit of somebody who has given the first factor. */
-export interface MfaVisit {
-  visit: Visit;
-  user: User;
-  giver: Giver;
-  state: PageState;
-}
-
-const WAYS: FactorType[] = ['push-notification', 'otp', 'phone', 'email', 'recovery-code'];
 const KINDS = { otp: 'otp', phone: 'sms', email: 'email', 'push-notification': 'push' } as const;
 
 /** The routes of the second factor's pages. */
 export function mfaPages(deps: MfaPagesDependencies): Middleware {
   const router = new Router();
   const at = (handle: (ctx: Context, mfa: MfaVisit) => Promise<void>) => async (ctx: Context) => {
-    const mfa = await open(deps, ctx);
+    const mfa = await openMfa(deps, ctx);
     if (mfa === undefined) return;
     if (ctx.method === 'POST') deps.csrf.verify(ctx);
     await handle(ctx, mfa);
@@ -70,34 +62,6 @@ export function mfaPages(deps: MfaPagesDependencies): Middleware {
     at((ctx, mfa) => postResend(deps, ctx, mfa)),
   );
   return router.routes() as Middleware;
-}
-
-/** @returns undefined when no second factor is wanted here, and the browser was sent on. */
-async function open(deps: MfaPagesDependencies, ctx: Context): Promise<MfaVisit | undefined> {
-  const visit = await openVisit(deps, ctx);
-  const { firstFactor, remembered, uid } = visit.pending;
-  const user = firstFactor === undefined ? undefined : await deps.users.get(firstFactor.userId);
-  if (user === undefined) {
-    ctx.redirect(`/u/${uid}`);
-    return undefined;
-  }
-  const giver = { user, clientId: visit.client.client_id, ip: ctx.ip, elevated: false };
-  return { visit, user, giver, state: remembered as PageState };
-}
-
-/** The ways that there are: those that the user has, or, who has none, those that can be enrolled. */
-export interface Ways {
-  enrolling: boolean;
-  types: FactorType[];
-}
-
-async function waysOf(deps: MfaPagesDependencies, { user }: MfaVisit): Promise<Ways> {
-  const active = await activeAuthenticators(deps, user);
-  const enrolling = active.length === 0;
-  const factors = enrolling
-    ? [...enabledFactors(deps.directory)].filter((factor) => factor !== 'recovery-code')
-    : active.map(({ kind }) => FACTORS[kind]);
-  return { enrolling, types: WAYS.filter((way) => factors.includes(way)) };
 }
 
 async function showFirst(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
@@ -204,11 +168,6 @@ async function enrollAs(
   }
 }
 
-function requestOf(ctx: Context, { user, visit }: MfaVisit) {
-  const languages = visit.pending.params.ui_locales ?? ctx.get('Accept-Language');
-  return { user, clientId: visit.client.client_id, ip: ctx.ip, languages };
-}
-
 async function postWay(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
   const { way, ways } = await wayOf(deps, ctx, mfa);
   const { address, country, code } = formFields(ctx, 'address', 'country', 'code');
@@ -293,21 +252,4 @@ async function answerStatus(deps: MfaPagesDependencies, ctx: Context, { state }:
   const challenge = state.oobCode === undefined ? undefined : await deps.oob.find(state.oobCode);
   ctx.set('Cache-Control', 'no-store');
   ctx.body = { state: challenge?.state ?? 'expired' };
-}
-
-/** Failures that the person at the page can do something about; others are thrown on. */
-function alertOf(thrown: unknown): { alert: string; status: number } {
-  const alerts: Record<string, string> = {
-    too_many_attempts: 'mfa.locked',
-    too_many_requests: 'mfa.locked',
-    temporarily_unavailable: 'mfa.notSent',
-    invalid_phone_number: 'mfa.sms.invalid',
-    invalid_request: 'mfa.email.invalid',
-    association_required: 'mfa.expired',
-    invalid_authenticator: 'mfa.expired',
-  };
-  const isOver = thrown instanceof AuthError && thrown.extra.reason === 'request_expired';
-  const alert = thrown instanceof AuthError && !isOver ? alerts[thrown.error] : undefined;
-  if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
-  return { alert, status: thrown.status === 401 ? 400 : thrown.status };
 }

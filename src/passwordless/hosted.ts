@@ -121,7 +121,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   try {
     const clientId = visit.client.client_id;
     const user = await redeem(deps, { clientId, connection, address, secret, ip: ctx.ip });
-    await deps.interactions.login(ctx, { userId: user.id });
+    await deps.interactions.login(ctx, { userId: user.id, connection: connection.record.name });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
