@@ -1,7 +1,7 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Clock, Random } from '../http/runtime.ts';
+import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { AuthenticatorRecord } from '../store/collections.ts';
 import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { FactorType } from './factors.ts';
@@ -133,14 +133,14 @@ export function createAuthenticators(deps: {
         kind: 'recovery-code',
         active: true,
         created_at: now(),
-        codeHash: hash(code),
+        codeHash: hashSecret(code),
       });
       return code;
     },
     useRecoveryCode: async (userId, code) => {
-      const given = hash(code.replace(/[\s-]/g, '').toUpperCase());
+      const given = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
       const known = (await of(userId)).find(
-        ({ codeHash }) => codeHash !== undefined && isSame(codeHash, given),
+        ({ codeHash }) => codeHash !== undefined && isSameSecret(codeHash, given),
       );
       return known !== undefined && (await records.take(known.id)) !== undefined;
     },
@@ -209,13 +209,4 @@ function recoveryCode(random: Random): string {
     random(RECOVERY_LENGTH),
     (byte) => RECOVERY_ALPHABET[byte % RECOVERY_ALPHABET.length],
   ).join('');
-}
-
-function hash(code: string): string {
-  return createHash('sha256').update(code).digest('base64url');
-}
-
-function isSame(a: string, b: string): boolean {
-  const [x, y] = [Buffer.from(a), Buffer.from(b)];
-  return x.length === y.length && timingSafeEqual(x, y);
 }

@@ -1,6 +1,6 @@
 // Challenges that are answered out of band (spec "OOB MFA challenge"): by a code that was sent, or by a device.
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { OobChallengeRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
 import type { Authenticator } from './authenticators.ts';
@@ -56,7 +56,7 @@ export function createOobChallenges({
     ttlSeconds: number,
   ): Promise<{ oobCode: string; id: string }> => {
     const oobCode = random(32).toString('base64url');
-    const id = hash(oobCode);
+    const id = hashSecret(oobCode);
     // A new code takes the place of the old one; a device may be asked by several at once, and shows them all.
     if (more.bindingHash !== undefined) await challenges.deleteBy('authenticator', authenticator.id);
     await challenges.insert({
@@ -78,7 +78,7 @@ export function createOobChallenges({
     issueCode: async (about) => {
       const code = String((random(6).readUIntBE(0, 6) % 1_000_000) + 1_000_000).slice(1);
       const salt = random(16).toString('base64url');
-      const { oobCode, id } = await keep(about, { salt, bindingHash: hash(code, salt) }, CODE_SECONDS);
+      const { oobCode, id } = await keep(about, { salt, bindingHash: hashSecret(code, salt) }, CODE_SECONDS);
       return { oobCode, code, revoke: async () => void (await challenges.delete(id)) };
     },
     issueDevice: async (about) => {
@@ -86,10 +86,10 @@ export function createOobChallenges({
       const { oobCode } = await keep(about, { number }, DEVICE_SECONDS);
       return { oobCode, number };
     },
-    find: (oobCode) => challenges.get(hash(oobCode)),
+    find: (oobCode) => challenges.get(hashSecret(oobCode)),
     use: async (oobCode, bindingCode) => {
       let outcome: OobOutcome = 'unknown';
-      await challenges.update(hash(oobCode), (current) => {
+      await challenges.update(hashSecret(oobCode), (current) => {
         const judged = judge(current, bindingCode, clock());
         outcome = judged.outcome;
         return judged.next;
@@ -126,7 +126,7 @@ function judge(
   const { bindingHash, salt, state, askedAt, triesLeft } = current;
   if (state === 'spent' || triesLeft < 1) return { outcome: 'unknown', next };
   if (bindingHash !== undefined) {
-    if (isSame(hash(bindingCode ?? '', salt), bindingHash))
+    if (isSameSecret(hashSecret(bindingCode ?? '', salt), bindingHash))
       return { outcome: 'accepted', next: { ...next, state: 'spent' } };
     return { outcome: 'wrong-code', next: { ...next, triesLeft: triesLeft - 1 } };
   }
@@ -134,15 +134,4 @@ function judge(
   if (state === 'rejected') return { outcome: 'rejected', next };
   const tooFast = askedAt !== undefined && now - askedAt < POLL_PAUSE;
   return { outcome: tooFast ? 'too-fast' : 'pending', next: { ...next, askedAt: now } };
-}
-
-function hash(text: string, salt?: string): string {
-  return (salt === undefined ? createHash('sha256') : createHmac('sha256', salt))
-    .update(text)
-    .digest('base64url');
-}
-
-function isSame(a: string, b: string): boolean {
-  const [x, y] = [Buffer.from(a), Buffer.from(b)];
-  return x.length === y.length && timingSafeEqual(x, y);
 }

@@ -1,10 +1,11 @@
 // One-time codes and tickets: what is sent to a person and comes back as the proof that it reached them.
 // A code is short and typed, a ticket is long and in a link. Each is kept as a hash, used once even under a
 // race, and replaced by the next one for the same subject.
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { ChallengeRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
+import { hashSecret, isSameSecret } from './secrets.ts';
 
 /** Wrong tries that a code takes before it is dead. */
 const TRIES = 3;
@@ -106,7 +107,7 @@ export function createChallenges({
     await challenges.update(id, (current) => {
       const next = structuredClone(current) as ChallengeRecord;
       if (current.spent || current.triesLeft < 1) return next;
-      if (!isSame(hashOf(secret, current.salt), current.secretHash)) {
+      if (!isSameSecret(hashSecret(secret, current.salt), current.secretHash)) {
         return { ...next, triesLeft: current.triesLeft - 1 };
       }
       met = describe(current);
@@ -116,17 +117,17 @@ export function createChallenges({
   };
 
   const ofTicket = async (purpose: string, ticket: string) =>
-    (await challenges.findBy('ticket', hashOf(ticket))).find((found) => found.purpose === purpose);
+    (await challenges.findBy('ticket', hashSecret(ticket))).find((found) => found.purpose === purpose);
 
   return {
     issueCode: async (challenge) => {
       const code = randomDigits(random, challenge.digits);
       const salt = random(16).toString('base64url');
-      return { secret: code, revoke: await keep(challenge, { secretHash: hashOf(code, salt), salt }) };
+      return { secret: code, revoke: await keep(challenge, { secretHash: hashSecret(code, salt), salt }) };
     },
     issueTicket: async (challenge) => {
       const ticket = random(TICKET_BYTES).toString('base64url');
-      return { secret: ticket, revoke: await keep(challenge, { secretHash: hashOf(ticket) }) };
+      return { secret: ticket, revoke: await keep(challenge, { secretHash: hashSecret(ticket) }) };
     },
     issueDecoy: async (challenge) => {
       await keep(challenge, { secretHash: random(TICKET_BYTES).toString('base64url'), salt: 'decoy' });
@@ -161,16 +162,6 @@ function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): Met {
 /** Subjects are addresses and numbers of people: the store's keys need not show them. */
 function idOf(purpose: string, subject: string): string {
   return `${purpose}:${createHash('sha256').update(subject).digest('base64url')}`;
-}
-
-function hashOf(secret: string, salt?: string): string {
-  const hash = salt === undefined ? createHash('sha256') : createHmac('sha256', salt);
-  return hash.update(secret).digest('base64url');
-}
-
-function isSame(a: string, b: string): boolean {
-  const [x, y] = [Buffer.from(a), Buffer.from(b)];
-  return x.length === y.length && timingSafeEqual(x, y);
 }
 
 /** Each digit from a byte of its own; bytes that would favour some digits are drawn again. */

@@ -1,13 +1,11 @@
 // The second factor as people give it: in a browser, with an app, by SMS, with a recovery code, and by approving
 // the login in another browser.
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
 import jsqr from 'jsqr';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.ts';
+import { type Callback, startCallback } from '../support/callback.ts';
 import { payload, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -16,7 +14,7 @@ import { callsOf, codeOf, POLICY, tenant } from './tenant.ts';
 describe('the hosted pages of the second factor', () => {
   let server: TestServer;
   let browser: Browser;
-  let callbacks: http.Server;
+  let callbacks: Callback;
   let callback: string;
   let context: BrowserContext;
   let page: Page;
@@ -28,13 +26,8 @@ describe('the hosted pages of the second factor', () => {
     });
 
   before(async () => {
-    callbacks = http.createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html');
-      response.end('<title>callback</title>');
-    });
-    callbacks.listen(0, 'localhost');
-    await once(callbacks, 'listening');
-    callback = `http://localhost:${(callbacks.address() as AddressInfo).port}/callback`;
+    callbacks = await startCallback();
+    callback = callbacks.url;
     server = await startTenant();
     browser = await launchBrowser(server.ca);
   });

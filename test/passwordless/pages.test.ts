@@ -1,11 +1,9 @@
 // The hosted passwordless and password-reset pages, as people use them in a browser.
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.ts';
+import { type Callback, startCallback } from '../support/callback.ts';
 import { USER, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -14,20 +12,15 @@ import { generous, tenant } from './tenant.ts';
 describe('the hosted passwordless pages', () => {
   let server: TestServer;
   let browser: Browser;
-  let callbacks: http.Server;
+  let callbacks: Callback;
   let callback: string;
   let context: BrowserContext;
   let page: Page;
   let people = 0;
 
   before(async () => {
-    callbacks = http.createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html');
-      response.end('<title>callback</title>');
-    });
-    callbacks.listen(0, 'localhost');
-    await once(callbacks, 'listening');
-    callback = `http://localhost:${(callbacks.address() as AddressInfo).port}/callback`;
+    callbacks = await startCallback();
+    callback = callbacks.url;
     server = await startServer({
       tenant: {
         ...tenant,
