@@ -106,12 +106,13 @@ describe('the hosted passwordless pages', () => {
 
   it('take a code that is pasted with spaces, by keyboard alone', async () => {
     await page.goto(request({ connection: 'email' }));
+    await page.locator('#address:focus').waitFor();
     await page.keyboard.type(someone());
     await page.keyboard.press('Enter');
     await page.getByLabel('Code', { exact: true }).waitFor();
     const { code = '' } = await nextMessageTo(server, `visitor-${people}@example.test`);
+    await page.locator('#code:focus').waitFor();
     await page.evaluate(`navigator.clipboard.writeText(' ${code.slice(0, 3)} ${code.slice(3)} ')`);
-    expect(await page.evaluate('document.activeElement.id')).to.equal('code');
     await page.keyboard.press('ControlOrMeta+v');
     await page.keyboard.press('Enter');
     expect(await arrived()).to.have.property('code');
