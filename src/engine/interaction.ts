@@ -8,9 +8,9 @@ import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { toAudience } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { type FirstFactor, firstFactorOf, isStillGood } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
-import { MFA_REASON } from './policy.ts';
 import type { Sessions } from './sessions.ts';
 import type { SecondFactor } from './tokens.ts';
 
@@ -34,15 +34,6 @@ export interface PendingInteraction {
   firstFactor: FirstFactor | undefined;
   /** What {@link Interactions.remember} kept. */
   remembered: Readonly<Record<string, unknown>>;
-}
-
-/** A login that lacks its second factor. Kept by the server: the browser has no say in it. */
-export interface FirstFactor {
-  userId: string;
-  amr: string[];
-  connection?: string | undefined;
-  /** When the user's password was last set, as it was then; empty for never. None where the session is meant. */
-  passwordSetAt?: string;
 }
 
 export interface MissingConsent {
@@ -206,30 +197,6 @@ function describe(interaction: Interaction): PendingInteraction {
 async function keep(interaction: Interaction, data: object): Promise<void> {
   Object.assign(interaction, { lastSubmission: data });
   await interaction.persist();
-}
-
-/** The first factor of this request; or of the session, where it lacks nothing but the second. */
-function firstFactorOf(interaction: Interaction): FirstFactor | undefined {
-  const { firstFactor } = (interaction.lastSubmission ?? {}) as { firstFactor?: FirstFactor };
-  if (firstFactor !== undefined) return firstFactor;
-  const { session, prompt } = interaction;
-  const onlyMfa = prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === MFA_REASON;
-  if (!onlyMfa || session?.accountId === undefined) return undefined;
-  return { userId: session.accountId, amr: [...(session.amr ?? [])] };
-}
-
-/** A new password ends what was begun with the old one, and the end of a session what was begun in it. */
-async function isStillGood(
-  provider: Provider,
-  users: Users,
-  { session }: Interaction,
-  { userId, passwordSetAt }: FirstFactor,
-): Promise<boolean> {
-  if (passwordSetAt !== undefined) {
-    return ((await users.get(userId))?.last_password_reset ?? '') === passwordSetAt;
-  }
-  const open = session?.uid === undefined ? undefined : await provider.Session.findByUid(session.uid);
-  return open?.accountId === userId;
 }
 
 /** @returns why the user may not come in; undefined when they may. */
