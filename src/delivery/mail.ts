@@ -1,6 +1,6 @@
 // Mail over SMTP (RFC 5321), by nodemailer: one pool of connections, TLS, and an end to every wait.
-import { createTransport } from 'nodemailer';
 import { DeliveryError } from './messages.ts';
+import { once } from './once.ts';
 import type { OutgoingEmail, Transport } from './transport.ts';
 
 export interface MailSettings {
@@ -30,15 +30,15 @@ const CONNECTIONS = 4;
 export function createMailTransport(settings: MailSettings, options: MailOptions): Transport<OutgoingEmail> {
   const { timeout = TIMEOUT, ca, host: messageHost } = options;
   const { host, port, secure, allowPlain, user, password } = settings;
-  const mailer = createTransport({
-    pool: true,
+  const poolOf = {
+    pool: true as const,
     maxConnections: CONNECTIONS,
     host,
     port,
     secure,
     // Without it a password would go in the clear where somebody takes STARTTLS out of the server's answer.
     requireTLS: !secure && !allowPlain,
-    tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) },
+    tls: { minVersion: 'TLSv1.2' as const, ...(ca === undefined ? {} : { ca }) },
     connectionTimeout: timeout,
     greetingTimeout: timeout,
     socketTimeout: timeout,
@@ -46,11 +46,13 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
     // Messages are rendered here: nothing is read from files or fetched for them.
     disableFileAccess: true,
     disableUrlAccess: true,
-  });
+  };
+  // Loaded when the first mail goes out: a server that sends none does without it.
+  const mailer = once(async () => (await import('nodemailer')).createTransport(poolOf));
   return {
     deliver: async ({ to, from, subject, text, html }) => {
       try {
-        await mailer.sendMail({
+        await (await mailer()).sendMail({
           // As an object the address is one, whatever is in it.
           to: { name: '', address: to },
           from,
@@ -65,7 +67,9 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
         throw mailError(thrown);
       }
     },
-    close: async () => mailer.close(),
+    close: async () => {
+      if (mailer.isMade()) (await mailer()).close();
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 // SMS by Twilio's Messages API, through Twilio's own client.
 import { DeliveryError } from './messages.ts';
+import { once } from './once.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
 
 export interface SmsSettings {
@@ -55,14 +56,6 @@ async function createClient(
   httpClient.request = (options) =>
     request({ ...options, uri: origin + new URL(options.uri).pathname + new URL(options.uri).search });
   return twilio(accountSid, authToken, { httpClient });
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 /** What Twilio's client says of a failure. */
