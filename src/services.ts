@@ -82,7 +82,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     log,
     challenges,
     grants,
-    secondFactor: createSecondFactor(mfa),
+    secondFactor: createSecondFactor(mfa, mfaAudience(settings.issuer)),
     acrValues: [MFA_POLICY],
     errorPage: (ctx, error) => views.error(ctx, error),
     participants,

@@ -12,6 +12,7 @@ import { type FirstFactor, firstFactorOf, isStillGood } from './first-factor.ts'
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
 import type { Sessions } from './sessions.ts';
+import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
 /** An authorization request that waits for its user. */
@@ -134,8 +135,8 @@ export function interactions(
       const refusal = await refusalOf(deps.users, userId);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
       const { clientId, params } = describe(interaction);
-      const acrValues = (params.acr_values ?? '').split(' ').filter(Boolean);
-      if (await deps.secondFactor.isDemanded({ userId, clientId, amr, acrValues, browser: true, ctx })) {
+      const asked = { ...wantedOf(params), browser: true, ctx };
+      if (await deps.secondFactor.isDemanded({ userId, clientId, amr, ...asked })) {
         // Beside the request, where only we write.
         const passwordSetAt = (await deps.users.get(userId))?.last_password_reset ?? '';
         await keep(interaction, { firstFactor: { userId, amr, connection, passwordSetAt } });

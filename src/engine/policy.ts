@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { readNotes } from './implicit.ts';
+import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
@@ -51,9 +52,7 @@ async function lacksSecondFactor(secondFactor: SecondFactor, ctx: KoaContextWith
     userId: session.accountId,
     clientId: client.clientId,
     amr: session.amr ?? [],
-    acrValues: String(params?.acr_values ?? '')
-      .split(' ')
-      .filter(Boolean),
+    ...wantedOf(params),
     browser: true,
     ctx: ctx as unknown as Context,
   });

@@ -65,6 +65,8 @@ export interface LoginToJudge {
   amr: readonly string[];
   /** The context classes that the application asks for. */
   acrValues: readonly string[];
+  /** The API that tokens are asked for; undefined for none, or the tenant's default one. */
+  audience: string | undefined;
   /** In the browser a device may be known. */
   browser: boolean;
   ctx: Context;
@@ -178,8 +180,9 @@ async function requireSecondFactor(
   const { userId, amr = [], resource, gty } = login;
   const { client, params } = ctx.oidc;
   const clientId = client?.clientId ?? '';
-  const judged = { userId, clientId, amr, acrValues: [], browser: false, ctx: ctx as unknown as Context };
-  if (!(await secondFactor.isDemanded(judged))) return;
+  const audience = resource === undefined ? undefined : toAudience(resource);
+  const asked = { acrValues: [], audience, browser: false, ctx: ctx as unknown as Context };
+  if (!(await secondFactor.isDemanded({ userId, clientId, amr, ...asked }))) return;
   const scope = typeof params?.scope === 'string' ? params.scope : '';
   throw await secondFactor.refusal(userId, clientId, {
     scope,

@@ -1,9 +1,11 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
+import { createHash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Clock, Random } from '../http/runtime.ts';
 import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { AuthenticatorRecord } from '../store/collections.ts';
-import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Frozen, Store } from '../store/contract.ts';
+import { type ConfirmOptions, confirm } from './confirm.ts';
 import type { FactorType } from './factors.ts';
 import type { SecretBox } from './secret-box.ts';
 
@@ -52,16 +54,17 @@ export interface Authenticators {
   secretOf(authenticator: Authenticator): Promise<string | undefined>;
   /** Whether a code is right; it and those of earlier steps are then used up. */
   useOtp(authenticator: Authenticator, code: string): Promise<boolean>;
+  /** A recovery code that is the user's as soon as the authenticator is confirmed, and nothing if it never is. */
+  addRecoveryCode(authenticatorId: string): Promise<string>;
   /** A new recovery code for the user, the one before is dead. @returns it; only its hash is kept. */
   renewRecoveryCode(userId: string): Promise<string>;
-  /** Whether it is the user's recovery code; it is then used up. */
-  useRecoveryCode(userId: string, code: string): Promise<boolean>;
+  /** Uses the user's recovery code up. @returns the one that takes its place; undefined for a wrong one. */
+  useRecoveryCode(userId: string, code: string): Promise<string | undefined>;
   /**
    * From now on it counts, and what else was begun and not confirmed is gone.
-   * @param options.first whether it may only be the user's first: of any number of racers one is.
    * @returns false when it may not.
    */
-  confirm(authenticator: Authenticator, options: { first: boolean }): Promise<boolean>;
+  confirm(authenticator: Authenticator, options: ConfirmOptions): Promise<boolean>;
   /** Gives a device's authenticator its key and name. @returns false when it has one already. */
   registerDevice(id: string, device: { publicKey: Record<string, unknown>; name: string }): Promise<boolean>;
   /** Where a push message wakes the device; undefined for nowhere. */
@@ -88,6 +91,15 @@ export function createAuthenticators(deps: {
     return record;
   };
   const of = async (userId: string) => records.findBy('user', userId);
+  const putRecoveryCode = (userId: string, codeHash: string) =>
+    records.put({
+      id: onlyId('recovery-code', userId),
+      user_id: userId,
+      kind: 'recovery-code',
+      active: true,
+      created_at: now(),
+      codeHash,
+    });
 
   return {
     of,
@@ -123,43 +135,31 @@ export function createAuthenticators(deps: {
       });
       return isFresh;
     },
+    addRecoveryCode: async (authenticatorId) => {
+      const code = recoveryCode(random);
+      await records.update(authenticatorId, (current) => ({
+        ...(structuredClone(current) as AuthenticatorRecord),
+        codeHash: hashSecret(code),
+      }));
+      return code;
+    },
     renewRecoveryCode: async (userId) => {
       const code = recoveryCode(random);
-      const old = (await of(userId)).filter(({ kind }) => kind === 'recovery-code');
-      await Promise.all(old.map(({ id }) => records.delete(id)));
-      await records.insert({
-        id: newId('recovery-code'),
-        user_id: userId,
-        kind: 'recovery-code',
-        active: true,
-        created_at: now(),
-        codeHash: hashSecret(code),
-      });
+      await putRecoveryCode(userId, hashSecret(code));
       return code;
     },
     useRecoveryCode: async (userId, code) => {
       const given = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
-      const known = (await of(userId)).find(
-        ({ codeHash }) => codeHash !== undefined && isSameSecret(codeHash, given),
-      );
-      return known !== undefined && (await records.take(known.id)) !== undefined;
+      const next = recoveryCode(random);
+      let isRight = false;
+      await records.update(onlyId('recovery-code', userId), (current) => {
+        isRight = isSameSecret(current.codeHash ?? '', given);
+        const record = structuredClone(current) as AuthenticatorRecord;
+        return isRight ? { ...record, codeHash: hashSecret(next) } : record;
+      });
+      return isRight ? next : undefined;
     },
-    confirm: async ({ id, user_id: userId }, { first }) => {
-      if (first && (await of(userId)).some((one) => one.active && one.kind !== 'recovery-code')) return false;
-      try {
-        const change = (current: Authenticator) => {
-          const next = structuredClone(current) as AuthenticatorRecord;
-          return { ...next, active: true, ...(first && { first: true }) };
-        };
-        if ((await records.update(id, change)) === undefined) return false;
-      } catch (thrown) {
-        if (thrown instanceof UniqueKeyError) return false;
-        throw thrown;
-      }
-      const begun = (await of(userId)).filter((one) => !one.active);
-      await Promise.all(begun.map((one) => records.delete(one.id)));
-      return true;
-    },
+    confirm: (authenticator, options) => confirm(records, authenticator, options, putRecoveryCode),
     registerDevice: async (id, { publicKey, name }) => {
       let isNew = false;
       await records.update(id, (current) => {
@@ -202,6 +202,12 @@ export function otpauthUri(secret: string, issuer: string, account: string): str
     digits: 6,
     period: STEP,
   }).toString();
+}
+
+/** The id of an authenticator that a user has one of: no two are ever good, however they are made. */
+export function onlyId(kind: 'email' | 'recovery-code', userId: string): string {
+  const suffix = createHash('sha256').update(userId).digest('base64url').replace(/[-_]/g, 'x').slice(0, 16);
+  return `${PREFIX[kind]}|dev_${suffix}`;
 }
 
 function recoveryCode(random: Random): string {

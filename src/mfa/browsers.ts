@@ -16,9 +16,13 @@ export interface KnownBrowsers {
   isRemembered(ctx: Context, userId: string): Promise<boolean>;
   /** Whether the user has logged in with this browser, and last from this address. */
   isKnown(ctx: Context, userId: string): Promise<boolean>;
+  /** Whether the user has given a second factor from this address, by an application's own login. */
+  isKnownAddress(ip: string, userId: string): Promise<boolean>;
   /** Notes that the user has logged in here with a second factor. */
   note(ctx: Context, userId: string, options: { remember: boolean }): Promise<void>;
-  /** Forgets all browsers of a user. */
+  /** Notes that the user has given a second factor from this address. */
+  noteAddress(ip: string, userId: string): Promise<void>;
+  /** Forgets all browsers and addresses of a user. */
   forgetAllOf(userId: string): Promise<void>;
 }
 
@@ -35,6 +39,8 @@ export function createKnownBrowsers({
   const browsers = store.collection('browsers');
   const idOf = (token: string, userId: string) =>
     createHash('sha256').update(`${token}\n${userId}`).digest('base64url');
+  // No cookie can pass for an address: one has 43 characters and no colon.
+  const addressId = (ip: string, userId: string) => idOf(`address:${ip}`, userId);
   const find = async (ctx: Context, userId: string) => {
     const token = ctx.cookies.get(COOKIE);
     return token !== undefined && TOKEN.test(token) ? browsers.get(idOf(token, userId)) : undefined;
@@ -45,6 +51,7 @@ export function createKnownBrowsers({
       return known?.rememberedUntil !== undefined && known.rememberedUntil > epochSeconds(clock);
     },
     isKnown: async (ctx, userId) => (await find(ctx, userId))?.ip === ctx.ip,
+    isKnownAddress: async (ip, userId) => (await browsers.get(addressId(ip, userId))) !== undefined,
     note: async (ctx, userId, { remember }) => {
       const kept = ctx.cookies.get(COOKIE);
       const token = kept !== undefined && TOKEN.test(kept) ? kept : random(32).toString('base64url');
@@ -66,6 +73,13 @@ export function createKnownBrowsers({
         expiresAt: now + KNOWN_SECONDS,
       });
     },
+    noteAddress: (ip, userId) =>
+      browsers.put({
+        id: addressId(ip, userId),
+        user_id: userId,
+        ip,
+        expiresAt: epochSeconds(clock) + KNOWN_SECONDS,
+      }),
     forgetAllOf: async (userId) => {
       await browsers.deleteBy('user', userId);
     },

@@ -62,7 +62,7 @@ export async function enroll(
   const made = await make(deps, request, wanted);
   const hasNone = (await activeAuthenticators(deps, user)).length === 0;
   if (!hasNone || !enabledFactors(deps.directory).has('recovery-code')) return made;
-  return { ...made, recoveryCode: await deps.authenticators.renewRecoveryCode(user.id) };
+  return { ...made, recoveryCode: await deps.authenticators.addRecoveryCode(made.authenticator.id) };
 }
 
 const FACTOR = { otp: 'otp', sms: 'phone', email: 'email', push: 'push-notification' } as const;
@@ -126,6 +126,8 @@ export async function sendCode(
   authenticator: Authenticator,
 ): Promise<string> {
   const to = authenticator.phone_number ?? authenticator.email ?? '';
+  if (!(await deps.limits.spend('mfaMessage', user.id)))
+    throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   await deps.limitDestination(`${authenticator.kind}\n${to}`);
   const { oobCode, code, revoke } = await deps.oob.issueCode({ authenticator, clientId, ip });
   const application = await deps.directory.client(clientId);

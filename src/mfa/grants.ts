@@ -81,7 +81,10 @@ async function complete(
     if (given.status === 403 && enrolling === undefined) await penaliseMfaToken(deps, session);
     throw given;
   }
-  if (enrolling === undefined && !(await spendMfaToken(deps, session))) throw malformed();
+  if (enrolling === undefined) {
+    if (!(await spendMfaToken(deps, session))) throw malformed();
+    await deps.browsers.noteAddress(ip, user.id);
+  }
   return {
     userId: user.id,
     amr: ['mfa'],

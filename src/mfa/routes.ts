@@ -62,6 +62,7 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
   const fields = bodyOf(ctx);
   const token = requiredText(fields, 'mfa_token');
   const clientId = await deps.authenticateClient(ctx);
+  await requireMfaGrant(deps, clientId);
   const session = await readMfaToken(deps, token, clientId);
   const user = await userOf(deps, session.userId);
   const challenge = await startChallenge(
@@ -77,6 +78,13 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
     type === 'otp'
       ? { challenge_type: 'otp' }
       : { challenge_type: 'oob', oob_code: oobCode, ...(prompt && { binding_method: 'prompt' }) };
+}
+
+/** @throws AuthError 403 for an application that could not use the answer (wire-details 9.1). */
+async function requireMfaGrant({ directory }: MfaRoutesDependencies, clientId: string): Promise<void> {
+  const grantTypes = (await directory.client(clientId))?.grant_types ?? [];
+  if (grantTypes.some((type) => type.includes('/oauth/grant-type/mfa-'))) return;
+  throw new AuthError(403, 'unauthorized_client', 'No MFA grant type is allowed for the client.');
 }
 
 /** Whose authenticators a request is about, and with what right. */
@@ -116,6 +124,8 @@ async function userOf({ users }: MfaRoutesDependencies, userId: string): Promise
 async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
   const fields = bodyOf(ctx);
   const { user, clientId, elevated } = await bearerOf(deps, ctx, 'enroll');
+  const named = textOf(fields, 'client_id');
+  if (named !== undefined && named !== clientId) throw malformed();
   // A secret is checked where one is sent: public applications and most SDKs send none (wire-details 15, row 5).
   if (fields.client_secret !== undefined || fields.client_assertion !== undefined) {
     if ((await deps.authenticateClient(ctx)) !== clientId) throw malformed();

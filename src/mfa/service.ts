@@ -1,6 +1,5 @@
 // The second factor as the rest of Gatehouse asks for it: whether a login needs one, the token that an
 // application goes on with, and what a user can give.
-import { createHash } from 'node:crypto';
 import type { CompletedRequest, LoginToJudge, SecondFactor } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
@@ -9,7 +8,7 @@ import type { Challenges } from '../protection/challenges.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { User, Users } from '../users/users.ts';
-import { type Authenticator, type Authenticators, FACTORS } from './authenticators.ts';
+import { type Authenticator, type Authenticators, FACTORS, onlyId } from './authenticators.ts';
 import type { KnownBrowsers } from './browsers.ts';
 import { canEnroll, demandOf, enabledFactors, type FactorType, MFA_POLICY } from './factors.ts';
 
@@ -60,9 +59,8 @@ export async function activeAuthenticators(deps: MfaDependencies, user: User): P
 function profileEmail(user: User): Authenticator | undefined {
   if (user.email === undefined || !user.email_verified) return undefined;
   if (user.identities.every(({ provider }) => provider === 'email')) return undefined;
-  const suffix = createHash('sha256').update(user.id).digest('base64url').replace(/[-_]/g, 'x').slice(0, 16);
   return {
-    id: `email|dev_${suffix}`,
+    id: onlyId('email', user.id),
     user_id: user.id,
     kind: 'email',
     active: true,
@@ -93,10 +91,13 @@ export async function requirementsOf(
   };
 }
 
-/** The engine's question, answered. */
-export function createSecondFactor(deps: MfaDependencies): SecondFactor {
+/**
+ * The engine's question, answered.
+ * @param mfaApi the identifier of the API by which users manage their second factors.
+ */
+export function createSecondFactor(deps: MfaDependencies, mfaApi: string): SecondFactor {
   return {
-    isDemanded: (login) => isDemanded(deps, login),
+    isDemanded: (login) => isDemanded(deps, mfaApi, login),
     refusal: async (userId, clientId, request) => {
       const user = await deps.users.get(userId);
       if (user === undefined) return new AuthError(403, 'invalid_grant', 'The user does not exist.');
@@ -108,18 +109,23 @@ export function createSecondFactor(deps: MfaDependencies): SecondFactor {
   };
 }
 
-async function isDemanded(deps: MfaDependencies, login: LoginToJudge): Promise<boolean> {
+async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJudge): Promise<boolean> {
   const { userId, clientId, amr, acrValues, browser, ctx } = login;
   if (amr.includes('mfa')) return false;
   const user = await deps.users.get(userId);
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && canEnroll(enabledFactors(deps.directory))) return true;
+  // Whatever the policy: a token for the MFA API adds and removes factors, which the password alone must not.
+  const audience = login.audience ?? deps.directory.settings().tenant.default_audience;
+  if (audience === mfaApi && (await activeAuthenticators(deps, user)).length > 0) return true;
   const demand = demandOf(deps.directory, await deps.directory.client(clientId), user);
   if (demand === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, userId))) return false;
   if (demand === 'always') return true;
   // Risk: a browser, or at the token endpoint an address, that the user is not known by.
-  return browser ? !(await deps.browsers.isKnown(ctx, userId)) : user.last_ip !== ctx.ip;
+  return !(await (browser
+    ? deps.browsers.isKnown(ctx, userId)
+    : deps.browsers.isKnownAddress(ctx.ip, userId)));
 }
 
 async function issueMfaToken(

@@ -4,7 +4,8 @@ import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { User } from '../users/users.ts';
-import type { Authenticator } from './authenticators.ts';
+import { type Authenticator, FACTORS } from './authenticators.ts';
+import { enabledFactors } from './factors.ts';
 import type { OobChallenges, OobOutcome } from './oob.ts';
 import { activeAuthenticators, type MfaDependencies } from './service.ts';
 
@@ -41,9 +42,8 @@ export function giveRecoveryCode(deps: VerifyDependencies, giver: Giver, code: s
   return judged(deps, giver, async () => {
     const { user } = giver;
     const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === 'recovery-code');
-    if (!has || !(await deps.authenticators.useRecoveryCode(user.id, code)))
-      return { ok: false, outcome: 'wrong' };
-    return { ok: true, recoveryCode: await deps.authenticators.renewRecoveryCode(user.id) };
+    const recoveryCode = has ? await deps.authenticators.useRecoveryCode(user.id, code) : undefined;
+    return recoveryCode === undefined ? { ok: false, outcome: 'wrong' } : { ok: true, recoveryCode };
   });
 }
 
@@ -65,6 +65,7 @@ export async function giveOob(
     if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
     const outcome = await deps.oob.use(oobCode, bindingCode);
     if (outcome !== 'accepted') return { ok: false, outcome };
+    if (challenge.bindingHash !== undefined) await deps.limits.giveBack('mfaMessage', user.id);
     return (await settle(deps, giver, authenticator)) ? { ok: true } : { ok: false, outcome: 'unknown' };
   };
   // Asking whether a device has answered guesses nothing.
@@ -104,7 +105,9 @@ async function settle(
   if (authenticator.active) return true;
   const first = !giver.elevated;
   if (first && (await activeAuthenticators(deps, giver.user)).length > 0) return false;
-  const confirmed = await deps.authenticators.confirm(authenticator, { first });
+  const factors = enabledFactors(deps.directory);
+  const counts = (kind: Authenticator['kind']) => factors.has(FACTORS[kind]);
+  const confirmed = await deps.authenticators.confirm(authenticator, { first, counts });
   if (confirmed) {
     const { user, clientId, ip } = giver;
     deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
@@ -117,7 +120,10 @@ async function judged(deps: VerifyDependencies, giver: Giver, give: () => Promis
   const { user, clientId, ip } = giver;
   const seen = { user_id: user.id, client_id: clientId, ip };
   let given: Given = { ok: false, outcome: 'wrong' };
-  await tryProof(deps.attempts, { connection: MFA, identifier: user.id, ip, step: 'mfa' }, async () => {
+  // Under the user's own connection, so that the link in the notice of a lock unlocks it.
+  const connection = user.identities[0]?.connection ?? '';
+  const attempt = { connection, identifier: user.id, userId: user.id, ip, step: 'mfa' };
+  await tryProof(deps.attempts, attempt, async () => {
     if (!(await deps.limits.spend('mfaCode', user.id))) {
       deps.events.record({ ...seen, type: 'gd_otp_rate_limit_exceed' });
       throw new AuthError(429, 'too_many_attempts', 'Too many wrong codes. Wait a while, then log in again.');
@@ -130,6 +136,3 @@ async function judged(deps: VerifyDependencies, giver: Giver, give: () => Promis
   deps.events.record({ ...seen, type: given.ok ? 'gd_auth_succeed' : 'gd_auth_failed' });
   return given;
 }
-
-/** Under what the failures of second factors are counted, whichever connection the user is of. */
-const MFA = 'mfa';

@@ -29,6 +29,8 @@ export const DEFAULTS = {
   lockNoticeAccount: { capacity: 5, perMinute: 1 / 12 },
   /** Codes of a second factor of one user, whatever token or address they come by; right ones are given back. */
   mfaCode: { capacity: 10, perMinute: 1 / 6 },
+  /** Codes sent for one user, wherever to: nobody's account pays for numbers of others; used ones are given back. */
+  mfaMessage: { capacity: 10, perMinute: 1 / 60 },
 
   // The rest is per address.
   /** 50 an hour. */

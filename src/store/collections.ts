@@ -149,7 +149,7 @@ export interface AuthenticatorRecord extends Stored {
   sealedSecret?: string;
   /** Of `otp`: the last time step that was used; it and those before are never good again (RFC 6238 §5.2). */
   lastStep?: number;
-  /** Of `recovery-code`: SHA-256. */
+  /** SHA-256 of the recovery code: of `recovery-code`; of another the one it brings when it is confirmed. */
   codeHash?: string;
   /** Of `push`: the device's public key, a JWK. */
   publicKey?: Record<string, unknown>;
@@ -177,7 +177,10 @@ export interface OobChallengeRecord extends Stored {
   createdAt: number;
 }
 
-/** A browser that a user has logged in with; `id` is a hash of its cookie and of the user. */
+/**
+ * A browser that a user has logged in with, or an address that a second factor was given from; `id` is a hash
+ * of its cookie or of the address, and of the user.
+ */
 export interface BrowserRecord extends Stored {
   user_id: string;
   /** Where it was last. */

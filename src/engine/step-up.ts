@@ -1,0 +1,27 @@
+// What a request asks of the login that answers it, beyond who the user is.
+import { toAudience } from './audience.ts';
+import type { LoginToJudge } from './tokens.ts';
+
+/**
+ * The context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
+ * means the same as `acr_values` (OIDC Core §5.5.1.1): unheard, an essential one would be asked for over and over.
+ * @param params the engine's, checked by it already.
+ */
+export function wantedOf(
+  params: Readonly<Record<string, unknown>> | undefined,
+): Pick<LoginToJudge, 'acrValues' | 'audience'> {
+  const { acr_values: acrValues, claims, resource } = params ?? {};
+  return {
+    acrValues: [...String(acrValues ?? '').split(' '), ...acrClaims(claims)].filter(Boolean),
+    audience: typeof resource === 'string' ? toAudience(resource) : undefined,
+  };
+}
+
+function acrClaims(claims: unknown): string[] {
+  if (typeof claims !== 'string' || claims === '') return [];
+  const { id_token } = JSON.parse(claims) as {
+    id_token?: { acr?: { value?: unknown; values?: unknown } | null };
+  };
+  const { value, values } = id_token?.acr ?? {};
+  return [value, ...(Array.isArray(values) ? values : [])].filter((one) => typeof one === 'string');
+}

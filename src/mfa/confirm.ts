@@ -1,0 +1,54 @@
+// An authenticator's first use, from which on it counts: of any number that are begun on the word of the first
+// factor alone, one becomes the user's first.
+import type { AuthenticatorRecord } from '../store/collections.ts';
+import { type Collection, type Frozen, UniqueKeyError } from '../store/contract.ts';
+
+export interface ConfirmOptions {
+  /** Whether it may only be the user's first: of any number of racers one is. */
+  first: boolean;
+  /** Whether authenticators of a kind count: one whose factor is switched off stands in nobody's way. */
+  counts(kind: AuthenticatorRecord['kind']): boolean;
+}
+
+/**
+ * Confirms an authenticator by its first use; what else was begun and not confirmed is gone.
+ * @param putRecoveryCode gives the user the recovery code that the authenticator brings.
+ * @returns false when it may not be confirmed so.
+ */
+export async function confirm(
+  records: Collection<AuthenticatorRecord>,
+  { id, user_id: userId }: Frozen<AuthenticatorRecord>,
+  { first, counts }: ConfirmOptions,
+  putRecoveryCode: (userId: string, codeHash: string) => Promise<void>,
+): Promise<boolean> {
+  const all = await records.findBy('user', userId);
+  const active = all.filter((one) => one.active && one.kind !== 'recovery-code');
+  const isFirst = !active.some(({ kind }) => counts(kind));
+  if (first && !isFirst) return false;
+  for (const one of active) if (one.first === true && !counts(one.kind)) await unmark(records, one.id);
+  let codeHash: string | undefined;
+  const activate = (mark: boolean) =>
+    records.update(id, (current) => {
+      const { codeHash: brought, ...next } = structuredClone(current) as AuthenticatorRecord;
+      codeHash = brought;
+      return { ...next, active: true, ...(mark && { first: true }) };
+    });
+  try {
+    if ((await activate(isFirst)) === undefined) return false;
+  } catch (thrown) {
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+    // Somebody else's became the first meanwhile.
+    if (first || (await activate(false)) === undefined) return false;
+  }
+  if (codeHash !== undefined && isFirst) await putRecoveryCode(userId, codeHash);
+  const begun = (await records.findBy('user', userId)).filter((one) => !one.active);
+  await Promise.all(begun.map((one) => records.delete(one.id)));
+  return true;
+}
+
+async function unmark(records: Collection<AuthenticatorRecord>, id: string): Promise<void> {
+  await records.update(id, (current) => {
+    const { first: _mark, ...rest } = structuredClone(current) as AuthenticatorRecord;
+    return rest;
+  });
+}

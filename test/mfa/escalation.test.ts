@@ -1,0 +1,276 @@
+// Whoever has the password alone, and an application or a moment that asks for no second factor, gets no say
+// in the second factors of a user who has one.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Records } from '../../src/store/collections.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { API, authorize, follow, logIn, payload, responseOf, USER, webRequest } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { callsOf, codeOf, POLICY, tenant } from './tenant.ts';
+
+const SCOPES = 'enroll read:authenticators remove:authenticators';
+
+/** `web` is asked for no second factor, `leeway` for one. */
+const clients = tenant.clients.map((client) =>
+  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
+);
+
+describe('with the password alone', () => {
+  let server: TestServer;
+  let calls: ReturnType<typeof callsOf>;
+  let people = 0;
+  before(async () => {
+    server = await startServer({ tenant: { ...tenant, clients } });
+    calls = callsOf(server);
+  });
+  after(() => server.stop());
+  const someone = () => `mfa-${people++}@example.test`;
+
+  it('a token for the MFA API is not to be had at the token endpoint, by an application that asks for less', async () => {
+    const user = someone();
+    await calls.enrollOtp(user, 'leeway');
+    expect((await calls.login(user)).status, 'other tokens are').to.equal(200);
+    const answer = await calls.login(user, { audience: `${server.issuer}mfa/`, scope: SCOPES });
+    expect(answer.status, answer.text).to.equal(403);
+    expect(answer.json().error).to.equal('mfa_required');
+  });
+
+  it('nor in the browser, by logging in or by the session', async () => {
+    const user = someone();
+    await calls.enrollOtp(user, 'leeway');
+    const browser = createAgent(server);
+    const who = { email: user, password: USER.password };
+    expect(responseOf(await logIn(browser, server, webRequest(), who)).code).to.be.a('string');
+    const manage = { audience: `${server.issuer}mfa/`, scope: `openid ${SCOPES}` };
+    const silent = await authorize(browser, webRequest({ ...manage, prompt: 'none' }));
+    expect(responseOf(silent)).to.include({
+      error: 'login_required',
+      error_description: 'Multifactor authentication required',
+    });
+    for (const page of [
+      await follow(browser, await authorize(browser, webRequest(manage)), server.url),
+      await logIn(createAgent(server), server, webRequest(manage), who),
+    ]) {
+      expect(page.status).to.equal(200);
+      expect(readForm(page, 'code').action).to.match(/^\/u\/[\w-]+\/mfa\/otp$/);
+    }
+  });
+
+  it('a user who has no second factor yet may begin with one', async () => {
+    const user = someone();
+    const answer = await calls.login(user, { audience: `${server.issuer}mfa/`, scope: SCOPES });
+    expect(answer.status, answer.text).to.equal(200);
+    const { access_token } = answer.json();
+    const added = await calls.associate(access_token, { authenticator_types: ['otp'] });
+    const confirmed = await calls.verify('otp', {
+      mfa_token: access_token,
+      otp: codeOf(added.json().secret),
+    });
+    expect(confirmed.status, confirmed.text).to.equal(200);
+  });
+
+  it('a recovery code that was begun beside the owner’s is none', async () => {
+    const user = someone();
+    const [owners, others] = [
+      await calls.mfaToken(user, {}, 'leeway'),
+      await calls.mfaToken(user, {}, 'leeway'),
+    ];
+    const own = (await calls.associate(owners, { authenticator_types: ['otp'] })).json();
+    const theirs = (await calls.associate(others, { authenticator_types: ['otp'] })).json();
+    const done = await calls.verify('otp', { mfa_token: owners, otp: codeOf(own.secret) }, 'leeway');
+    expect(done.status, done.text).to.equal(200);
+    const stolen = await calls.verify(
+      'recovery-code',
+      { mfa_token: await calls.mfaToken(user, {}, 'leeway'), recovery_code: theirs.recovery_codes[0] },
+      'leeway',
+    );
+    expect(stolen.status).to.equal(403);
+    const recovered = await calls.verify(
+      'recovery-code',
+      { mfa_token: await calls.mfaToken(user, {}, 'leeway'), recovery_code: own.recovery_codes[0] },
+      'leeway',
+    );
+    expect(recovered.status, recovered.text).to.equal(200);
+  });
+
+  it('of recovery codes made at once one is valid', async () => {
+    const user = someone();
+    const { recoveryCode } = await calls.enrollOtp(user, 'leeway');
+    const tokens = await Promise.all([1, 2, 3, 4, 5].map(() => calls.mfaToken(user, {}, 'leeway')));
+    const answers = await Promise.all(
+      tokens.map((mfa_token) =>
+        calls.verify('recovery-code', { mfa_token, recovery_code: recoveryCode }, 'leeway'),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+    const { records } = await server.store.collection('authenticators').list({ limit: 1000 });
+    const { user_id } = records.find(({ kind, active }) => kind === 'otp' && active) ?? {};
+    expect(records.filter((one) => one.user_id === user_id && one.kind === 'recovery-code')).to.have.length(
+      1,
+    );
+  });
+
+  it('an application does not name another as the one that enrols', async () => {
+    const mfa_token = await calls.mfaToken(someone(), {}, 'leeway');
+    const answer = await calls.associate(mfa_token, { client_id: 'web', authenticator_types: ['otp'] });
+    expect(answer.status, answer.text).to.equal(401);
+  });
+
+  it('the API of the second factor’s grant is the one that was asked for first', async () => {
+    const user = someone();
+    const { secret } = await calls.enrollOtp(user, 'leeway');
+    server.tick(31_000);
+    const mfa_token = await calls.mfaToken(user, { scope: 'openid' }, 'leeway');
+    const answer = await calls.verify(
+      'otp',
+      { mfa_token, otp: codeOf(secret), audience: API, scope: 'read:things write:things' },
+      'leeway',
+    );
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.json().access_token.split('.')).to.have.length(1);
+    expect(answer.json().scope ?? 'openid').to.equal('openid');
+    server.tick(31_000);
+    const forApi = await calls.mfaToken(user, { scope: 'read:things', audience: API }, 'leeway');
+    const manage = await calls.verify(
+      'otp',
+      { mfa_token: forApi, otp: codeOf(secret), audience: `${server.issuer}mfa/`, scope: SCOPES },
+      'leeway',
+    );
+    expect(payload(manage.json().access_token)).to.deep.include({ scope: 'read:things', aud: API });
+    expect((await calls.verify('otp', { mfa_token: forApi, otp: codeOf(secret) }, 'leeway')).status).to.equal(
+      401,
+    );
+  });
+
+  it('one user’s codes are not sent to one number after another', async () => {
+    const user = someone();
+    const mfa_token = await calls.mfaToken(user, {}, 'leeway');
+    const statuses: number[] = [];
+    for (let i = 10; i < 24; i++) {
+      const answer = await calls.associate(mfa_token, {
+        authenticator_types: ['oob'],
+        oob_channels: ['sms'],
+        phone_number: `+165055502${i}`,
+      });
+      statuses.push(answer.status);
+    }
+    expect(statuses.slice(0, 10)).to.deep.equal(Array(10).fill(200));
+    expect(statuses.slice(10)).to.deep.equal(Array(4).fill(429));
+    expect(await messagesTo(server, '+16505550223')).to.deep.equal([]);
+  });
+});
+
+describe('by risk', () => {
+  const risky = { ...tenant, clients, guardianPolicies: ['confidence-score'] };
+
+  it('an address is not known by a login that was asked for no second factor', async () => {
+    const server = await startServer({ tenant: risky });
+    try {
+      const calls = callsOf(server);
+      const user = 'mfa-0@example.test';
+      expect((await calls.login(user)).status, 'an application that is never asked').to.equal(200);
+      expect((await calls.login(user, {}, 'leeway')).status).to.equal(403);
+      await calls.enrollOtp(user, 'leeway');
+      expect((await calls.login(user, {}, 'leeway')).status, 'known by its second factor').to.equal(200);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('a factor that is switched off', () => {
+  it('does not keep its users out: they enrol one that is on', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-factors-'));
+    const user = 'mfa-0@example.test';
+    const before = await startServer({ tenant, dataDir });
+    await callsOf(before).enrollOtp(user);
+    const settings = structuredClone(
+      await before.store.collection('tenant').get('tenant'),
+    ) as Records['tenant'];
+    await before.store
+      .collection('tenant')
+      .put({ ...settings, guardianFactors: [{ name: 'sms', enabled: true }] });
+    await before.stop();
+    const after = await startServer({ tenant, dataDir });
+    try {
+      const calls = callsOf(after);
+      const mfa_token = await calls.mfaToken(user);
+      const { oob_code } = (
+        await calls.associate(mfa_token, {
+          authenticator_types: ['oob'],
+          oob_channels: ['sms'],
+          phone_number: '+16505550199',
+        })
+      ).json();
+      const { code: binding_code } = await nextMessageTo(after, '+16505550199');
+      const done = await calls.verify('oob', { mfa_token, oob_code, binding_code });
+      expect(done.status, done.text).to.equal(200);
+    } finally {
+      await after.stop();
+      await rm(dataDir, { recursive: true });
+    }
+  });
+});
+
+describe('an acr value that is essential', () => {
+  it('is met by a second factor', async () => {
+    const server = await startServer({ tenant: { ...tenant, guardianPolicies: [] } });
+    try {
+      const claims = JSON.stringify({ id_token: { acr: { essential: true, values: [POLICY] } } });
+      const user = { email: 'mfa-3@example.test', password: USER.password };
+      const page = await logIn(createAgent(server), server, webRequest({ claims }), user);
+      expect(page.text).to.contain('One more step');
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('ten wrong codes from one address', () => {
+  it('lock it, and the owner’s link unlocks it', async () => {
+    const { bruteForceProtection: _off, ...attackProtection } = tenant.attackProtection;
+    const server = await startServer({ tenant: { ...tenant, attackProtection } });
+    try {
+      const calls = callsOf(server);
+      const user = 'mfa-4@example.test';
+      const { secret } = await calls.enrollOtp(user);
+      for (let i = 0; i < 10; i++) {
+        await calls.verify('otp', { mfa_token: await calls.mfaToken(user), otp: '000000' });
+      }
+      server.tick(3_600_000);
+      const right = async () =>
+        (await calls.verify('otp', { mfa_token: await calls.mfaToken(user), otp: codeOf(secret) })).status;
+      expect(await right()).to.equal(429);
+      const link = new URL((await nextMessageTo(server, user)).link ?? '');
+      const browser = createAgent(server);
+      const { action, fields } = readForm(await browser.get(link.pathname + link.search), 'ticket');
+      await browser.request(action, { form: fields });
+      expect(await right()).to.equal(200);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('a challenge', () => {
+  it('is not for an application that could not use the answer', async () => {
+    const clients = tenant.clients.map((client) => ({
+      ...client,
+      grant_types: client.grant_types.filter((type) => !type.includes('mfa-')),
+    }));
+    const server = await startServer({ tenant: { ...tenant, clients } });
+    try {
+      const calls = callsOf(server);
+      const mfa_token = await calls.mfaToken('mfa-5@example.test');
+      const answer = await calls.challenge({ mfa_token });
+      expect(answer.status).to.equal(403);
+      expect(answer.json().error).to.equal('unauthorized_client');
+    } finally {
+      await server.stop();
+    }
+  });
+});
