@@ -12,6 +12,7 @@ export interface SmsSettings {
   authToken: string;
   from?: string;
   messagingServiceSid?: string;
+  /** Another address than Twilio's, for tests. */
   apiUrl?: string;
 }
 

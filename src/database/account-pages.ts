@@ -9,6 +9,7 @@ import {
   pageModel,
   renderPage,
   stepPath,
+  visitLanguages,
   waitsForLogin,
 } from '../hosted/visit.ts';
 import { linkExpired } from '../http/errors.ts';
@@ -166,7 +167,7 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
     connection: await databaseFor(deps.directory, clientId, params.connection),
     client: visit.client,
     organization: organization === undefined ? undefined : await deps.directory.organization(organization),
-    languages: params.ui_locales ?? ctx.get('Accept-Language'),
+    languages: visitLanguages(ctx, visit),
     ip: ctx.ip,
   });
   await renderPage(deps, ctx, visit, 'account/sent', model);

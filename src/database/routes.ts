@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
+import { languagesOf } from '../http/languages.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
 import { normalizeEmail } from '../users/email.ts';
 import { type SignUpRefusal, signUp } from '../users/signup.ts';
@@ -68,10 +69,6 @@ async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): P
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text/html; charset=utf-8';
   ctx.body = CONFIRMATION;
-}
-
-function languagesOf(ctx: Context): string {
-  return ctx.get('X-Request-Language') || ctx.get('Accept-Language');
 }
 
 function refusalError(directory: Directory, connection: Connection, refusal: SignUpRefusal): LegacyError {

@@ -1,17 +1,8 @@
 // SMS by Twilio's Messages API, through Twilio's own client.
+import type { SmsSettings } from '../settings.ts';
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
-
-export interface SmsSettings {
-  accountSid: string;
-  authToken: string;
-  /** One of the two: the number or name that messages come from, or the service that chooses it. */
-  from?: string;
-  messagingServiceSid?: string;
-  /** Another address than Twilio's, for tests. */
-  apiUrl?: string;
-}
 
 /** Numbers that no message will ever reach, or that want none (Twilio's error dictionary). */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);

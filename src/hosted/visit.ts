@@ -73,6 +73,11 @@ export function renderPage(
   return deps.views.page(ctx, template, model, { status, uiLocales, formAction });
 }
 
+/** In which languages the visitor wants to be written to: the request's word comes before the browser's. */
+export function visitLanguages(ctx: Context, { pending }: Visit): string {
+  return pending.params.ui_locales ?? ctx.get('Accept-Language');
+}
+
 /** Whether the request waits for somebody to log in, or to choose an account, rather than for a consent. */
 export function waitsForLogin({ prompt }: PendingInteraction): boolean {
   return prompt === 'login' || prompt === 'select_account';

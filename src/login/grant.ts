@@ -1,5 +1,5 @@
 // The password grants (RFC 6749 §4.3; wire-details 2.1): the tenant's default directory, or a realm named.
-import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
@@ -8,8 +8,8 @@ import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
   const { directory } = deps;
   const authenticate = async (request: GrantRequest, realm: string) => {
-    const identifier = required(request, 'username');
-    const password = required(request, 'password');
+    const identifier = requiredParameter(request, 'username');
+    const password = requiredParameter(request, 'password');
     const connection = await databaseFor(directory, request.clientId, realm);
     await limit(request.ctx, connection, identifier);
     const user = await logIn(deps, {
@@ -42,13 +42,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       grantType: `http://${directory.settings().vendor_host}/oauth/grant-type/password-realm`,
       parameters: ['username', 'password', 'realm'],
       gty: 'password',
-      authenticate: async (request) => authenticate(request, required(request, 'realm')),
+      authenticate: async (request) => authenticate(request, requiredParameter(request, 'realm')),
     },
   ];
-}
-
-function required({ params }: GrantRequest, name: string): string {
-  const value = params[name];
-  if (value === undefined) throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
-  return value;
 }

@@ -3,6 +3,7 @@ import { type LoginChoice, type PageModel, pageModel, stepPath, type Visit } fro
 import type { Connection, Directory } from '../tenant/directory.ts';
 import { databaseOptions } from '../tenant/directory.ts';
 import { judgeStrength, type RuleVerdict } from '../users/password-policy.ts';
+import { nameOf } from '../users/profile.ts';
 import { type SignUpRefusal, usernameLength } from '../users/signup.ts';
 import type { User } from '../users/users.ts';
 
@@ -124,8 +125,4 @@ export async function consentPage(
 
 export function accountPage(visit: Visit, user: User | undefined): AccountPage {
   return { ...pageModel(visit, 'account'), user: nameOf(user), loginUrl: stepPath(visit.pending, 'login') };
-}
-
-function nameOf(user: User | undefined): string {
-  return user?.email ?? user?.username ?? user?.name ?? '';
 }

@@ -13,6 +13,7 @@ import {
   stepPath,
   tooManyAlert,
   type Visit,
+  visitLanguages,
 } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -175,7 +176,7 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
   deps.events.record({ ...seen, type: 's', user_id: result.user.id });
-  const languages = visit.pending.params.ui_locales ?? ctx.get('Accept-Language');
+  const languages = visitLanguages(ctx, visit);
   await askToVerify(deps, { user: result.user, connection, client: visit.client, languages, ip: ctx.ip });
   await deps.interactions.login(ctx, { userId: result.user.id, connection: connection.name });
 }

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { UserSession } from '../engine/sessions.ts';
 import type { Csrf } from '../http/csrf.ts';
 import type { Views } from '../http/views.ts';
+import { nameOf } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import type { Departure } from './departure.ts';
 import type { RpLogout, RpRequest } from './rp-initiated.ts';
@@ -38,7 +39,7 @@ export async function askToLogOut(
       action: CONSENT,
       csrf: csrf.token(ctx),
       fields: Object.entries(fields).map(([name, value]) => ({ name, value })),
-      user: user?.email ?? user?.username ?? user?.name ?? '',
+      user: nameOf(user),
       ...(client === undefined ? {} : { client: { name: client.name, logo: client.logo_uri } }),
     },
     // By way of an identity provider or a SAML application the browser may go anywhere by https.

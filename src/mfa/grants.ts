@@ -1,5 +1,10 @@
 // The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
-import type { AuthenticatedUser, GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import {
+  type AuthenticatedUser,
+  type GrantRequest,
+  requiredParameter,
+  type VendorGrant,
+} from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { MFA_POLICY } from './factors.ts';
 import type { OobOutcome } from './oob.ts';
@@ -28,7 +33,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       gty: 'mfa-otp',
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
-          const given = await giveOtp(deps, giver, required(request, 'otp'));
+          const given = await giveOtp(deps, giver, requiredParameter(request, 'otp'));
           return given.ok ? given : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
         }),
     },
@@ -38,11 +43,11 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       gty: 'mfa-oob',
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
-          const oobCode = required(request, 'oob_code');
+          const oobCode = requiredParameter(request, 'oob_code');
           const challenge = await deps.oob.find(oobCode);
           const binding = request.params.binding_code;
           if (challenge?.bindingHash !== undefined && binding === undefined)
-            required(request, 'binding_code');
+            requiredParameter(request, 'binding_code');
           const given = await giveOob(deps, giver, oobCode, binding);
           if (given.ok) return given;
           const client = await deps.directory.client(request.clientId);
@@ -55,7 +60,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       gty: 'mfa-recovery-code',
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
-          const given = await giveRecoveryCode(deps, giver, required(request, 'recovery_code'));
+          const given = await giveRecoveryCode(deps, giver, requiredParameter(request, 'recovery_code'));
           return given.ok ? given : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
         }),
     },
@@ -71,7 +76,7 @@ async function complete(
   give: (giver: Giver) => Promise<Done | AuthError>,
 ): Promise<AuthenticatedUser> {
   const { clientId, ip } = request;
-  const token = required(request, 'mfa_token');
+  const token = requiredParameter(request, 'mfa_token');
   const enrolling = token.split('.').length === 3 ? await deps.readEnrollToken(token) : undefined;
   const session = enrolling ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);
@@ -120,11 +125,4 @@ function oobError(outcome: OobOutcome | 'wrong', conformant: boolean): AuthError
     default:
       return new AuthError(403, 'invalid_grant', 'Invalid oob_code.');
   }
-}
-
-function required({ params }: GrantRequest, name: string): string {
-  const value = params[name];
-  if (value === undefined || value === '')
-    throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
-  return value;
 }

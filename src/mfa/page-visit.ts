@@ -1,6 +1,6 @@
 // A visit of the second factor's pages: who has come so far, by which ways they may go on, and what stopped them.
 import type { Context } from 'koa';
-import { type HostedDependencies, openVisit, type Visit } from '../hosted/visit.ts';
+import { type HostedDependencies, openVisit, type Visit, visitLanguages } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/users.ts';
 import { FACTORS } from './authenticators.ts';
@@ -62,8 +62,7 @@ export async function waysOf(deps: MfaPagesDependencies, { user }: MfaVisit): Pr
 
 /** What enrolling and challenging are told of a visit. */
 export function requestOf(ctx: Context, { user, visit }: MfaVisit) {
-  const languages = visit.pending.params.ui_locales ?? ctx.get('Accept-Language');
-  return { user, clientId: visit.client.client_id, ip: ctx.ip, languages };
+  return { user, clientId: visit.client.client_id, ip: ctx.ip, languages: visitLanguages(ctx, visit) };
 }
 
 /** Failures that the person at the page can do something about; others are thrown on. */

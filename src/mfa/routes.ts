@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { ApiTokenReader } from '../engine/api-tokens.ts';
 import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import { languagesOf } from '../http/languages.ts';
 import type { User } from '../users/users.ts';
 import type { Authenticator } from './authenticators.ts';
 import { startChallenge } from './challenge.ts';
@@ -236,8 +237,4 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   await deps.authenticators.remove(id);
   deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
   ctx.status = 204;
-}
-
-function languagesOf(ctx: Context): string {
-  return ctx.get('X-Request-Language') || ctx.get('Accept-Language');
 }

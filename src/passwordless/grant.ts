@@ -1,5 +1,5 @@
 // The passwordless grant (spec "Passwordless"): a code exchanged at the token endpoint.
-import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { normalizeAddress, passwordlessConnection } from './connection.ts';
@@ -13,7 +13,9 @@ export function passwordlessGrant(deps: VerifyDependencies & { directory: Direct
     parameters: ['username', 'realm', 'otp', 'redirect_uri'],
     gty: 'passwordless',
     authenticate: async (request) => {
-      const [username, realm, secret] = required(request, ['username', 'realm', 'otp']);
+      const username = requiredParameter(request, 'username');
+      const realm = requiredParameter(request, 'realm');
+      const secret = requiredParameter(request, 'otp');
       const { clientId, ip } = request;
       await checkRedirectUri(directory, request);
       const connection = await connectionOf(directory, clientId, realm);
@@ -22,18 +24,6 @@ export function passwordlessGrant(deps: VerifyDependencies & { directory: Direct
       return { userId: user.id };
     },
   };
-}
-
-function required<const N extends readonly string[]>(
-  { params }: GrantRequest,
-  names: N,
-): { [K in keyof N]: string } {
-  return names.map((name) => {
-    const value = params[name];
-    if (value === undefined)
-      throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
-    return value;
-  }) as { [K in keyof N]: string };
 }
 
 /** The specification demands it, no SDK sends it (wire-details 15, row 7): checked where given. */

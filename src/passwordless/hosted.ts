@@ -12,6 +12,7 @@ import {
   stepPath,
   tooManyAlert,
   type Visit,
+  visitLanguages,
   waitsForLogin,
 } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
@@ -88,7 +89,7 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
       client: visit.client,
       connection,
       address,
-      languages: visit.pending.params.ui_locales ?? ctx.get('Accept-Language'),
+      languages: visitLanguages(ctx, visit),
       ip: ctx.ip,
     });
   } catch (thrown) {

@@ -5,6 +5,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import { languagesOf } from '../http/languages.ts';
 import type { Random } from '../http/runtime.ts';
 import type { Views } from '../http/views.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -117,10 +118,6 @@ function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: S
         `error in email - email format validation failed: ${given.slice(0, 100)}`,
       )
     : new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$');
-}
-
-function languagesOf(ctx: Context): string {
-  return ctx.get('X-Request-Language') || ctx.get('Accept-Language');
 }
 
 /** Two forms (wire-details 6.3): the specification's is a login, the browser SDK's asks whether a code is right. */

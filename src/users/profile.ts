@@ -53,3 +53,8 @@ export function standardClaims(
 function defaultNickname(user: Frozen<UserRecord>): string | undefined {
   return user.username ?? user.email?.split('@')[0];
 }
+
+/** What a page calls a user; empty for nobody. */
+export function nameOf(user: Frozen<UserRecord> | undefined): string {
+  return user?.email ?? user?.username ?? user?.name ?? '';
+}
