@@ -5,16 +5,17 @@ import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import { AuthError } from '../http/errors.ts';
 
-const PARAMETERS = { algorithm: 2, memoryCost: 19456, timeCost: 2, parallelism: 1 } as const;
-const CURRENT = '$argon2id$v=19$m=19456,t=2,p=1$';
+/** What one hash costs: memory in KiB, and passes over it. */
+export interface HashCost {
+  memoryCost: number;
+  timeCost: number;
+}
+
+const RECOMMENDED: HashCost = { memoryCost: 19456, timeCost: 2 };
 const BCRYPT = /^\$2[aby]\$\d\d\$/;
 
 /** A longer password is refused: it is no better, and hashing it costs the server (bytes of UTF-8). */
 export const LONGEST_PASSWORD = 512;
-
-/** What unknown users are verified against: a real hash of a password that nobody has. */
-const NOBODY =
-  '$argon2id$v=19$m=19456,t=2,p=1$bP9Gqs7uJmDt3TJJk/WcHQ$J3R7uEfKHofKuG5zVfRcVgWAmfXlvBztwH+e+7xJSoY';
 
 export interface Verification {
   ok: boolean;
@@ -33,10 +34,17 @@ export interface Hasher {
 
 /**
  * The password hasher.
- * @param options how many hashes are computed at once (default: the cores), and how many may wait.
+ * @param options how many hashes are computed at once (default: the cores), how many may wait, and what one
+ *   costs (default: OWASP's recommendation; only tests ask for less).
  */
-export function createHasher(options: { concurrency?: number; maxQueued?: number } = {}): Hasher {
-  const { concurrency = availableParallelism(), maxQueued = 512 } = options;
+export function createHasher(
+  options: { concurrency?: number; maxQueued?: number; cost?: HashCost } = {},
+): Hasher {
+  const { concurrency = availableParallelism(), maxQueued = 512, cost = RECOMMENDED } = options;
+  const parameters = { ...cost, algorithm: 2, parallelism: 1 } as const;
+  const current = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=1$`;
+  // Unknown users are verified against it, at the same cost as others; the hash of no password, all bytes zero.
+  const nobody = `${current}${'A'.repeat(22)}$${'A'.repeat(43)}`;
   const enqueue = boundedQueue(concurrency, maxQueued);
   const verify = (hash: string, password: string): Promise<boolean> => {
     const normal = normalizePassword(password);
@@ -45,13 +53,13 @@ export function createHasher(options: { concurrency?: number; maxQueued?: number
     return enqueue(() => argon2Verify(hash, normal));
   };
   return {
-    hash: (password) => enqueue(() => argon2Hash(normalizePassword(password), PARAMETERS)),
+    hash: (password) => enqueue(() => argon2Hash(normalizePassword(password), parameters)),
     verify: async (hash, password) => ({
       ok: await verify(hash, password),
-      stale: !hash.startsWith(CURRENT),
+      stale: !hash.startsWith(current),
     }),
     verifyNothing: async (password) => {
-      await verify(NOBODY, password);
+      await verify(nobody, password);
     },
   };
 }

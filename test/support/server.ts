@@ -7,8 +7,11 @@ import { Writable } from 'node:stream';
 import { createLog } from '../../src/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import { readTenant } from '../../src/tenant/load.ts';
-import { createHasher } from '../../src/users/hashing.ts';
+import { createHasher, type HashCost } from '../../src/users/hashing.ts';
 import { testClock } from './time.ts';
+
+/** Hashes that cost next to nothing: most tests are not about them. */
+export const CHEAP: HashCost = { memoryCost: 64, timeCost: 1 };
 
 export interface TestServer extends Running {
   url: string;
@@ -47,7 +50,7 @@ export async function startServer({ tenant, env = {}, dataDir }: TestServerOptio
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
-    hasher: createHasher(),
+    hasher: createHasher({ cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
     pause: async () => new Promise((resolve) => setImmediate(resolve)),
   });

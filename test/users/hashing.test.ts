@@ -6,7 +6,7 @@ import { createHasher, type Hasher, LONGEST_PASSWORD } from '../../src/users/has
 import { createUsers } from '../../src/users/users.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant, token, USER } from '../support/flows.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { CHEAP, startServer, type TestServer } from '../support/server.ts';
 
 describe('password hashes', () => {
   const hasher = createHasher();
@@ -59,7 +59,7 @@ describe('verifying a password', () => {
 
   /** A hasher that counts what is computed. */
   const counting = () => {
-    const real = createHasher();
+    const real = createHasher({ cost: CHEAP });
     const counts = { computed: 0 };
     const hasher: Hasher = {
       hash: (password) => {
