@@ -16,6 +16,8 @@ export interface ApplicationSettings {
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
+  /** Users log in to it as members of an organization, and in no other way (`organization_usage: require`). */
+  membersOnly: boolean;
   /** It may not use codes itself: only our own requests on its behalf do. */
   codeForUsOnly: boolean;
 }
@@ -71,6 +73,7 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>, baseU
       authenticated.token_endpoint_auth_method !== 'none',
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
+    membersOnly: client.organization_usage === 'require',
     codeForUsOnly,
   };
   return {

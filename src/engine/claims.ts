@@ -2,7 +2,6 @@
 import { type Account, errors, type FindAccount } from 'oidc-provider';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
 import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
@@ -13,7 +12,7 @@ export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'o
 
 /** The engine's `claims` configuration. */
 export const claimsByScope = {
-  openid: ['sub', 'auth_time', 'acr', 'amr', 'org_id', 'org_name'],
+  openid: ['sub', 'auth_time', 'acr', 'amr'],
   profile: [...PROFILE_CLAIMS, 'updated_at'],
   email: ['email', 'email_verified'],
   phone: ['phone_number', 'phone_number_verified'],
@@ -26,7 +25,7 @@ export const claimsByScope = {
  * The engine's way to a user: undefined for one who is gone.
  * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
  */
-export function accounts(users: Users, directory: Directory): FindAccount {
+export function accounts(users: Users): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
     const user = await users.get(sub);
     if (user === undefined) return undefined;
@@ -40,7 +39,6 @@ export function accounts(users: Users, directory: Directory): FindAccount {
         sub,
         // All of them: the engine takes those of the scopes granted, and those asked for by `claims`.
         ...userClaims(user, ctx.oidc.client),
-        ...(await organizationClaims(directory, ctx.oidc.grant)),
       }),
     };
   };
@@ -49,13 +47,4 @@ export function accounts(users: Users, directory: Directory): FindAccount {
 function userClaims(user: Frozen<UserRecord>, client: object | undefined) {
   const oidcConformant = client !== undefined && applicationSettings(client).oidcConformant;
   return standardClaims(user, OIDC_SCOPES, { oidcConformant });
-}
-
-/** A login for an organization says so in the ID token; SDKs compare it with what they asked for. */
-async function organizationClaims(directory: Directory, grant: object | undefined) {
-  const asked = (grant as { organization?: unknown } | undefined)?.organization;
-  if (typeof asked !== 'string') return {};
-  const organization = await directory.organization(asked);
-  if (organization === undefined) return {};
-  return { org_id: organization.id, org_name: organization.name };
 }

@@ -38,7 +38,6 @@ export async function buildGrant(
   who: {
     userId: string;
     client: { clientId: string } & object;
-    organization?: string | undefined;
     /** The request is ours on the application's behalf: there is nothing to be asked about. */
     internal?: boolean;
   },
@@ -46,7 +45,6 @@ export async function buildGrant(
 ): Promise<Grant> {
   const { clientId } = who.client;
   const grant = new provider.Grant({ accountId: who.userId, clientId });
-  if (who.organization !== undefined) Object.assign(grant, { organization: who.organization });
   const user = await deps.users.get(who.userId);
   const consent = await deps.store.collection('consents').get(consentId(who.userId, clientId));
   const firstParty = who.internal === true || applicationSettings(who.client).firstParty;
@@ -97,14 +95,12 @@ export function loadGrant(
 ): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
   return async ({ oidc }) => {
     if (oidc.account === undefined || oidc.client === undefined) return undefined;
-    const organization = oidc.params?.organization;
     return buildGrant(
       deps,
       oidc.provider,
       {
         userId: oidc.account.accountId,
         client: oidc.client,
-        organization: typeof organization === 'string' ? organization : undefined,
         internal: isInternalCallback(baseUrl, String(oidc.params?.redirect_uri)),
       },
       {

@@ -5,6 +5,7 @@ import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Directory } from '../tenant/directory.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience, toResource } from './audience.ts';
+import { checkOrganization } from './organizations.ts';
 
 /** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
 export const NOTES_PARAMETER = 'gatehouse_notes';
@@ -162,10 +163,7 @@ export function extraParameters(directory: Directory, baseUrl: string): Record<s
         throw new errors.InvalidRequest('the connection is not enabled for this application');
       }
     },
-    organization: async (_ctx, idOrName) => {
-      if (idOrName === undefined || (await directory.organization(idOrName)) !== undefined) return;
-      throw new errors.InvalidRequest('the organization was not found');
-    },
+    organization: (_ctx, idOrName, client) => checkOrganization(directory, idOrName, client),
     [NOTES_PARAMETER]: async ({ oidc }, _value, client) => {
       const { params } = oidc;
       if (params === undefined) return;

@@ -109,9 +109,9 @@ export function adaptEngine(provider: Provider): void {
     this.sidFor(clientId, this.uid);
   };
 
-  // A grant also remembers what the login was for (the organization), for the claims of its tokens, and its
-  // session, which it may end with; a session the connection that the user came by, for logging out there.
-  extendPayload(Grant, ['organization', 'sessionUid']);
+  // A grant also remembers its session, which it may end with; a session the connection that the user came by,
+  // for logging out there.
+  extendPayload(Grant, ['sessionUid']);
   extendPayload(Session, ['connection']);
 }
 

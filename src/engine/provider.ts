@@ -171,7 +171,7 @@ function configuration(
       policy: policy(users, deps.secondFactor),
       url: (_ctx, interaction) => interactionPath(interaction.uid),
     },
-    findAccount: accounts(users, directory),
+    findAccount: accounts(users),
     loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds (wire-details 13.4).
     expiresWithSession: () => false,

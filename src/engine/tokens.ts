@@ -14,6 +14,7 @@ import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
+import { ORGANIZATION_REQUIRED } from './organizations.ts';
 
 /** A token request of a vendor grant, its client authenticated. */
 export interface GrantRequest {
@@ -104,6 +105,9 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
     grant.grantType,
     async (ctx) => {
       believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
+      if (applicationSettings(ctx.oidc.client).membersOnly) {
+        throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
+      }
       const request: GrantRequest = {
         clientId: ctx.oidc.client.clientId,
         params: ctx.oidc.params as Record<string, string | undefined>,

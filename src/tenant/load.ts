@@ -2,6 +2,7 @@
 // what we do not know is kept, and named.
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
+import { clientWarnings } from './client-warnings.ts';
 import { crossFaults } from './cross-checks.ts';
 import { type TenantFile, tenantFileSchema } from './schema.ts';
 import { unknownKeys } from './unknown-keys.ts';
@@ -58,7 +59,11 @@ export function readTenant(document: unknown): LoadedTenant {
   if (faults.length > 0) throw new TenantFault(faults);
   return {
     tenant: result.data,
-    warnings: [...unknownKeys(result.data, tenantFileSchema), ...providerWarnings(result.data)],
+    warnings: [
+      ...unknownKeys(result.data, tenantFileSchema),
+      ...providerWarnings(result.data),
+      ...clientWarnings(result.data),
+    ],
   };
 }
 

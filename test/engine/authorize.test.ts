@@ -21,7 +21,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 describe('GET /authorize', () => {
   let server: TestServer;
-  const { verifier, challenge } = pkce();
+  const { challenge } = pkce();
 
   before(async () => {
     server = await startServer({ tenant });
@@ -465,16 +465,50 @@ describe('GET /authorize', () => {
     });
   });
 
-  it('names the organization in the ID token when one was asked for', async () => {
-    const answer = await logIn(agent(), server, spaRequest(challenge, { organization: 'org_acme' }));
-    const tokens = await token(agent(), {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: responseOf(answer).code,
-      code_verifier: verifier,
-      redirect_uri: SPA_CALLBACK,
+  describe('organization', () => {
+    for (const organization of ['org_acme', 'acme']) {
+      it(`says of nobody that they belong to ${organization}, logged in or not`, async () => {
+        for (const browser of [agent(), await loggedIn()]) {
+          for (const response_type of ['code', 'token', 'code id_token']) {
+            const answer = await authorize(browser, spaRequest(challenge, { organization, response_type }));
+            expect(responseOf(answer)).to.have.all.keys('error', 'error_description', 'state', 'iss');
+            expect(responseOf(answer)).to.include({
+              error: 'access_denied',
+              error_description: 'The user is not part of the organization.',
+            });
+          }
+        }
+      });
+    }
+
+    it('is claimed neither when the claims parameter asks for it nor for a parameter without a value', async () => {
+      const claims = JSON.stringify({ id_token: { org_id: { essential: true }, org_name: null } });
+      const request = spaRequest(challenge, { response_type: 'id_token', claims, organization: '' });
+      const { id_token } = responseOf(await logIn(agent(), server, request));
+      expect(payload(id_token!)).to.include.keys('sub').and.not.to.have.any.keys('org_id', 'org_name');
     });
-    expect(payload(tokens.json().id_token)).to.include({ org_id: 'org_acme', org_name: 'acme' });
+
+    it('is not left out by an application that is for members alone', async () => {
+      const request = { ...webRequest(), client_id: 'members' };
+      for (const browser of [agent(), await loggedIn()]) {
+        expect(responseOf(await authorize(browser, request))).to.include({
+          error: 'invalid_request',
+          error_description: 'parameter organization is required for this client',
+        });
+      }
+      const byPassword = await token(agent(), {
+        grant_type: 'password',
+        client_id: 'members',
+        client_secret: 'members-secret',
+        username: 'ada@example.test',
+        password: 'Correct-Horse-1',
+      });
+      expect(byPassword.status).to.equal(400);
+      expect(byPassword.json()).to.deep.equal({
+        error: 'invalid_request',
+        error_description: 'parameter organization is required for this client',
+      });
+    });
   });
 
   it('signs ID tokens with RS256 and a published key', async () => {

@@ -96,6 +96,16 @@ describe('the tenant file', () => {
     expect(read.clients[0]).to.have.property('sparkle', true);
   });
 
+  it('warns of an application for members of organizations, which have none', () => {
+    const clients = ['require', 'allow', 'deny'].map((organization_usage) => ({
+      client_id: organization_usage,
+      name: organization_usage,
+      organization_usage,
+    }));
+    expect(readTenant({ clients }).warnings).to.have.length(1);
+    expect(readTenant({ clients }).warnings[0]).to.match(/^clients\[0\]\.organization_usage: .*no members/);
+  });
+
   it('names unknown keys at any depth: a misspelt rule does not hold', () => {
     const { tenant: read, warnings } = readTenant({
       branding: { colors: { primry: '#000000' } },
