@@ -11,6 +11,7 @@ describe('POST /dbconnections/signup', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
+      realHashes: true,
       tenant: {
         ...tenant,
         attackProtection: { rateLimits: { signup: { capacity: 10_000, perMinute: 1 } } },

@@ -30,12 +30,19 @@ export interface TestServerOptions {
   /** In the tenant file's vocabulary. */
   tenant: object;
   env?: Record<string, string>;
+  /** Hashes as a server in production does. */
+  realHashes?: boolean;
   /** Kept when the server stops, and used again; a new one otherwise. */
   dataDir?: string;
 }
 
 /** Starts a server; `stop` also removes its data, unless it was given a directory. */
-export async function startServer({ tenant, env = {}, dataDir }: TestServerOptions): Promise<TestServer> {
+export async function startServer({
+  tenant,
+  env = {},
+  realHashes,
+  dataDir,
+}: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const clock = testClock();
   const lines: string[] = [];
@@ -50,7 +57,7 @@ export async function startServer({ tenant, env = {}, dataDir }: TestServerOptio
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
-    hasher: createHasher({ cost: CHEAP }),
+    hasher: createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
     pause: async () => new Promise((resolve) => setImmediate(resolve)),
   });
