@@ -79,8 +79,9 @@ async function readHint(
 }
 
 /**
- * With client_id the application's list applies, else the tenant's. An OIDC-conformant application that the
- * hint alone names has its own list as well: its library sends no client_id (wire-details 15, row 33).
+ * With client_id the application's list applies. Without it the tenant's does and, where there is a hint, that
+ * of the application in its `aud`: OpenID libraries send no client_id (RP-Initiated Logout 1.0 §2).
+ * @throws AuthError 400 for an address in none of them.
  */
 function redirectTarget(
   directory: Directory,
@@ -89,8 +90,10 @@ function redirectTarget(
   hint: IdTokenHint | undefined,
 ): string | undefined {
   if (uri === '') return named === undefined ? undefined : firstUsable(named.allowed_logout_urls);
-  const hinted = hint?.client.oidc_conformant === true ? hint.client.allowed_logout_urls : [];
-  const list = named?.allowed_logout_urls ?? [...directory.settings().tenant.allowed_logout_urls, ...hinted];
+  const list = named?.allowed_logout_urls ?? [
+    ...directory.settings().tenant.allowed_logout_urls,
+    ...(hint?.client.allowed_logout_urls ?? []),
+  ];
   if (!isAllowed(uri, list, 'whole')) throw notAllowed('post_logout_redirect_uri', uri);
   return state === undefined ? uri : withParameter(uri, 'state', state);
 }

@@ -94,16 +94,26 @@ for (const method of ['GET', 'POST'] as const) {
         );
       });
 
-      it("and no client_id goes by the tenant's list", async () => {
-        await refuses(
-          { id_token_hint: webToken, post_logout_redirect_uri: WEB_HOME },
-          'post_logout_redirect_uri',
-        );
-        await goes({ id_token_hint: webToken, post_logout_redirect_uri: TENANT_HOME }, TENANT_HOME);
+      it("and no client_id goes by the tenant's list or that of the application it was issued to", async () => {
+        const goesOnce = async (id_token_hint: string, post_logout_redirect_uri: string) => {
+          await goes({ id_token_hint, post_logout_redirect_uri }, post_logout_redirect_uri);
+        };
+        await goesOnce(webToken, TENANT_HOME);
+        // Conformant or not, an application's library names it by the hint alone.
+        for (const [hint, home] of [
+          [webToken, WEB_HOME],
+          [spaToken, SPA_HOME],
+        ] as const) {
+          await goesOnce(hint, home);
+        }
       });
 
-      it("and no client_id goes by an OIDC-conformant application's list as well", () =>
-        goes({ id_token_hint: spaToken, post_logout_redirect_uri: SPA_HOME }, SPA_HOME));
+      it("and no client_id never goes by another application's list", async () => {
+        await refuses({ id_token_hint: webToken, post_logout_redirect_uri: SPA_HOME }, 'not defined');
+        await refuses({ id_token_hint: spaToken, post_logout_redirect_uri: WEB_HOME }, 'not defined');
+        const elsewhere = 'https://evil.example/';
+        await refuses({ id_token_hint: webToken, post_logout_redirect_uri: elsewhere }, 'not defined');
+      });
 
       it('and client_id without an address goes to the first of the list', () =>
         goes({ id_token_hint: webToken, client_id: 'web' }, WEB_HOME));
