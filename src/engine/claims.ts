@@ -21,6 +21,30 @@ export const claimsByScope = {
   iss: null,
 };
 
+const SCOPE_BY_CLAIM = new Map(
+  (['profile', 'email', 'phone', 'address'] as const).flatMap((scope) =>
+    claimsByScope[scope].map((claim) => [claim as string, scope] as const),
+  ),
+);
+
+/**
+ * The scopes behind claims that a request asks for one by one (OpenID Connect Core §5.5): what the user is asked
+ * to allow. Claims about the login itself (`sub`, `auth_time`, `acr` …) are behind none.
+ */
+export function scopesOfClaims(claims: Iterable<string>): string[] {
+  return [...new Set([...claims].flatMap((claim) => SCOPE_BY_CLAIM.get(claim) ?? []))];
+}
+
+/**
+ * The names in a `claims` parameter, of `userinfo` and `id_token` together.
+ * @param claims the parameter as the engine has checked it; undefined when there is none.
+ */
+export function requestedClaims(claims: unknown): string[] {
+  if (typeof claims !== 'string' || claims === '') return [];
+  const { userinfo = {}, id_token = {} } = JSON.parse(claims) as { userinfo?: object; id_token?: object };
+  return [...Object.keys(userinfo), ...Object.keys(id_token)];
+}
+
 /**
  * The engine's way to a user: undefined for one who is gone.
  * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.

@@ -10,7 +10,7 @@ import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience } from './audience.ts';
-import { OIDC_SCOPES } from './claims.ts';
+import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 
 export interface GrantDependencies {
   store: Store;
@@ -22,6 +22,7 @@ export interface GrantDependencies {
 export interface Requested {
   scopes: ReadonlySet<string>;
   resources: readonly string[];
+  /** Asked for one by one, by the `claims` parameter. */
   claims?: ReadonlySet<string>;
 }
 
@@ -57,7 +58,10 @@ export async function buildGrant(
   const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;
 
   grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC, scope)));
-  if (skips || consent !== undefined) grant.addOIDCClaims([...(requested.claims ?? [])]);
+  const claims = [...(requested.claims ?? [])];
+  grant.addOIDCClaims(
+    claims.filter((claim) => scopesOfClaims([claim]).every((scope) => allowed(OIDC, scope))),
+  );
   for (const [index, resource] of requested.resources.entries()) {
     const api = apis[index];
     if (api === undefined) continue;

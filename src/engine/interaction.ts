@@ -7,7 +7,7 @@ import type { Store } from '../store/contract.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { toAudience } from './audience.ts';
-import { OIDC_SCOPES } from './claims.ts';
+import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
 import { type FirstFactor, firstFactorOf, isStillGood } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
@@ -207,19 +207,22 @@ async function refusalOf(users: Users, userId: string): Promise<AuthError | unde
 }
 
 function missingConsent(interaction: Interaction): MissingConsent {
-  const { missingOIDCScope } = interaction.prompt.details as { missingOIDCScope?: string[] };
+  const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
+    missingOIDCScope?: string[];
+    missingOIDCClaims?: string[];
+  };
   const resources = resourceScopes(interaction);
+  const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
   // Asked for by `prompt=consent` alone, nothing is missing: the user is shown all that was requested.
-  if (missingOIDCScope === undefined && Object.keys(resources).length === 0)
-    return requestedConsent(interaction);
-  return { oidcScopes: missingOIDCScope ?? [], apis: byAudience(resources) };
+  if (oidcScopes.length === 0 && Object.keys(resources).length === 0) return requestedConsent(interaction);
+  return { oidcScopes, apis: byAudience(resources) };
 }
 
 function requestedConsent({ params }: Interaction): MissingConsent {
   const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
   const { resource } = params;
   return {
-    oidcScopes: scopes.filter(isOidc),
+    oidcScopes: [...new Set([...scopes.filter(isOidc), ...scopesOfClaims(requestedClaims(params.claims))])],
     apis: typeof resource === 'string' ? byAudience({ [resource]: scopes }) : {},
   };
 }

@@ -3,6 +3,7 @@
 import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
 import type { Context, Middleware } from 'koa';
 import type Provider from 'oidc-provider';
+import type { AccessToken } from 'oidc-provider';
 import type { Clock } from '../http/runtime.ts';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
@@ -155,9 +156,17 @@ function tokenReader({ provider, keySet, clock }: UserinfoDependencies) {
       clientId: found.clientId,
       scopes: [...found.scopes],
       issuedAt: found.iat ?? 0,
-      claims: Object.keys(found.claims?.userinfo ?? {}),
+      claims: await allowedClaims(provider, found),
     };
   };
+}
+
+/** Of the claims that the request asked for, those that its grant covers: others were never consented to. */
+async function allowedClaims(provider: Provider, { claims, grantId }: AccessToken): Promise<string[]> {
+  const asked = Object.keys(claims?.userinfo ?? {});
+  if (asked.length === 0 || grantId === undefined) return [];
+  const grant = await provider.Grant.find(grantId);
+  return grant?.getOIDCClaimsFiltered(new Set(asked)) ?? [];
 }
 
 /** E-mail is a snapshot of when the token was issued; all else is as it is now (spec "User profile"). */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createAgent, readForm } from '../support/agent.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   API,
   authorize,
@@ -451,6 +451,92 @@ describe('GET /authorize', () => {
         server.url,
       );
       expect(again.status).to.equal(200);
+    });
+
+    describe('for what the claims parameter asks', () => {
+      let own: TestServer;
+      beforeEach(async () => {
+        own = await startServer({ tenant });
+      });
+      afterEach(() => own.stop());
+
+      const asking = (claims?: object, over: Record<string, string> = {}) =>
+        thirdRequest({
+          scope: 'openid',
+          audience: undefined,
+          ...(claims && { claims: JSON.stringify(claims) }),
+          ...over,
+        });
+      const decide = async (browser: Agent, page: Answer, decision: string) => {
+        const { action, fields } = readForm(page, '_csrf');
+        const answer = await browser.request(action, { form: { ...fields, decision } });
+        return responseOf(await follow(browser, answer, own.url));
+      };
+      /** A browser whose user has allowed the application to know who they are, and no more. */
+      const allowedOpenid = async () => {
+        const browser = createAgent(own);
+        expect(await decide(browser, await logIn(browser, own, asking()), 'accept')).to.have.property('code');
+        return browser;
+      };
+      const redeem = async (browser: Agent, code: string | undefined) => {
+        const tokens = await token(browser, {
+          grant_type: 'authorization_code',
+          client_id: 'third',
+          client_secret: 'third-secret',
+          code,
+          redirect_uri: THIRD_CALLBACK,
+        });
+        const { access_token, id_token } = tokens.json();
+        const profile = await browser.get('/userinfo', { authorization: `Bearer ${access_token}` });
+        return { idToken: payload(id_token), profile: profile.json() };
+      };
+
+      for (const place of ['userinfo', 'id_token']) {
+        it(`is asked again for claims of ${place} beyond what was allowed, and lists their scopes`, async () => {
+          const browser = await allowedOpenid();
+          const claims = { [place]: { email: null, name: { essential: true } } };
+          const silent = await authorize(browser, asking(claims, { prompt: 'none' }));
+          expect(responseOf(silent)).to.include({ error: 'consent_required' });
+          const page = await follow(browser, await authorize(browser, asking(claims)), own.url);
+          expect(page.text).to.contain('See your email address').and.contain('See your profile');
+          expect(page.text).not.to.contain('phone number');
+          expect(await decide(browser, page, 'deny')).to.include({ error: 'access_denied' });
+          const again = await follow(browser, await authorize(browser, asking(claims)), own.url);
+          const given = await redeem(browser, (await decide(browser, again, 'accept')).code);
+          expect(place === 'userinfo' ? given.profile : given.idToken).to.include({
+            email: 'ada@example.test',
+          });
+        });
+      }
+
+      it('is asked for them with prompt=consent, too, when nothing is missing', async () => {
+        const browser = await allowedOpenid();
+        const claims = { userinfo: { phone_number: null } };
+        const page = await follow(browser, await authorize(browser, asking(claims)), own.url);
+        expect(await decide(browser, page, 'accept')).to.have.property('code');
+        const request = asking(claims, { prompt: 'consent' });
+        const again = await follow(browser, await authorize(browser, request), own.url);
+        expect(again.text).to.contain('See your phone number');
+      });
+
+      it('cannot be avoided by a request for a claim in a form that is none', async () => {
+        const browser = await allowedOpenid();
+        for (const value of [true, 1, 'x', [], [null]]) {
+          const asked = { email: value };
+          for (const claims of [{ userinfo: asked }, { id_token: asked }, { userinfo: value }]) {
+            const answer = await authorize(browser, asking(claims));
+            expect(responseOf(answer), JSON.stringify(claims)).to.include({ error: 'invalid_request' });
+          }
+        }
+      });
+
+      it('is not asked of a first-party application, which gets them', async () => {
+        const browser = createAgent(own);
+        const claims = JSON.stringify({ id_token: { email: null } });
+        const request = spaRequest(challenge, { scope: 'openid', claims, response_type: 'id_token' });
+        const { id_token } = responseOf(await logIn(browser, own, request));
+        expect(payload(id_token!)).to.include({ email: 'ada@example.test' });
+      });
     });
 
     it('is not given by a login form posted in its place', async () => {
