@@ -81,6 +81,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     random: deps.random,
     log,
     challenges,
+    tickets: base.tickets,
     grants,
     secondFactor: createSecondFactor(mfa, mfaAudience(settings.issuer)),
     acrValues: [MFA_POLICY],

@@ -147,12 +147,19 @@ export function readNotes(params: Readonly<Record<string, unknown>>): Notes {
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 
+/** Ends a login that was done before the request, where the request shows no page. */
+export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) => Promise<void>;
+
 /**
  * The engine's `extraParams`: our parameters, and the checks on them. The engine runs these when its own
  * checks are done and before it looks at the session, which is the moment to put back what
- * {@link normalizeRequest} had to hide from them.
+ * {@link normalizeRequest} had to hide from them, and to log in who brings a login ticket.
  */
-export function extraParameters(directory: Directory, baseUrl: string): Record<string, Validator | null> {
+export function extraParameters(
+  directory: Directory,
+  baseUrl: string,
+  useTicket: UseTicket,
+): Record<string, Validator | null> {
   return {
     ...Object.fromEntries(VENDOR_PARAMETERS.map((name) => [name, null])),
     connection: async (_ctx, name, client) => {
@@ -164,8 +171,8 @@ export function extraParameters(directory: Directory, baseUrl: string): Record<s
       }
     },
     organization: (_ctx, idOrName, client) => checkOrganization(directory, idOrName, client),
-    [NOTES_PARAMETER]: async ({ oidc }, _value, client) => {
-      const { params } = oidc;
+    [NOTES_PARAMETER]: async (ctx, _value, client) => {
+      const { params } = ctx.oidc;
       if (params === undefined) return;
       if (
         applicationSettings(client).codeForUsOnly &&
@@ -174,17 +181,23 @@ export function extraParameters(directory: Directory, baseUrl: string): Record<s
       ) {
         throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
       }
-      const { offline, withoutNonce } = readNotes(params);
+      const { offline, withoutNonce, loginTicket } = readNotes(params);
       if (withoutNonce) params.nonce = undefined;
-      if (!offline || !(await mayStayOnline(directory, params, client))) return;
-      // The engine takes offline_access out of a request without prompt=consent (OIDC Core §11); the
-      // hosted service leaves the decision to the application's and the API's settings.
-      const kept = String(params.scope ?? '')
-        .split(' ')
-        .filter((scope) => scope !== 'offline_access' && scope !== '');
-      params.scope = [...kept, 'offline_access'].join(' ');
+      if (offline && (await mayStayOnline(directory, params, client))) stayOnline(params);
+      await useTicket(ctx, loginTicket);
     },
   };
+}
+
+/**
+ * The engine takes `offline_access` out of a request without `prompt=consent` (OIDC Core §11); the hosted
+ * service leaves the decision to the application's and the API's settings.
+ */
+function stayOnline(params: Record<string, unknown>): void {
+  const kept = String(params.scope ?? '')
+    .split(' ')
+    .filter((scope) => scope !== 'offline_access' && scope !== '');
+  params.scope = [...kept, 'offline_access'].join(' ');
 }
 
 async function mayStayOnline(

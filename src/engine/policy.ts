@@ -40,7 +40,7 @@ export function policy(users: Users, secondFactor: SecondFactor): interactionPol
 /** Why a session is not enough: it has had no second factor. */
 export const MFA_REASON = 'mfa';
 /** SDKs compare it (wire-details 0.5). */
-const MFA_REQUIRED = 'Multifactor authentication required';
+export const MFA_REQUIRED = 'Multifactor authentication required';
 
 /** A session of one factor does not answer a request that needs two. */
 async function lacksSecondFactor(secondFactor: SecondFactor, ctx: KoaContextWithOIDC): Promise<boolean> {

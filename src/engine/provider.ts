@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import type { Clock, Random } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { Settings } from '../settings.ts';
 import type { SigningKeyRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
@@ -24,7 +25,7 @@ import { authenticateClient } from './client-authentication.ts';
 import { engineFailures } from './failures.ts';
 import { loadGrant } from './grants.ts';
 import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
-import { extraParameters } from './implicit.ts';
+import { extraParameters, type UseTicket } from './implicit.ts';
 import { type Interactions, interactionPath, interactions } from './interaction.ts';
 import { type InternalRequests, internalRequests } from './internal-requests.ts';
 import { adaptEngine } from './internals.ts';
@@ -35,6 +36,7 @@ import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import type { SessionParticipants } from './session-participants.ts';
 import { createSessions, type Sessions } from './sessions.ts';
+import { logInSilently } from './silent-login.ts';
 import { tokenRequests } from './token-endpoint.ts';
 import { registerVendorGrant, type SecondFactor, type VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
@@ -48,6 +50,7 @@ export interface EngineDependencies {
   random: Random;
   log: Logger;
   challenges: Challenges;
+  tickets: LoginTickets;
   /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
   grants: VendorGrant[];
   secondFactor: SecondFactor;
@@ -84,7 +87,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, directory, users, clock, log } = deps;
   const keys = await signingKeys(store, clock, new URL(settings.baseUrl).hostname);
   const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
-  const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes));
+  const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, sessions }, ctx, ticket);
+  const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket));
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
   adaptEngine(provider);
@@ -123,6 +127,7 @@ function configuration(
   deps: EngineDependencies,
   keys: readonly Frozen<SigningKeyRecord>[],
   grantTypes: ReadonlySet<string>,
+  useTicket: UseTicket,
 ): Configuration {
   const { settings, store, directory, users, clock } = deps;
   return {
@@ -164,7 +169,7 @@ function configuration(
     // SDKs read the profile from the ID token, whatever else is issued.
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
-    extraParams: extraParameters(directory, settings.baseUrl),
+    extraParams: extraParameters(directory, settings.baseUrl, useTicket),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {

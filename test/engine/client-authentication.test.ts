@@ -13,6 +13,7 @@ import { errorsAs, oauthShape } from '../../src/http/errors.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
+import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
 import { tenant } from '../support/flows.ts';
 import { NO_SECOND_FACTOR } from '../support/second-factor.ts';
@@ -47,6 +48,7 @@ describe('client authentication at endpoints of ours', () => {
       },
     });
     const log = createLog('silent');
+    const challenges = createChallenges({ store: server.store, clock: Date.now, random: systemRandom });
     const engine = await createEngine({
       settings: server.settings,
       store: server.store,
@@ -55,7 +57,8 @@ describe('client authentication at endpoints of ours', () => {
       clock: Date.now,
       random: systemRandom,
       log,
-      challenges: createChallenges({ store: server.store, clock: Date.now, random: systemRandom }),
+      challenges,
+      tickets: createLoginTickets(challenges, systemRandom),
       grants: [],
       ...NO_SECOND_FACTOR,
       errorPage: async () => {},

@@ -8,6 +8,7 @@ import type { Sessions } from '../../src/engine/sessions.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
+import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -39,6 +40,7 @@ describe('the sessions of a user', () => {
       },
     });
     const { store, users, settings } = server;
+    const challenges = createChallenges({ store, clock: Date.now, random: systemRandom });
     const engine = await createEngine({
       ...NO_SECOND_FACTOR,
       settings,
@@ -48,7 +50,8 @@ describe('the sessions of a user', () => {
       clock: Date.now,
       random: systemRandom,
       log,
-      challenges: createChallenges({ store, clock: Date.now, random: systemRandom }),
+      challenges,
+      tickets: createLoginTickets(challenges, systemRandom),
       grants: [],
       errorPage: async () => {},
       participants,

@@ -1,0 +1,72 @@
+// A silent request (`prompt=none`) that brings a login ticket: the user has proved who they are already, and
+// no page may be shown, so the login ends here instead of at an interaction.
+import type { Context } from 'koa';
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { LoginTickets } from '../protection/login-tickets.ts';
+import type { Users } from '../users/users.ts';
+import { admit } from './admission.ts';
+import { MFA_REQUIRED } from './policy.ts';
+import type { Sessions } from './sessions.ts';
+import { wantedOf } from './step-up.ts';
+import type { SecondFactor } from './tokens.ts';
+
+export interface SilentLoginDependencies {
+  users: Users;
+  tickets: LoginTickets;
+  secondFactor: SecondFactor;
+  sessions: Pick<Sessions, 'end'>;
+}
+
+/**
+ * Logs the ticket's user in to the browser's session, where the request is silent and the ticket is this
+ * browser's and application's. Called when the request itself was found valid and before its session is looked
+ * at, so that a request that fails anyway uses no ticket up; a ticket that is not good changes nothing, and
+ * the interaction policy answers `login_required` for it.
+ * @throws errors.OIDCProviderError, for the callback, when the user may not come in or needs a second factor.
+ */
+export async function logInSilently(
+  deps: SilentLoginDependencies,
+  ctx: KoaContextWithOIDC,
+  ticket: string | undefined,
+): Promise<void> {
+  const { client, params, prompts } = ctx.oidc;
+  if (ticket === undefined || client === undefined || !prompts.has('none')) return;
+  const koa = ctx as unknown as Context;
+  const userId = await deps.tickets.redeem(koa, ticket, client.clientId);
+  const user = userId === undefined ? undefined : await deps.users.get(userId);
+  if (user === undefined) return;
+  const connection = params?.connection;
+  if (typeof connection === 'string' && !user.identities.some((one) => one.connection === connection)) return;
+  const refusal = admit(user);
+  if (refusal !== undefined) {
+    throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
+  }
+  const asked = { ...wantedOf(params), browser: true, ctx: koa };
+  if (await deps.secondFactor.isDemanded({ userId: user.id, clientId: client.clientId, amr: [], ...asked })) {
+    throw new errors.LoginRequired(MFA_REQUIRED);
+  }
+  await leaveOtherAccount(deps, ctx, user.id);
+  await deps.users.recordLogin(user.id, ctx.ip);
+  const { session } = ctx.oidc;
+  session?.loginAccount({ accountId: user.id });
+  // A session id that was known before the login is not the login's (session fixation).
+  session?.resetIdentifier();
+  // As after an interaction: the policy's checks read it.
+  Object.assign(ctx.oidc, { result: { login: { accountId: user.id } } });
+}
+
+/** Another account's session ends for all its parties before this one begins, with an id of its own. */
+async function leaveOtherAccount(
+  { sessions }: SilentLoginDependencies,
+  { oidc }: KoaContextWithOIDC,
+  userId: string,
+): Promise<void> {
+  const { session } = oidc;
+  if (session?.accountId === undefined || session.accountId === userId) return;
+  await sessions.end(session.uid, { reason: 'session-revoked' });
+  // Made of something, though of nothing: the engine keeps an untouched new one out of the store.
+  const Session = oidc.provider.Session as unknown as new (payload: object) => typeof session;
+  const next = new Session({});
+  Object.assign(oidc, { session: next });
+  oidc.entity('Session', next);
+}

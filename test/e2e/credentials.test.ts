@@ -1,0 +1,133 @@
+// auth0-js, unmodified, where the application's own page takes the password: in popup mode no page of ours is
+// ever shown, and the answer comes as a message from a hidden frame.
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { factors } from '../mfa/tenant.ts';
+import { tenant } from '../passwordless/tenant.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const require = createRequire(import.meta.url);
+const AUTH0_JS = readFileSync(join(dirname(require.resolve('auth0-js/package.json')), 'dist/auth0.min.js'));
+const CAREFUL = { email: 'careful@example.test', password: USER.password };
+
+describe('auth0-js with credentials', () => {
+  let server: TestServer;
+  let browser: Browser;
+  let application: http.Server;
+  let origin: string;
+  let context: BrowserContext;
+  let page: Page;
+
+  before(async () => {
+    application = http.createServer((request, response) => {
+      const isScript = request.url === '/auth0.js';
+      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+      response.end(
+        isScript ? AUTH0_JS : '<!doctype html><title>App</title><script src="/auth0.js"></script>',
+      );
+    });
+    await new Promise<void>((resolve) => application.listen(0, 'localhost', resolve));
+    origin = `http://localhost:${(application.address() as AddressInfo).port}`;
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: tenant.clients.map((client) =>
+          client.client_id === 'spa'
+            ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
+            : client,
+        ),
+        guardianFactors: factors('otp'),
+        users: [...tenant.users, { ...CAREFUL, connection: 'users', multifactor: ['guardian'] }],
+      },
+    });
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    application?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(origin);
+  });
+  afterEach(() => context.close());
+
+  /** Calls a method of WebAuth, or of a member of it, that answers by a callback. */
+  const call = (method: string, given: Record<string, unknown> = {}) =>
+    page.evaluate(
+      ([domain, at, path, args]) => {
+        const { auth0 } = globalThis as any; // any: the SDK brings no types of its own
+        const webAuth = new auth0.WebAuth({
+          domain,
+          clientID: 'spa',
+          redirectUri: `${at}/callback`,
+          responseType: 'token id_token',
+          scope: 'openid email',
+          timeout: 8_000,
+        });
+        const names = path.split('.');
+        const name = names.pop() ?? '';
+        const owner = names.reduce((of: any, member: string) => of[member], webAuth);
+        return new Promise((resolve) =>
+          owner[name](args, (error: unknown, result: unknown) => resolve({ error, result })),
+        );
+      },
+      [new URL(server.url).host, origin, method, given] as const,
+    ) as Promise<{ error: any; result: any }>; // any: a test reads what it expects
+  const logIn = (user: { email: string; password: string }) =>
+    call('popup.loginWithCredentials', {
+      connection: 'users',
+      username: user.email,
+      password: user.password,
+    });
+
+  it('logs in without leaving the page: popup.loginWithCredentials', async () => {
+    const { error, result } = await logIn(USER);
+    expect(error).to.equal(null);
+    expect(result.idTokenPayload).to.include({ email: USER.email });
+    expect(result.accessToken).to.be.a('string');
+    expect(page.url()).to.equal(`${origin}/`);
+  });
+
+  it('has a session then: checkSession', async () => {
+    await logIn(USER);
+    const { error, result } = await call('checkSession');
+    expect(error).to.equal(null);
+    expect(result.idTokenPayload).to.include({ email: USER.email });
+  });
+
+  it('signs up and logs in: popup.signupAndLogin', async () => {
+    const email = 'new-by-popup@example.test';
+    const { error, result } = await call('popup.signupAndLogin', {
+      connection: 'users',
+      email,
+      password: USER.password,
+    });
+    expect(error).to.equal(null);
+    expect(result.idTokenPayload).to.include({ email });
+  });
+
+  it('is told of a wrong password', async () => {
+    const { error } = await logIn({ ...USER, password: 'wrong' });
+    expect(error).to.include({ code: 'access_denied', description: 'Wrong email or password.' });
+  });
+
+  it('is told that a second factor is wanted, and nobody is logged in', async () => {
+    const { error } = await logIn(CAREFUL);
+    expect(error).to.include({
+      code: 'login_required',
+      description: 'Multifactor authentication required',
+    });
+    expect((await call('checkSession')).error).to.include({ code: 'login_required' });
+  });
+});
