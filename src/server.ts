@@ -29,6 +29,7 @@ import { samlParty } from './saml/logout-run.ts';
 import { identityProvider } from './saml/provider.ts';
 import { samlRoutes } from './saml/routes.ts';
 import { createServices, type TenantDependencies } from './services.ts';
+import { hasDevelopmentPages } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { isApplicationOrigin } from './tenant/directory.ts';
 
@@ -113,7 +114,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const saml = { ...services, idp: identityProvider(settings.baseUrl, directory, engine.signingKeys) };
   services.participants.join(samlParty(saml));
   app.use(samlRoutes(saml));
-  if (!settings.production)
+  if (hasDevelopmentPages(settings))
     app.use(
       developmentRoutes({
         baseUrl: settings.baseUrl,

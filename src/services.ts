@@ -35,7 +35,7 @@ import { createAttempts } from './protection/attempts.ts';
 import { createChallenges } from './protection/challenges.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits } from './protection/rate-limit.ts';
-import type { Settings } from './settings.ts';
+import { hasDevelopmentPages, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openDirectory } from './tenant/directory.ts';
 import { createEvents } from './tenant/events.ts';
@@ -131,7 +131,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   const { baseUrl } = settings;
   const tenantDirectory = await openDirectory(store);
   const withApi = withMfaApi(tenantDirectory, settings.issuer);
-  const directory = settings.production ? withApi : withTryLogin(withApi, baseUrl);
+  const directory = hasDevelopmentPages(settings) ? withTryLogin(withApi, baseUrl) : withApi;
   const events = createEvents(store, clock, random, log);
   const challenges = createChallenges({ store, clock, random });
   const limits = createRateLimits(store, directory, clock);

@@ -1,5 +1,6 @@
 // The process's settings, read once from the environment (README "Settings").
 import { z } from 'zod';
+import { isLoopback } from './http/loopback.ts';
 
 export type TlsSettings =
   | { mode: 'auto' }
@@ -110,6 +111,14 @@ export function withPort(settings: Settings, port: number): Settings {
   if (settings.port !== 0 || settings.baseUrl !== 'https://localhost:0') return { ...settings, port };
   const baseUrl = `https://localhost:${port}`;
   return { ...settings, port, baseUrl, issuer: `${baseUrl}/` };
+}
+
+/**
+ * Whether the development pages are served. They show every code that is sent to anybody, so it takes more than
+ * a forgotten NODE_ENV: the public origin must be this machine's own.
+ */
+export function hasDevelopmentPages({ production, baseUrl }: Settings): boolean {
+  return !production && isLoopback(new URL(baseUrl).hostname);
 }
 
 function withoutFaulty(given: Record<string, unknown>, error: z.ZodError): Record<string, unknown> {

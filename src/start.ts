@@ -12,7 +12,7 @@ import type { Pause } from './delivery/queue.ts';
 import { type Clock, type Random, systemClock, systemRandom } from './http/runtime.ts';
 import { createTenant, type Tenant } from './server.ts';
 import type { TenantDependencies } from './services.ts';
-import { readSettings, type Settings, withPort } from './settings.ts';
+import { hasDevelopmentPages, readSettings, type Settings, withPort } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
@@ -63,6 +63,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const faults = read.production ? productionFaults(loaded.tenant, read) : [];
   if (faults.length > 0) throw new TenantFault(faults);
   for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
+  if (!read.production && !hasDevelopmentPages(read)) sayWhyNoPages(read, log);
 
   const store = await openLowdbStore({ dataDir: read.dataDir, clock, log });
   try {
@@ -75,6 +76,15 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     await store.close();
     throw thrown;
   }
+}
+
+/** Somebody who expects the development pages learns why there are none, and how to read what was sent. */
+function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
+  const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
+  log.warn(
+    { baseUrl, ...outbox },
+    'the development pages are not served: BASE_URL is not an address of this machine (such as https://localhost:3000), and others would read the codes sent to everybody; messages without a provider are files in the outbox directory; for a server that others reach set NODE_ENV=production',
+  );
 }
 
 async function refuseExampleRemains({ dataDir }: Settings, store: Store, users: Users): Promise<void> {

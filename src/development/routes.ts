@@ -1,4 +1,4 @@
-// The development home page: what runs here, and "Try login". Not mounted in production.
+// The development home page: what runs here, and "Try login". For this machine alone, and not in production.
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Outbox } from '../delivery/outbox.ts';
@@ -7,6 +7,7 @@ import type { Views } from '../http/views.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { TRY_LOGIN } from '../tenant/schema.ts';
 import { INBOX_PATH, inboxRoutes } from './inbox.ts';
+import { thisMachineOnly } from './this-machine.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
 export interface DevelopmentDependencies {
@@ -30,6 +31,7 @@ export function developmentRoutes({
 }: DevelopmentDependencies): Middleware {
   const router = new Router();
   const tryLogin = { clientId: TRY_LOGIN, callback: `${baseUrl}${TRY_LOGIN_CALLBACK}` };
+  router.use(thisMachineOnly(baseUrl));
   router.get('/', async (ctx) => {
     const [clients, connections] = await Promise.all([directory.clients(), directory.connections()]);
     await views.page(ctx, 'development/home', {
@@ -42,6 +44,6 @@ export function developmentRoutes({
     });
   });
   router.get(TRY_LOGIN_CALLBACK, (ctx) => views.page(ctx, 'development/tokens', { tryLogin }));
-  router.use(inboxRoutes({ baseUrl, outbox, views, csrf }));
+  router.use(inboxRoutes({ outbox, views, csrf }));
   return router.routes() as Middleware;
 }
