@@ -3,6 +3,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
 import type { Views } from '../http/views.ts';
+import { type Parameter, type Parameters, readFormParameters, readParameters } from './query.ts';
 import {
   type SignedQuery,
   type Signer,
@@ -32,50 +33,47 @@ export interface Received {
  * @throws AuthError 400 for two at once, or what cannot be decoded.
  */
 export function receive(ctx: Context): Received | undefined {
-  const parameters = ctx.method === 'POST' ? formOf(ctx) : new URLSearchParams(ctx.querystring);
-  const names = ['SAMLRequest', 'SAMLResponse'].filter((name) => parameters.has(name));
+  const parameters = ctx.method === 'POST' ? formOf(ctx) : readParameters(ctx.querystring);
+  const { SAMLRequest: request, SAMLResponse: response } = parameters;
   const relayState = relayStateOf(parameters);
-  if (names.length === 0) return undefined;
-  const repeated = [...names, 'RelayState', 'SigAlg', 'Signature'].some(
-    (n) => parameters.getAll(n).length > 1,
-  );
-  if (names.length > 1 || repeated) throw badMessage('The SAML parameters must come once.');
-  const [name = ''] = names;
-  const kind = name === 'SAMLRequest' ? 'request' : 'response';
-  const encoded = fromBase64(parameters.get(name) ?? '', name);
-  if (ctx.method === 'POST') return { kind, bytes: encoded, relayState, binding: 'post' };
-  if (!['', ENCODING].includes(parameters.get('SAMLEncoding') ?? '')) {
+  const message = request ?? response;
+  if (message === undefined) return undefined;
+  if (request !== undefined && response !== undefined) {
+    throw badMessage('A SAMLRequest and a SAMLResponse cannot come together.');
+  }
+  const kind = request === undefined ? 'response' : 'request';
+  const encoded = fromBase64(message.value, parameterOf(kind));
+  if (ctx.method === 'POST') return { kind, bytes: unpacked(encoded), relayState, binding: 'post' };
+  if (!['', ENCODING].includes(parameters.SAMLEncoding?.value ?? '')) {
     throw badMessage('This SAMLEncoding is not known.');
   }
-  const query = signedQuery(ctx.querystring, name, parameters);
+  const query = signedQuery(message, parameters);
   const bytes = inflate(encoded);
   return { kind, bytes, relayState, binding: 'redirect', ...(query === undefined ? {} : { query }) };
 }
 
 const ENCODING = 'urn:oasis:names:tc:SAML:2.0:bindings:URL-Encoding:DEFLATE';
 
-function formOf(ctx: Context): URLSearchParams {
+/** Whatever else a body may be: the binding has forms alone (Bindings §3.5.4). */
+function formOf(ctx: Context): Parameters {
   const { body } = ctx.request as { body?: unknown };
-  const form = new URLSearchParams();
-  if (typeof body !== 'object' || body === null) return form;
-  for (const [name, value] of Object.entries(body)) {
-    for (const one of [value].flat()) if (typeof one === 'string') form.append(name, one);
-  }
-  return form;
+  const isForm = Boolean(ctx.is('application/x-www-form-urlencoded'));
+  return isForm && typeof body === 'object' && body !== null
+    ? readFormParameters(body as Record<string, unknown>)
+    : {};
 }
 
 /** @throws AuthError 400 when it is too long. */
-function relayStateOf(parameters: URLSearchParams): string | undefined {
-  const relayState = parameters.get('RelayState') ?? undefined;
-  if (relayState !== undefined && Buffer.byteLength(relayState) > LONGEST_RELAY_STATE) {
+function relayStateOf({ RelayState: given }: Parameters): string | undefined {
+  if (given !== undefined && Buffer.byteLength(given.value) > LONGEST_RELAY_STATE) {
     throw badMessage('RelayState is too long.');
   }
-  return relayState;
+  return given?.value;
 }
 
 /** RelayState of a request that brings no message. @throws AuthError 400 when it is too long. */
 export function relayStateAlone(ctx: Context): string | undefined {
-  return relayStateOf(new URLSearchParams(ctx.querystring));
+  return relayStateOf(readParameters(ctx.querystring));
 }
 
 function fromBase64(value: string, name: string): Buffer {
@@ -84,23 +82,29 @@ function fromBase64(value: string, name: string): Buffer {
   return Buffer.from(text, 'base64');
 }
 
+/**
+ * A posted message. The binding has it as it is (Bindings §3.5.4); passport-saml and its like deflate it first,
+ * as for a redirect, unless they are told not to.
+ */
+function unpacked(bytes: Buffer): Buffer {
+  return /^(\ufeff|\s)*</.test(bytes.toString('utf8', 0, 64)) ? bytes : inflate(bytes);
+}
+
 function inflate(bytes: Buffer): Buffer {
   try {
     // Stops at the limit: what would be larger is never made.
     return inflateRawSync(bytes, { maxOutputLength: LARGEST_MESSAGE });
   } catch (thrown) {
-    throw badMessage('The SAML message is not deflated, or is too large.', thrown);
+    throw badMessage('The SAML message is neither XML nor deflated, or is too large.', thrown);
   }
 }
 
-/** The signed part of a query, in the octets and the order that the sender signed. */
-function signedQuery(raw: string, name: string, parameters: URLSearchParams): SignedQuery | undefined {
-  const signature = parameters.get('Signature');
-  const algorithm = parameters.get('SigAlg');
-  if (signature === null || algorithm === null) return undefined;
-  const pieces = new Map(raw.split('&').map((piece) => [piece.split('=', 1)[0] ?? '', piece]));
-  const octets = [name, 'RelayState', 'SigAlg'].flatMap((key) => pieces.get(key) ?? []).join('&');
-  return { octets, algorithm, signature };
+/** The signed part of a query, in the octets and the order that the sender signed (Bindings §3.4.4.1). */
+function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | undefined {
+  const { RelayState: relayState, SigAlg: algorithm, Signature: signature } = parameters;
+  if (signature === undefined || algorithm === undefined) return undefined;
+  const octets = [message, relayState, algorithm].flatMap((one) => one?.raw ?? []).join('&');
+  return { octets, algorithm: algorithm.value, signature: signature.value };
 }
 
 /**
