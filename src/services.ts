@@ -202,6 +202,7 @@ async function enrollToken(engine: Engine, issuer: string, token: string): Promi
   const read = await engine.readApiToken(token, mfaAudience(issuer));
   if (read?.scopes.includes('enroll') !== true) return undefined;
   const { userId, clientId, scopes } = read;
-  const request = { scope: scopes.join(' '), gty: 'mfa', resource: toResource(mfaAudience(issuer)) };
+  // The token does not say how its user logged in.
+  const request = { scope: scopes.join(' '), gty: 'mfa', amr: [], resource: toResource(mfaAudience(issuer)) };
   return { userId, clientId, request, ticket: '' };
 }

@@ -8,7 +8,8 @@ type Interaction = InstanceType<Provider['Interaction']>;
 /** A login that lacks its second factor. Kept by the server: the browser has no say in it. */
 export interface FirstFactor {
   userId: string;
-  amr: string[];
+  /** Authentication methods (RFC 8176 §2). */
+  amr: readonly string[];
   connection?: string | undefined;
   /** When the user's password was last set, as it was then; empty for never. None where the session is meant. */
   passwordSetAt?: string;

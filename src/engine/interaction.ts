@@ -46,7 +46,8 @@ export interface MissingConsent {
 /** Who has logged in, and how. */
 export interface BrowserLogin {
   userId: string;
-  amr?: string[];
+  /** How the user proved it: authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`. */
+  amr: readonly string[];
   /** The name of the connection, for logging out there (federated logout). */
   connection?: string;
 }
@@ -120,7 +121,7 @@ export function interactions(
     await goOn(ctx, {
       login: {
         accountId: userId,
-        ...(amr.length === 0 ? {} : { amr }),
+        amr: [...amr],
         ...(acr === undefined ? {} : { acr }),
         ...(connection === undefined ? {} : { connection }),
       },
@@ -130,7 +131,7 @@ export function interactions(
 
   return {
     pending: async (ctx) => describe(await load(ctx)),
-    login: async (ctx, { userId, amr = [], connection }) => {
+    login: async (ctx, { userId, amr, connection }) => {
       const interaction = await load(ctx);
       const refusal = await refusalOf(deps.users, userId);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);

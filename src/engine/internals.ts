@@ -53,6 +53,9 @@ interface EngineClasses {
     };
   };
   Grant: { IN_PAYLOAD: string[] };
+  IdToken: {
+    prototype: { available: Record<string, unknown>; payload(): Promise<Record<string, unknown>> };
+  };
   Session: { IN_PAYLOAD: string[]; prototype: Session };
 }
 
@@ -69,7 +72,7 @@ interface SchemaInstance {
  * classes are the provider instance's own.
  */
 export function adaptEngine(provider: Provider): void {
-  const { Client, OIDCContext, Grant, Session } = provider as unknown as EngineClasses;
+  const { Client, OIDCContext, Grant, IdToken, Session } = provider as unknown as EngineClasses;
 
   // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
@@ -109,10 +112,25 @@ export function adaptEngine(provider: Provider): void {
     this.sidFor(clientId, this.uid);
   };
 
+  // What an ID token claims of the methods of a login is less than is known of them.
+  const { payload } = IdToken.prototype;
+  IdToken.prototype.payload = function idTokenPayload(this: typeof IdToken.prototype) {
+    this.available = { ...this.available, amr: claimedMethods(this.available.amr) };
+    return payload.call(this);
+  };
+
   // A grant also remembers its session, which it may end with; a session the connection that the user came by,
   // for logging out there.
   extendPayload(Grant, ['sessionUid']);
   extendPayload(Session, ['connection']);
+}
+
+/**
+ * The `amr` of ID tokens: as at the hosted service it tells that there was a second factor, and nothing else.
+ * Applications take any `amr` for one.
+ */
+function claimedMethods(methods: unknown): string[] | undefined {
+  return Array.isArray(methods) && methods.includes('mfa') ? ['mfa'] : undefined;
 }
 
 /** Has a model keep more members. */

@@ -32,23 +32,24 @@ export async function logInSilently(
   const { client, params, prompts } = ctx.oidc;
   if (ticket === undefined || client === undefined || !prompts.has('none')) return;
   const koa = ctx as unknown as Context;
-  const userId = await deps.tickets.redeem(koa, ticket, client.clientId);
-  const user = userId === undefined ? undefined : await deps.users.get(userId);
-  if (user === undefined) return;
+  const login = await deps.tickets.redeem(koa, ticket, client.clientId);
+  const user = login === undefined ? undefined : await deps.users.get(login.userId);
+  if (login === undefined || user === undefined) return;
   const connection = params?.connection;
   if (typeof connection === 'string' && !user.identities.some((one) => one.connection === connection)) return;
   const refusal = admit(user);
   if (refusal !== undefined) {
     throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
   }
+  const { amr } = login;
   const asked = { ...wantedOf(params), browser: true, ctx: koa };
-  if (await deps.secondFactor.isDemanded({ userId: user.id, clientId: client.clientId, amr: [], ...asked })) {
+  if (await deps.secondFactor.isDemanded({ userId: user.id, clientId: client.clientId, amr, ...asked })) {
     throw new errors.LoginRequired(MFA_REQUIRED);
   }
   await leaveOtherAccount(deps, ctx, user.id);
   await deps.users.recordLogin(user.id, ctx.ip);
   const { session } = ctx.oidc;
-  session?.loginAccount({ accountId: user.id });
+  session?.loginAccount({ accountId: user.id, amr: [...amr] });
   // A session id that was known before the login is not the login's (session fixation).
   session?.resetIdentifier();
   // As after an interaction: the policy's checks read it.

@@ -29,8 +29,8 @@ export interface GrantRequest {
 /** Who a vendor grant has authenticated. */
 export interface AuthenticatedUser {
   userId: string;
-  /** Authentication methods (RFC 8176), in the ID token's `amr` where given. */
-  amr?: string[];
+  /** How the user proved it: authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`, `mfa`. */
+  amr: readonly string[];
   /** Authentication context class, in the ID token's `acr` where given. */
   acr?: string;
   /** The request that this one completes: its scopes, API and grant type are what tokens are issued for. */
@@ -45,6 +45,8 @@ export interface CompletedRequest {
   /** A resource indicator, as the engine has it. */
   resource?: string;
   gty: string;
+  /** The methods of the first factor. */
+  amr: readonly string[];
 }
 
 /** Whether a login needs a second factor, and what is answered where it lacks one. */
@@ -176,7 +178,7 @@ async function respondWithTokens(
     scope: [...scopes].join(' '),
     authTime: epochSeconds(deps.clock),
     ...(resource === undefined ? {} : { resource }),
-    ...(amr === undefined ? {} : { amr }),
+    amr: [...amr],
     ...(acr === undefined ? {} : { acr }),
   });
   await issueTokenResponse(provider, ctx, source, grant, gty);
@@ -186,9 +188,9 @@ async function respondWithTokens(
 async function requireSecondFactor(
   { secondFactor }: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  login: { userId: string; amr: string[] | undefined; resource: string | undefined; gty: string },
+  login: { userId: string; amr: readonly string[]; resource: string | undefined; gty: string },
 ): Promise<void> {
-  const { userId, amr = [], resource, gty } = login;
+  const { userId, amr, resource, gty } = login;
   const { client, params } = ctx.oidc;
   const clientId = client?.clientId ?? '';
   const audience = resource === undefined ? undefined : toAudience(resource);
@@ -198,6 +200,7 @@ async function requireSecondFactor(
   throw await secondFactor.refusal(userId, clientId, {
     scope,
     gty,
+    amr,
     ...(resource !== undefined && { resource }),
   });
 }

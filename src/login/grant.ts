@@ -2,7 +2,7 @@
 import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { databaseFor } from '../tenant/databases.ts';
-import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import { type LoginDependencies, type LoginLimit, logIn, PASSWORD } from './login.ts';
 
 /** The `password` and `password-realm` grants of the tenant. */
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
@@ -19,7 +19,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       password,
       ip: request.ip,
     });
-    return { userId: user.id };
+    return { userId: user.id, amr: PASSWORD };
   };
   return [
     {

@@ -27,6 +27,9 @@ export interface PasswordLogin {
 /** Counts a try of a password. @throws AuthError 429 when a user is tried too often from one address. */
 export type LoginLimit = (ctx: Context, connection: Connection, identifier: string) => Promise<void>;
 
+/** What a password proves: the authentication method `pwd` (RFC 8176 §2). */
+export const PASSWORD: readonly string[] = ['pwd'];
+
 /** One answer for an unknown user and a wrong password; SDKs compare it (wire-details 0.5). */
 export const WRONG_CREDENTIALS = 'Wrong email or password.';
 

@@ -21,7 +21,7 @@ import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import type { Connection } from '../tenant/directory.ts';
 import { signUp } from '../users/signup.ts';
-import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import { type LoginDependencies, type LoginLimit, logIn, PASSWORD } from './login.ts';
 import { accountPage, consentPage, loginPage, signUpPage } from './pages.ts';
 import { accepts, nextStep, type Step } from './steps.ts';
 
@@ -69,9 +69,9 @@ export function loginRoutes(deps: LoginRoutesDependencies): Middleware {
 /** A login that was done before the request ends here. @returns whether there was one, of this browser. */
 async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending }: Visit): Promise<boolean> {
   if (pending.loginTicket === undefined || nextStep(pending) === 'consent') return false;
-  const userId = await deps.tickets.redeem(ctx, pending.loginTicket, pending.clientId);
-  if (userId === undefined) return false;
-  await deps.interactions.login(ctx, { userId });
+  const login = await deps.tickets.redeem(ctx, pending.loginTicket, pending.clientId);
+  if (login === undefined) return false;
+  await deps.interactions.login(ctx, login);
   return true;
 }
 
@@ -136,7 +136,7 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
       password,
       ip: ctx.ip,
     });
-    await deps.interactions.login(ctx, { userId: user.id, connection: connection.name });
+    await deps.interactions.login(ctx, { userId: user.id, amr: PASSWORD, connection: connection.name });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
@@ -178,7 +178,11 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   deps.events.record({ ...seen, type: 's', user_id: result.user.id });
   const languages = visitLanguages(ctx, visit);
   await askToVerify(deps, { user: result.user, connection, client: visit.client, languages, ip: ctx.ip });
-  await deps.interactions.login(ctx, { userId: result.user.id, connection: connection.name });
+  await deps.interactions.login(ctx, {
+    userId: result.user.id,
+    amr: PASSWORD,
+    connection: connection.name,
+  });
 }
 
 async function postConsent({ interactions }: LoginRoutesDependencies, ctx: Context): Promise<void> {

@@ -92,7 +92,7 @@ async function complete(
   }
   return {
     userId: user.id,
-    amr: ['mfa'],
+    amr: [...new Set([...session.request.amr, 'mfa'])],
     acr: MFA_POLICY,
     completes: session.request,
     ...(given.recoveryCode !== undefined && { extra: { recovery_code: given.recoveryCode } }),

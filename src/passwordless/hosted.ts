@@ -19,7 +19,7 @@ import { AuthError } from '../http/errors.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start, subjectOf } from './start.ts';
-import { redeem, type VerifyDependencies } from './verify.ts';
+import { METHODS, redeem, type VerifyDependencies } from './verify.ts';
 
 export interface PasswordlessPagesDependencies
   extends HostedDependencies,
@@ -122,7 +122,11 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   try {
     const clientId = visit.client.client_id;
     const user = await redeem(deps, { clientId, connection, address, secret, ip: ctx.ip });
-    await deps.interactions.login(ctx, { userId: user.id, connection: connection.record.name });
+    await deps.interactions.login(ctx, {
+      userId: user.id,
+      amr: METHODS[connection.channel],
+      connection: connection.record.name,
+    });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;

@@ -25,6 +25,9 @@ export interface Proof {
   ip: string;
 }
 
+/** What a code or link proves: a one-time password, for a number one that came by SMS (RFC 8176 §2). */
+export const METHODS: Record<Channel, readonly string[]> = { email: ['otp'], sms: ['otp', 'sms'] };
+
 /** SDKs compare these (wire-details 0.5). */
 const WRONG: Record<Channel, string> = {
   email: 'Wrong email or verification code.',

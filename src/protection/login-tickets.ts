@@ -17,20 +17,22 @@ const LIFETIME_SECONDS = 120;
 /** A login that was done. */
 export interface TicketedLogin {
   userId: string;
+  /** How the user proved it: authentication methods (RFC 8176 §2). */
+  amr: readonly string[];
   clientId: string;
 }
 
 export interface LoginTickets {
   /** Makes a ticket for this browser and application. */
   issue(ctx: Context, login: TicketedLogin): Promise<string>;
-  /** Uses a ticket up. @returns whose it is; undefined when it is not this browser's and application's. */
-  redeem(ctx: Context, ticket: string, clientId: string): Promise<string | undefined>;
+  /** Uses a ticket up. @returns the login; undefined when it is not this browser's and application's. */
+  redeem(ctx: Context, ticket: string, clientId: string): Promise<TicketedLogin | undefined>;
 }
 
 /** Login tickets over one-time challenges. */
 export function createLoginTickets(challenges: Challenges, random: Random): LoginTickets {
   return {
-    issue: async (ctx, { userId, clientId }) => {
+    issue: async (ctx, { userId, amr, clientId }) => {
       const browser = random(32).toString('base64url');
       ctx.cookies.set(COOKIE, browser, {
         httpOnly: true,
@@ -44,7 +46,7 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
         subject: browser,
         userId,
         ttlSeconds: LIFETIME_SECONDS,
-        data: { clientId, browser: fingerprint(browser) },
+        data: { clientId, amr, browser: fingerprint(browser) },
       });
       return secret;
     },
@@ -55,7 +57,9 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       if (waiting?.data.clientId !== clientId || waiting.data.browser !== fingerprint(browser))
         return undefined;
       ctx.cookies.set(COOKIE, null, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
-      return (await challenges.spendTicket(PURPOSE, ticket))?.userId;
+      const met = await challenges.spendTicket(PURPOSE, ticket);
+      if (met?.userId === undefined) return undefined;
+      return { userId: met.userId, amr: met.data.amr as string[], clientId };
     },
   };
 }

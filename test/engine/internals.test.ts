@@ -30,6 +30,7 @@ describe('the engine internals we rely on', () => {
     expect(provider.Client.prototype.responseTypeAllowed).to.be.a('function');
     expect(provider.Client.Schema.prototype.redirectUris).to.be.a('function');
     expect(provider.OIDCContext.prototype.clientJwtAuthExpectedAudience).to.be.a('function');
+    expect(provider.IdToken.prototype.payload).to.be.a('function');
     expect(provider.Session.prototype.ensureClientContainer).to.be.a('function');
     expect(provider.Session.IN_PAYLOAD).to.include.members(['uid', 'accountId', 'authorizations']);
     expect(provider.Grant.IN_PAYLOAD).to.include.members(['accountId', 'clientId', 'openid', 'resources']);
