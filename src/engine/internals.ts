@@ -52,11 +52,17 @@ interface EngineClasses {
       urlFor(name: string, options?: Record<string, unknown>): string;
     };
   };
-  Grant: { IN_PAYLOAD: string[] };
+  Grant: EngineModel;
   IdToken: {
     prototype: { available: Record<string, unknown>; payload(): Promise<Record<string, unknown>> };
   };
-  Session: { IN_PAYLOAD: string[]; prototype: Session };
+  RefreshToken: EngineModel;
+  Session: EngineModel & { prototype: Session };
+}
+
+/** A class of artifacts, which keeps the members named. */
+interface EngineModel {
+  readonly IN_PAYLOAD: readonly string[];
 }
 
 /** Custom schemes that a browser would run or read from disk: never a callback. */
@@ -72,7 +78,7 @@ interface SchemaInstance {
  * classes are the provider instance's own.
  */
 export function adaptEngine(provider: Provider): void {
-  const { Client, OIDCContext, Grant, IdToken, Session } = provider as unknown as EngineClasses;
+  const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
   // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
@@ -123,6 +129,13 @@ export function adaptEngine(provider: Provider): void {
   // for logging out there.
   extendPayload(Grant, ['sessionUid']);
   extendPayload(Session, ['connection']);
+
+  // A nonce is of one authorization response: the ID token of a refresh should have none (OpenID Connect Core
+  // §12.2), and SDKs refuse one that they did not send with the refresh.
+  setPayload(
+    RefreshToken,
+    RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'),
+  );
 }
 
 /**
@@ -134,7 +147,11 @@ function claimedMethods(methods: unknown): string[] | undefined {
 }
 
 /** Has a model keep more members. */
-function extendPayload(model: { IN_PAYLOAD: string[] }, members: readonly string[]): void {
-  const payload = [...model.IN_PAYLOAD, ...members];
-  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => payload });
+function extendPayload(model: EngineModel, members: readonly string[]): void {
+  setPayload(model, [...model.IN_PAYLOAD, ...members]);
+}
+
+/** Has a model keep these members, and read no others from what was stored. */
+function setPayload(model: EngineModel, members: readonly string[]): void {
+  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members });
 }

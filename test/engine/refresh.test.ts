@@ -1,6 +1,16 @@
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
-import { API, payload, spaTokens, tenant, token, USER } from '../support/flows.ts';
+import {
+  API,
+  logIn,
+  payload,
+  responseOf,
+  spaTokens,
+  tenant,
+  token,
+  USER,
+  webRequest,
+} from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const INVALID = { error: 'invalid_grant', error_description: 'Unknown or invalid refresh token.' };
@@ -32,6 +42,42 @@ describe('refresh tokens', () => {
         ...over,
       })
     ).json().refresh_token;
+
+  describe('the ID token they give (OpenID Connect Core §12.2)', () => {
+    const KEPT = ['iss', 'sub', 'aud', 'auth_time', 'sid', 'amr', 'acr'] as const;
+    const kept = (idToken: string) => KEPT.map((claim) => payload(idToken)[claim]);
+
+    it('says of the login what the first one said, and has no nonce, however often it is refreshed', async () => {
+      const first = await spaTokens(agent(), server, { scope: 'openid offline_access' });
+      expect(payload(first.id_token)).to.include.keys('nonce', 'sid', 'auth_time');
+      let tokens = first;
+      for (let i = 0; i < 3; i++) {
+        server.tick(60_000);
+        tokens = (await refresh(tokens.refresh_token)).json();
+        expect(payload(tokens.id_token)).not.to.have.property('nonce');
+        expect(kept(tokens.id_token)).to.deep.equal(kept(first.id_token));
+        expect(payload(tokens.id_token).iat).to.be.above(payload(first.id_token).iat);
+      }
+    });
+
+    it('has none either when the token does not rotate', async () => {
+      const browser = agent();
+      const request = webRequest({ nonce: 'the-nonce', scope: 'openid offline_access' });
+      const web = { client_id: 'web', client_secret: 'web-secret' };
+      const first = await token(browser, {
+        grant_type: 'authorization_code',
+        code: responseOf(await logIn(browser, server, request)).code,
+        redirect_uri: request.redirect_uri,
+        ...web,
+      });
+      expect(payload(first.json().id_token)).to.have.property('nonce', 'the-nonce');
+      for (let i = 0; i < 2; i++) {
+        const again = (await refresh(first.json().refresh_token, web)).json();
+        expect(payload(again.id_token)).not.to.have.property('nonce');
+        expect(kept(again.id_token)).to.deep.equal(kept(first.json().id_token));
+      }
+    });
+  });
 
   describe('that rotate', () => {
     it('give new tokens and a new refresh token for the same scope and API', async () => {
