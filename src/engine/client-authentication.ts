@@ -12,8 +12,12 @@ import { bodyFields } from './token-endpoint.ts';
 
 const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
 
+/** `Authorization` with a token of the user's (RFC 6750 §2.1): no way for a client to authenticate. */
+const BEARER = /^Bearer(\s|$)/i;
+
 /**
- * The application that sent the request, by the method it is registered with.
+ * The application that sent the request, by the method it is registered with. A bearer token beside it is the
+ * user's: it neither authenticates the application nor stands in the way of what does (RFC 6749 §2.3).
  * @returns its client_id.
  * @throws AuthError 401 `invalid_client`, 400 `invalid_request` when there is nothing to authenticate.
  */
@@ -23,7 +27,12 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
   const params = Object.fromEntries(PARAMETERS.map((name) => [name, fields[name] || undefined]));
   // The route names the audience that an assertion may be for: the token endpoint's, as everywhere.
   Object.assign(oidc, { params, route: 'token' });
-  const engineContext = Object.create(ctx, { oidc: { value: oidc } }) as KoaContextWithOIDC;
+  const { authorization, ...others } = ctx.headers;
+  const headers = BEARER.test(authorization ?? '') ? others : ctx.headers;
+  const engineContext = Object.create(ctx, {
+    oidc: { value: oidc },
+    headers: { value: headers },
+  }) as KoaContextWithOIDC;
   try {
     const run = async (index: number): Promise<void> => {
       await engineClientAuthentication[index]?.(engineContext, () => run(index + 1));

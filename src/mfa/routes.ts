@@ -127,10 +127,10 @@ async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promi
   const { user, clientId, elevated } = await bearerOf(deps, ctx, 'enroll');
   const named = textOf(fields, 'client_id');
   if (named !== undefined && named !== clientId) throw malformed();
-  // A secret is checked where one is sent: public applications and most SDKs send none (wire-details 15, row 5).
-  if (fields.client_secret !== undefined || fields.client_assertion !== undefined) {
-    if ((await deps.authenticateClient(ctx)) !== clientId) throw malformed();
-  }
+  // The token says whose request it is. A secret or an assertion beside it is checked where one is sent: public
+  // applications have none, and most SDKs send none here.
+  const proof = fields.client_secret ?? fields.client_assertion ?? undefined;
+  if (proof !== undefined && (await deps.authenticateClient(ctx)) !== clientId) throw malformed();
   if (!elevated && (await activeAuthenticators(deps, user)).length > 0) {
     throw new AuthError(403, 'access_denied', 'User is already enrolled.');
   }
