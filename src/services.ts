@@ -66,9 +66,9 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = createMfa(deps, base);
+  const credentialGrants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
   const grants = [
-    ...passwordGrants(proofs, limit),
-    passwordlessGrant(proofs),
+    ...credentialGrants,
     ...mfaGrants({ ...mfa, readEnrollToken: (token) => enrollToken(engine, settings.issuer, token) }),
   ];
   const participants = createSessionParticipants(log);
@@ -103,7 +103,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     ...base,
     ...mfa,
     engine,
-    grants,
+    /** Those of a first factor: what is given to them may be given for a login ticket, too. */
+    credentialGrants,
     limit,
     interactions: engine.interactions,
     authenticateClient: (ctx: Context) => engine.authenticateClient(ctx),

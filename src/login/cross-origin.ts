@@ -18,8 +18,11 @@ export interface CrossOriginDependencies {
   limits: RateLimits;
   random: Random;
   log: Logger;
-  /** The grants whose credentials may be given: a credential type is a grant type. */
-  grants: readonly VendorGrant[];
+  /**
+   * The grants whose credentials may be given: a credential type is a grant type. Those of a first factor alone: a
+   * ticket begins a login, and the second factor of another one is no beginning.
+   */
+  credentialGrants: readonly VendorGrant[];
 }
 
 /** `POST /co/authenticate`. */
@@ -35,7 +38,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
   const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
   if (client === undefined) throw incomplete();
   checkOrigin(client, ctx.get('Origin'));
-  const grant = deps.grants.find(({ grantType }) => grantType === type);
+  const grant = deps.credentialGrants.find(({ grantType }) => grantType === type);
   if (grant === undefined) {
     throw new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
   }

@@ -96,7 +96,9 @@ describe('client authentication beside a bearer token', () => {
     it(`${path} refuses a wrong secret, an empty one and that of another application`, async () => {
       const token = await mfaToken('web');
       for (const client_secret of ['wrong', '', 'leeway-secret']) {
-        expect(await ask(path, token, { client_id: 'web', client_secret }), client_secret).to.include(refused);
+        expect(await ask(path, token, { client_id: 'web', client_secret }), client_secret).to.include(
+          refused,
+        );
       }
     });
 
