@@ -13,6 +13,8 @@ export interface ApplicationSettings {
   appType: ClientRecord['app_type'];
   /** Its word on its user's address counts: it has a secret or a key, and the tenant says so. */
   namesUserAddress: boolean;
+  /** It runs on its user's device, without a secret: its requests come from where the user is. */
+  runsAtUser: boolean;
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
@@ -71,6 +73,9 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>, baseU
     namesUserAddress:
       client.is_token_endpoint_ip_header_trusted === true &&
       authenticated.token_endpoint_auth_method !== 'none',
+    runsAtUser:
+      (client.app_type === 'spa' || client.app_type === 'native') &&
+      authenticated.token_endpoint_auth_method === 'none',
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
     membersOnly: client.organization_usage === 'require',

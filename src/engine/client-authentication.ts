@@ -48,10 +48,15 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
 }
 
 /**
- * A server that speaks for its users says where they are (wire-details 0.2, `auth0-forwarded-for`): their
- * limits are then theirs, not one for all of them. Believed of an authenticated application that may alone.
+ * A server that speaks for its users says where they are (`auth0-forwarded-for`): their limits are then theirs, not
+ * one for all of them. Believed of an authenticated application that may alone.
+ * @returns where the user is: undefined when a server speaks for them and does not say.
  */
-export function believeUserAddress(ctx: Context, client: object): void {
+export function believeUserAddress(ctx: Context, client: object): string | undefined {
+  const { namesUserAddress, runsAtUser } = applicationSettings(client);
+  if (runsAtUser) return ctx.ip;
   const address = ctx.get('auth0-forwarded-for').trim();
-  if (isIP(address) !== 0 && applicationSettings(client).namesUserAddress) ctx.request.ip = address;
+  if (isIP(address) === 0 || !namesUserAddress) return undefined;
+  ctx.request.ip = address;
+  return address;
 }

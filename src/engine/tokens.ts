@@ -22,6 +22,8 @@ export interface GrantRequest {
   /** The grant's own parameters, as sent. */
   params: Readonly<Record<string, string | undefined>>;
   ip: string;
+  /** Where the user is; undefined when a server speaks for them and does not say. */
+  userAddress: string | undefined;
   /** The request itself, for its rate limits. */
   ctx: Context;
 }
@@ -72,6 +74,8 @@ export interface LoginToJudge {
   audience: string | undefined;
   /** In the browser a device may be known. */
   browser: boolean;
+  /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */
+  userAddress?: string | undefined;
   ctx: Context;
 }
 
@@ -106,7 +110,7 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
   provider.registerGrantType(
     grant.grantType,
     async (ctx) => {
-      believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
+      const userAddress = believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
       if (applicationSettings(ctx.oidc.client).membersOnly) {
         throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
       }
@@ -114,6 +118,7 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
         clientId: ctx.oidc.client.clientId,
         params: ctx.oidc.params as Record<string, string | undefined>,
         ip: ctx.ip,
+        userAddress,
         ctx: ctx as unknown as Context,
       };
       try {
@@ -123,7 +128,7 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
           const { scope, resource } = completes;
           Object.assign(ctx.oidc.params ?? {}, { scope, resource });
         }
-        await respondWithTokens(deps, ctx, user, completes?.gty ?? grant.gty);
+        await respondWithTokens(deps, ctx, user, { gty: completes?.gty ?? grant.gty, userAddress });
         if (user.extra !== undefined) Object.assign(ctx.body as object, user.extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
@@ -144,7 +149,7 @@ async function respondWithTokens(
   deps: TokenDependencies,
   ctx: KoaContextWithOIDC,
   { userId, amr, acr }: AuthenticatedUser,
-  gty: string,
+  { gty, userAddress }: { gty: string; userAddress: string | undefined },
 ): Promise<void> {
   const { provider, client, params } = ctx.oidc;
   const user = await deps.users.get(userId);
@@ -161,7 +166,7 @@ async function respondWithTokens(
     );
   }
   const resource = await requestedResource(deps, ctx);
-  await requireSecondFactor(deps, ctx, { userId, amr, resource, gty });
+  await requireSecondFactor(deps, ctx, { userId, amr, resource, gty, userAddress });
   const scopes = await grantableScopes(deps, ctx, resource);
   const grant = await buildGrant(
     deps,
@@ -188,13 +193,19 @@ async function respondWithTokens(
 async function requireSecondFactor(
   { secondFactor }: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  login: { userId: string; amr: readonly string[]; resource: string | undefined; gty: string },
+  login: {
+    userId: string;
+    amr: readonly string[];
+    resource: string | undefined;
+    gty: string;
+    userAddress: string | undefined;
+  },
 ): Promise<void> {
-  const { userId, amr, resource, gty } = login;
+  const { userId, amr, resource, gty, userAddress } = login;
   const { client, params } = ctx.oidc;
   const clientId = client?.clientId ?? '';
   const audience = resource === undefined ? undefined : toAudience(resource);
-  const asked = { acrValues: [], audience, browser: false, ctx: ctx as unknown as Context };
+  const asked = { acrValues: [], audience, browser: false, userAddress, ctx: ctx as unknown as Context };
   if (!(await secondFactor.isDemanded({ userId, clientId, amr, ...asked }))) return;
   const scope = typeof params?.scope === 'string' ? params.scope : '';
   throw await secondFactor.refusal(userId, clientId, {

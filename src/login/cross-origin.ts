@@ -61,7 +61,7 @@ async function authenticate(
   params: Record<string, string>,
 ) {
   try {
-    return await grant.authenticate({ clientId, params, ip: ctx.ip, ctx });
+    return await grant.authenticate({ clientId, params, ip: ctx.ip, userAddress: ctx.ip, ctx });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     // The same fault under the name that it has here.

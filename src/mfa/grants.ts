@@ -88,7 +88,7 @@ async function complete(
   }
   if (enrolling === undefined) {
     if (!(await spendMfaToken(deps, session))) throw malformed();
-    await deps.browsers.noteAddress(ip, user.id);
+    if (request.userAddress !== undefined) await deps.browsers.noteAddress(request.userAddress, user.id);
   }
   return {
     userId: user.id,

@@ -110,7 +110,7 @@ export function createSecondFactor(deps: MfaDependencies, mfaApi: string): Secon
 }
 
 async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJudge): Promise<boolean> {
-  const { userId, clientId, amr, acrValues, browser, ctx } = login;
+  const { userId, clientId, amr, acrValues, browser, userAddress, ctx } = login;
   if (amr.includes('mfa')) return false;
   const user = await deps.users.get(userId);
   if (user === undefined) return false;
@@ -122,10 +122,10 @@ async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJ
   if (demand === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, userId))) return false;
   if (demand === 'always') return true;
-  // Risk: a browser, or at the token endpoint an address, that the user is not known by.
-  return !(await (browser
-    ? deps.browsers.isKnown(ctx, userId)
-    : deps.browsers.isKnownAddress(ctx.ip, userId)));
+  // Risk: a browser, or at the token endpoint an address, that the user is not known by. A server that does not say
+  // where its users are has one address for all of them and for whoever guesses their passwords there.
+  if (browser) return !(await deps.browsers.isKnown(ctx, userId));
+  return userAddress === undefined || !(await deps.browsers.isKnownAddress(userAddress, userId));
 }
 
 async function issueMfaToken(

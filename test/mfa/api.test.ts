@@ -594,15 +594,6 @@ describe('the policy of the second factor', () => {
     expect(await demanded({ ...clients('never'), users }, login)).to.equal(true);
   });
 
-  it('by risk asks at a new address, and not again at a known one', async () => {
-    expect(await demanded({ guardianPolicies: ['confidence-score'] }, login)).to.equal(true);
-    const known = async (calls: ReturnType<typeof callsOf>) => {
-      await calls.enrollOtp(user);
-      return calls.login(user);
-    };
-    expect(await demanded({ guardianPolicies: ['confidence-score'] }, known)).to.equal(false);
-  });
-
   it('names the realm grant, too', async () => {
     const byRealm = (calls: ReturnType<typeof callsOf>) =>
       calls.login(user, { grant_type: REALM_GRANT, realm: 'users' });

@@ -10,7 +10,7 @@ import { createAgent, readForm } from '../support/agent.ts';
 import { API, authorize, follow, logIn, payload, responseOf, USER, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { callsOf, codeOf, POLICY, tenant } from './tenant.ts';
+import { callsOf, codeOf, MFA_GRANTS, POLICY, tenant } from './tenant.ts';
 
 const SCOPES = 'enroll read:authenticators remove:authenticators';
 
@@ -165,20 +165,88 @@ describe('with the password alone', () => {
 });
 
 describe('by risk', () => {
-  const risky = { ...tenant, clients, guardianPolicies: ['confidence-score'] };
+  const USER_ADDRESS = '198.51.100.7';
+  const MEMBERS = 'mfa-0@example.test';
+  let server: TestServer;
+  let calls: ReturnType<typeof callsOf>;
+  /** `leeway` is a server that says where its users are, `hs256` one that does not, `native` runs at the user's. */
+  beforeEach(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: [
+          ...clients.map((client) =>
+            client.client_id === 'leeway' ? { ...client, is_token_endpoint_ip_header_trusted: true } : client,
+          ),
+          {
+            client_id: 'native',
+            name: 'Native',
+            app_type: 'native',
+            callbacks: [],
+            grant_types: ['password', ...MFA_GRANTS],
+          },
+        ],
+        databases: tenant.databases.map((database) => ({
+          ...database,
+          enabled_clients: [...database.enabled_clients, 'native'],
+        })),
+        guardianPolicies: ['confidence-score'],
+      },
+    });
+    calls = callsOf(server);
+  });
+  afterEach(() => server.stop());
+
+  const secretOf: Record<string, string> = {
+    leeway: 'leeway-secret',
+    hs256: 'a-secret-of-at-least-32-characters!',
+    web: 'web-secret',
+  };
+  /** By an application, for a user who is at an address. */
+  const ask = (clientId: string, from: string | undefined, fields: Record<string, unknown>) =>
+    calls.agent.request('/oauth/token', {
+      json: { client_id: clientId, client_secret: secretOf[clientId], ...fields },
+      headers: from === undefined ? {} : { 'auth0-forwarded-for': from },
+    });
+  const login = (clientId: string, from?: string) =>
+    ask(clientId, from, { grant_type: 'password', username: MEMBERS, password: USER.password });
+  const enroll = async (clientId: string, from?: string) => {
+    const refused = await login(clientId, from);
+    expect(refused.json().error, refused.text).to.equal('mfa_required');
+    const { mfa_token } = refused.json();
+    const { secret } = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json();
+    const grant_type = 'http://auth0.com/oauth/grant-type/mfa-otp';
+    const done = await ask(clientId, from, { grant_type, mfa_token, otp: codeOf(secret) });
+    expect(done.status, done.text).to.equal(200);
+  };
 
   it('an address is not known by a login that was asked for no second factor', async () => {
-    const server = await startServer({ tenant: risky });
-    try {
-      const calls = callsOf(server);
-      const user = 'mfa-0@example.test';
-      expect((await calls.login(user)).status, 'an application that is never asked').to.equal(200);
-      expect((await calls.login(user, {}, 'leeway')).status).to.equal(403);
-      await calls.enrollOtp(user, 'leeway');
-      expect((await calls.login(user, {}, 'leeway')).status, 'known by its second factor').to.equal(200);
-    } finally {
-      await server.stop();
+    expect((await login('web')).status, 'an application that is never asked').to.equal(200);
+    expect((await login('leeway', USER_ADDRESS)).status).to.equal(403);
+    await enroll('leeway', USER_ADDRESS);
+    expect((await login('leeway', USER_ADDRESS)).status, 'known by its second factor').to.equal(200);
+    expect((await login('leeway', '198.51.100.8')).status, 'another address').to.equal(403);
+  });
+
+  it('the address of a server that does not say where its users are is nobody’s', async () => {
+    await enroll('hs256');
+    expect((await login('hs256')).status, 'somebody else by the same server').to.equal(403);
+    expect((await login('hs256', USER_ADDRESS)).status, 'an address that is not believed').to.equal(403);
+    expect((await login('native')).status, 'by another application from there').to.equal(403);
+  });
+
+  it('nor is that of a trusted server in a request in which it does not say', async () => {
+    await enroll('leeway');
+    for (const from of [undefined, '', 'unknown', '127.0.0.1, 198.51.100.7']) {
+      expect((await login('leeway', from)).status, from).to.equal(403);
     }
+  });
+
+  it('a server’s own address is not known because a user logged in from there', async () => {
+    await enroll('native');
+    expect((await login('native')).status, 'the user’s own device').to.equal(200);
+    expect((await login('hs256')).status).to.equal(403);
+    expect((await login('leeway')).status).to.equal(403);
   });
 });
 
