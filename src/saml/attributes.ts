@@ -3,6 +3,7 @@ import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
 import { standardClaims } from '../users/profile.ts';
 import { CLAIMS, NAME_ID } from './names.ts';
+import { isTellable, mayName, withoutUnproved } from './proved.ts';
 import type { ServiceProvider } from './settings.ts';
 
 export type AttributeValue = string | number | boolean;
@@ -10,27 +11,33 @@ export type AttributeValue = string | number | boolean;
 export interface Attribute {
   name: string;
   values: AttributeValue[];
+  /** The first of them that may be a NameID; none where all are what the user chose freely. */
+  naming?: AttributeValue | undefined;
 }
 
 type User = Frozen<UserRecord>;
 
 /** What assertions may say of a user without being asked; metadata only where a mapping names it. */
 function profileOf(user: User, clientId: string, provider: ServiceProvider): Record<string, unknown> {
+  // What is derived from an address (name, nickname, upn) is derived from one that may be told.
+  const told = provider.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
   const {
     nickname,
     updated_at: _seconds,
     ...claims
-  } = standardClaims(user, ['profile', 'email', 'phone'], { oidcConformant: true });
+  } = standardClaims(told, ['profile', 'email', 'phone'], { oidcConformant: true });
   const [identity] = user.identities;
   return {
     user_id: user.id,
     ...claims,
+    // Said of an address that is not told, too: the user can do something about it.
+    email_verified: user.email === undefined ? undefined : user.email_verified,
     nickname,
     username: user.username,
     created_at: user.created_at,
     updated_at: user.updated_at,
     clientID: clientId,
-    ...(provider.createUpnClaim ? { upn: user.email ?? user.username } : {}),
+    ...(provider.createUpnClaim ? { upn: upnOf(user, told) } : {}),
     ...(provider.mapIdentities && identity !== undefined
       ? {
           'identities/default/provider': identity.provider,
@@ -42,26 +49,48 @@ function profileOf(user: User, clientId: string, provider: ServiceProvider): Rec
   };
 }
 
+/** The address, or the username of who has none: an unverified one is not swapped for another name. */
+function upnOf(user: User, told: User): string | undefined {
+  return user.email === undefined ? user.username : told.email;
+}
+
 /**
- * The attributes of a user for a service provider.
+ * The attributes of a user for a service provider; what nobody proved is left out, unless its addon says that it
+ * trusts that.
  * @param vendorHost names the fields that no mapping names.
  */
 export function attributesOf(user: User, provider: ServiceProvider, vendorHost: string): Attribute[] {
   const profile = profileOf(user, provider.clientId, provider);
-  const mapped = Object.entries(provider.mappings).flatMap(([field, names]) => {
-    const values = valuesOf(lookUp(field, profile, user));
-    return names.map((name) => ({ name, values }));
-  });
+  const trusts = provider.allowUnverifiedIdentifiers;
+  const attribute = (name: string, field: string, value: unknown): Attribute => {
+    const values = valuesOf(value).filter((one) => trusts || isTellable(user, field, one));
+    return { name, values, naming: values.find((one) => trusts || mayName(user, field, one)) };
+  };
+  const mapped = Object.entries(provider.mappings).flatMap(([field, names]) =>
+    names.map((name) => attribute(name, field, lookUp(field, profile, user))),
+  );
+  // A name that a mapping gives is not for other fields, also when there is no value for it.
+  const taken = new Set(mapped.map(({ name }) => name));
   const unmapped = Object.entries(profile)
     .filter(([field]) => provider.passthroughClaimsWithNoMapping && !Object.hasOwn(provider.mappings, field))
-    .map(([field, value]) => ({
-      name: provider.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`,
-      values: valuesOf(value),
-    }));
+    .map(([field, value]) =>
+      attribute(
+        provider.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`,
+        field,
+        value,
+      ),
+    )
+    .filter(({ name }) => !taken.has(name));
+  return merged([...mapped, ...unmapped]);
+}
+
+/** Attributes of one name as one; those without a value are left out. */
+function merged(attributes: readonly Attribute[]): Attribute[] {
   const byName = new Map<string, Attribute>();
-  for (const { name, values } of [...mapped, ...unmapped]) {
-    const before = byName.get(name)?.values ?? [];
-    if (values.length > 0) byName.set(name, { name, values: [...before, ...values] });
+  for (const { name, values, naming } of attributes) {
+    const before = byName.get(name);
+    const all = [...(before?.values ?? []), ...values];
+    if (all.length > 0) byName.set(name, { name, values: all, naming: before?.naming ?? naming });
   }
   return [...byName.values()];
 }
@@ -98,8 +127,8 @@ const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}na
 const LONGEST_NAME_ID = 256;
 
 /**
- * The name of a user for a service provider.
- * @param asked the format of the request's NameIDPolicy.
+ * The name of a user for a service provider: of what was proved alone, so that no request can choose another.
+ * @param asked the format of the request's NameIDPolicy, which is kept or refused (Core §3.4.1.1).
  * @param transient a name for this session alone, used where the format says so.
  * @returns undefined when there is no name of that format.
  */
@@ -110,15 +139,23 @@ export function nameIdOf(
   asked: string | undefined,
   transient: string,
 ): NameId | undefined {
-  const format = asked === undefined || asked === NAME_ID.unspecified ? provider.nameIdentifierFormat : asked;
+  const isAsked = asked !== undefined && asked !== NAME_ID.unspecified;
+  const format = isAsked ? asked : provider.nameIdentifierFormat;
   const isKnown = Object.values<string>(NAME_ID).includes(format) || format === provider.nameIdentifierFormat;
   if (!isKnown) return undefined;
   if (format === NAME_ID.transient) return { value: transient, format };
   const probes = provider.nameIdentifierProbes ?? (format === NAME_ID.email ? [] : PROBES);
   const probed = probes
-    .map((probe) => attributes.find(({ name }) => name === probe)?.values[0])
+    .map((probe) => attributes.find(({ name }) => name === probe)?.naming)
     .find((value) => value !== undefined);
-  const value = probed ?? (format === NAME_ID.email ? user.email : user.id);
-  if (value === undefined || String(value).length > LONGEST_NAME_ID) return undefined;
-  return { value: String(value), format };
+  if (probed !== undefined) return named(String(probed), format);
+  if (format !== NAME_ID.email) return named(user.id, format);
+  const { email } = provider.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
+  if (email !== undefined) return named(email, format);
+  // The addon's format is a preference: its users can log in, as who they are.
+  return isAsked ? undefined : named(user.id, NAME_ID.unspecified);
+}
+
+function named(value: string, format: string): NameId | undefined {
+  return value.length > LONGEST_NAME_ID ? undefined : { value, format };
 }

@@ -8,9 +8,10 @@ import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { attributesOf, type NameId, nameIdOf } from './attributes.ts';
+import { audienceOf, isOwnName } from './audience.ts';
 import type { Outgoing } from './bindings.ts';
 import { newId } from './message.ts';
-import { STATUS } from './names.ts';
+import { NAME_ID, STATUS } from './names.ts';
 import type { IdentityProvider } from './provider.ts';
 import { acrValues, type LoginRequest, statedContext } from './request.ts';
 import { failureResponse, type Login, loginResponse, type ResponseFrame, type Status } from './response.ts';
@@ -126,10 +127,8 @@ async function success(
 ): Promise<string> {
   const before = await samlSessions(deps.store).find(provider.clientId, login.sessionUid);
   const transient = before?.name_id.transient ?? newId(deps.random);
-  const said = await sayable(deps, provider, request, login, transient);
-  if ('refused' in said) {
-    return failure(deps, provider, frame, { code: STATUS.responder, detail: said.refused });
-  }
+  const said = await sayable(deps, provider, frame, { request, login, transient });
+  if ('refused' in said) return failure(deps, provider, frame, said.refused);
   const sessionIndex = before?.id ?? newId(deps.random);
   const issuer = request.issuer ?? before?.issuer;
   const isNoted = await noteSession(deps, provider, login, {
@@ -139,50 +138,63 @@ async function success(
   });
   // Another tab was first; what it noted is there by now.
   if (!isNoted) return success(deps, provider, frame, request, login);
-  const { vendor_channel: channel } = deps.directory.settings();
-  const unasked = `urn:${channel}:${frame.issuer}:${provider.clientId}`;
+  const recipient = provider.recipient ?? request.acsUrl;
   return loginResponse(
     frame,
-    {
-      ...said,
-      audience: provider.audience ?? request.issuer ?? unasked,
-      recipient: provider.recipient ?? request.acsUrl,
-      sessionIndex,
-      authTime: login.authTime,
-    },
+    { ...said, recipient, sessionIndex, authTime: login.authTime },
     provider,
     deps.idp.signer(provider),
     deps.random,
   );
 }
 
+type Said = Pick<Login, 'nameId' | 'attributes' | 'context' | 'audience'>;
+
+const refusal = (detail: string, message?: string): { refused: Status } => ({
+  refused: { code: STATUS.responder, detail, ...(message === undefined ? {} : { message }) },
+});
+
 /** What can be said of a login in the way it was asked for, or the status that says why nothing can. */
 async function sayable(
   { users, directory }: SamlDependencies,
   provider: ServiceProvider,
-  request: LoginRequest,
-  login: InternalLogin,
-  transient: string,
-): Promise<Pick<Login, 'nameId' | 'attributes' | 'context'> | { refused: string }> {
+  { issuer: entityId }: ResponseFrame,
+  { request, login, transient }: { request: LoginRequest; login: InternalLogin; transient: string },
+): Promise<Said | { refused: Status }> {
   const user = await users.get(login.userId);
-  if (user === undefined) return { refused: STATUS.unknownPrincipal };
+  if (user === undefined) return refusal(STATUS.unknownPrincipal);
+  // Judged again: applications may have been named while the user logged in.
+  const audience = await audienceOf(directory, provider, request.issuer, entityId);
+  if (audience === undefined) return refusal(STATUS.requestDenied);
   const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
-  if (context === undefined) return { refused: STATUS.noAuthnContext };
+  if (context === undefined) return refusal(STATUS.noAuthnContext);
   const attributes = attributesOf(user, provider, directory.settings().vendor_host);
-  const nameId = qualified(nameIdOf(user, attributes, provider, request.nameIdFormat, transient), request);
-  if (nameId === undefined) return { refused: STATUS.invalidNameIdPolicy };
+  const named = nameIdOf(user, attributes, provider, request.nameIdFormat, transient);
+  if (named === undefined) {
+    const isUnproved = request.nameIdFormat === NAME_ID.email;
+    return refusal(
+      STATUS.invalidNameIdPolicy,
+      isUnproved ? 'The user has no verified e-mail address.' : undefined,
+    );
+  }
+  const nameId = await qualified(directory, provider, named, request, audience);
+  if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
   const isMeant = request.subject === undefined || request.subject === nameId.value;
-  return isMeant ? { nameId, attributes, context } : { refused: STATUS.unknownPrincipal };
+  return isMeant ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
 }
 
 /** A name qualified for somebody else is not ours to give (Core §3.4.1.1). */
-function qualified(
-  nameId: NameId | undefined,
-  { spNameQualifier, issuer }: LoginRequest,
-): NameId | undefined {
-  if (spNameQualifier === undefined || spNameQualifier === '') return nameId;
-  if (nameId === undefined || spNameQualifier !== issuer) return undefined;
-  return { ...nameId, spNameQualifier };
+async function qualified(
+  directory: Directory,
+  provider: ServiceProvider,
+  nameId: NameId,
+  { spNameQualifier: qualifier, issuer }: LoginRequest,
+  audience: string,
+): Promise<NameId | undefined> {
+  if (qualifier === undefined || qualifier === '') return nameId;
+  const isOwn =
+    qualifier === audience || (qualifier === issuer && (await isOwnName(directory, provider, qualifier)));
+  return isOwn ? { ...nameId, spNameQualifier: qualifier } : undefined;
 }
 
 function noteSession(

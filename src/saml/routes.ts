@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Views } from '../http/views.ts';
+import { audienceOf } from './audience.ts';
 import { type Outgoing, open, receive, relayStateAlone, sendByPost } from './bindings.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
 import { addLogoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
@@ -109,6 +110,20 @@ async function requestOf(
     },
     received.relayState,
   );
+  await checkAudience(deps, provider, request);
   await countOnce(deps.store, deps.clock, provider.clientId, request.id);
   return request;
+}
+
+/** @throws AuthError 400 when the issuer may be another application's: nobody logs in for nothing. */
+async function checkAudience(
+  { directory, idp }: SamlRoutesDependencies,
+  provider: ServiceProvider,
+  { issuer }: LoginRequest,
+): Promise<void> {
+  const entityId = await idp.entityId(provider.clientId);
+  if ((await audienceOf(directory, provider, issuer, entityId)) !== undefined) return;
+  throw badMessage(
+    `The Issuer "${issuer?.slice(0, 255)}" may be another application's. If it is this one's, it must be the audience in its SAML addon.`,
+  );
 }

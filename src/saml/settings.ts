@@ -29,6 +29,8 @@ export interface ServiceProvider {
   nameIdentifierFormat: string;
   /** None: by the format. */
   nameIdentifierProbes: readonly string[] | undefined;
+  /** Whether it is told addresses that nobody proved, and names that people gave themselves, as who they are. */
+  allowUnverifiedIdentifiers: boolean;
   authnContextClassRef: string;
   typedAttributes: boolean;
   includeAttributeNameFormat: boolean;
@@ -105,6 +107,7 @@ function content(addon: SamlpAddon) {
     signAssertion: addon.signAssertion ?? !signResponse,
     nameIdentifierFormat: addon.nameIdentifierFormat ?? NAME_ID.unspecified,
     nameIdentifierProbes: addon.nameIdentifierProbes,
+    allowUnverifiedIdentifiers: addon.allowUnverifiedIdentifiers ?? false,
     authnContextClassRef: addon.authnContextClassRef ?? 'urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified',
     typedAttributes: addon.typedAttributes ?? true,
     includeAttributeNameFormat: addon.includeAttributeNameFormat ?? true,

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { clientWarnings } from './client-warnings.ts';
 import { crossFaults } from './cross-checks.ts';
+import { samlWarnings } from './saml-warnings.ts';
 import { type TenantFile, tenantFileSchema } from './schema.ts';
 import { unknownKeys } from './unknown-keys.ts';
 import { fillIn } from './variables.ts';
@@ -62,6 +63,7 @@ export function readTenant(document: unknown): LoadedTenant {
     warnings: [
       ...unknownKeys(result.data, tenantFileSchema),
       ...providerWarnings(result.data),
+      ...samlWarnings(result.data),
       ...clientWarnings(result.data),
     ],
   };

@@ -57,6 +57,8 @@ export const samlpSchema = z.looseObject({
   signAssertion: z.boolean().optional(),
   nameIdentifierFormat: z.string().min(1).optional(),
   nameIdentifierProbes: z.array(z.string().min(1)).optional(),
+  /** Ours: the application is told addresses that nobody proved, as if they were the user's. */
+  allowUnverifiedIdentifiers: z.boolean().optional(),
   authnContextClassRef: z.string().min(1).optional(),
   typedAttributes: z.boolean().optional(),
   includeAttributeNameFormat: z.boolean().optional(),

@@ -28,7 +28,11 @@ describe('single logout', () => {
   before(async () => {
     key = await makeCertificate();
     const named = (name: string, over: object = {}) =>
-      samlClient(name, { logout: { callback: slo(name) }, ...over });
+      samlClient(name, {
+        audience: `https://${name}.example.test/metadata`,
+        logout: { callback: slo(name) },
+        ...over,
+      });
     server = await startSamlServer([
       named('one'),
       named('two'),

@@ -49,7 +49,7 @@ async function makeCertificate(modulusLength = 2048): Promise<KeyAndCertificate>
   };
 }
 
-/** An application with the SAML addon, in the tenant file's vocabulary. */
+/** An application with the SAML addon, in the tenant file's vocabulary: one service provider under several names. */
 export function samlClient(clientId: string, samlp: object = {}, over: object = {}) {
   return {
     client_id: clientId,
@@ -57,7 +57,7 @@ export function samlClient(clientId: string, samlp: object = {}, over: object = 
     app_type: 'regular_web',
     grant_types: [],
     callbacks: [ACS],
-    addons: { samlp },
+    addons: { samlp: { audience: SP_ISSUER, ...samlp } },
     ...over,
   };
 }

@@ -1,0 +1,261 @@
+// Who an assertion says somebody is: only what was proved to be theirs, whoever asks and however.
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { follow, submitLogin, USER } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { authnRequest, redirectQuery } from './messages.ts';
+import { logInAt, posted, SP_ISSUER, samlClient, startSamlServer } from './support.ts';
+
+const CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/';
+const EMAIL = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
+const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified';
+const PERSISTENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent';
+const PROVIDERS: Record<string, object> = {
+  plain: {},
+  'by-format': { nameIdentifierFormat: EMAIL },
+  'by-probes': { nameIdentifierProbes: [`${CLAIMS}emailaddress`, `${CLAIMS}upn`, `${CLAIMS}name`] },
+  'by-probed-format': {
+    nameIdentifierFormat: EMAIL,
+    nameIdentifierProbes: [`${CLAIMS}emailaddress`, `${CLAIMS}name`],
+  },
+  'own-names': {
+    mappings: {
+      user_id: 'uid',
+      email: ['mail', `${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`],
+      phone_number: 'phone',
+      'user_metadata.contact': ['contact', `${CLAIMS}emailaddress`],
+      nickname: 'display',
+    },
+    mapUnknownClaimsAsIs: true,
+    nameIdentifierProbes: ['mail', 'contact', 'phone', 'display', 'given_name'],
+  },
+};
+
+describe('whom an assertion names', () => {
+  let server: TestServer;
+
+  before(async () => {
+    server = await startSamlServer([
+      ...Object.entries(PROVIDERS).map(([name, addon]) => samlClient(name, addon)),
+      samlClient('trusting', { nameIdentifierFormat: EMAIL, allowUnverifiedIdentifiers: true }),
+    ]);
+  });
+  after(() => server.stop());
+
+  const nameIdOf = (xml: string) => {
+    const [, format, value] = /<saml:NameID Format="([^"]*)"[^>]*>([^<]*)</.exec(xml) ?? [];
+    return { format, value };
+  };
+  const statuses = (xml: string) =>
+    [...xml.matchAll(/<samlp:StatusCode Value="[^"]*:([^":]*)"/g)].map(([, value]) => value);
+  const attribute = (xml: string, name: string) => {
+    const found = [...xml.matchAll(/<saml:Attribute ([^>]*)>([\s\S]*?)<\/saml:Attribute>/g)].find(([, tag]) =>
+      tag!.includes(`Name="${name}"`),
+    );
+    return [...(found?.[2] ?? '').matchAll(/<saml:AttributeValue[^>]*>([^<]*)</g)].map(([, value]) => value);
+  };
+
+  /** Signs somebody up as `address` over the API, with all else said that may be said of oneself. */
+  async function signUp(address: string, profile: object = {}): Promise<{ email: string; password: string }> {
+    const answer = await createAgent(server).request('/dbconnections/signup', {
+      json: {
+        client_id: 'web',
+        connection: 'users',
+        email: address,
+        password: USER.password,
+        ...profile,
+      },
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    return { email: address, password: USER.password };
+  }
+
+  async function responseTo(
+    client: string,
+    user: { email: string; password: string },
+    { format, query = '' }: { format?: string; query?: string } = {},
+  ): Promise<string> {
+    const agent = createAgent(server);
+    const content = format === undefined ? '' : `<samlp:NameIDPolicy Format="${format}"/>`;
+    const address = `/samlp/${client}?${redirectQuery(authnRequest({ content }))}${query}`;
+    const page = await follow(agent, await agent.get(address), server.url);
+    return posted(await submitLogin(agent, server, page, user)).xml;
+  }
+
+  async function recordOf(email: string) {
+    const users = server.store.collection('users');
+    const [user] = await users.findBy('email', email);
+    if (user === undefined) throw new Error(`no ${email}`);
+    return {
+      user,
+      change: (patch: object) => users.update(user.id, (u) => ({ ...structuredClone(u), ...patch }) as never),
+    };
+  }
+
+  let count = 0;
+  const newAddress = () => `victim-${count++}@corp.example.test`;
+
+  describe('who signed up with an address that is not theirs', () => {
+    for (const name of Object.keys(PROVIDERS)) {
+      for (const format of [undefined, UNSPECIFIED, EMAIL, PERSISTENT]) {
+        const asked = format === undefined ? 'nothing' : format.split(':').at(-1);
+        it(`is not named by it at ${name}, which asks for ${asked}`, async () => {
+          const address = newAddress();
+          const user = await signUp(address, {
+            name: address,
+            nickname: address.toUpperCase(),
+            given_name: `<${address}>`,
+            family_name: address.replace('@', '＠'),
+            user_metadata: { contact: address },
+          });
+          const xml = await responseTo(name, user, format === undefined ? {} : { format });
+          const {
+            user: { id },
+          } = await recordOf(address);
+          expect(xml.normalize('NFKC').toLowerCase()).not.to.include(address);
+          expect(xml).not.to.include(address.split('@')[0]!);
+          if (format === EMAIL) {
+            expect(statuses(xml)).to.deep.equal(['Responder', 'InvalidNameIDPolicy']);
+            expect(xml).to.include('no verified e-mail address');
+          } else {
+            // They are somebody all the same: the user that nobody else is.
+            expect(nameIdOf(xml)).to.deep.equal({
+              format: format === PERSISTENT ? PERSISTENT : UNSPECIFIED,
+              value: id,
+            });
+          }
+        });
+      }
+    }
+
+    it('is told to be unverified, and has no upn', async () => {
+      const xml = await responseTo('plain', await signUp(newAddress()));
+      expect(attribute(xml, 'http://schemas.auth0.com/email_verified')).to.deep.equal(['false']);
+      for (const claim of ['emailaddress', 'upn', 'name']) {
+        expect(attribute(xml, `${CLAIMS}${claim}`)).to.deep.equal([]);
+      }
+      expect(attribute(xml, 'http://schemas.auth0.com/nickname')).to.deep.equal([]);
+    });
+
+    it('is named by it once it is verified', async () => {
+      const address = newAddress();
+      const user = await signUp(address);
+      await (await recordOf(address)).change({ email_verified: true });
+      for (const name of ['by-format', 'by-probes']) {
+        expect(nameIdOf(await responseTo(name, user)).value).to.equal(address);
+      }
+      const xml = await responseTo('plain', user, { format: EMAIL });
+      expect(nameIdOf(xml)).to.deep.equal({ format: EMAIL, value: address });
+      expect(attribute(xml, `${CLAIMS}upn`)).to.deep.equal([address]);
+      expect(attribute(xml, `${CLAIMS}name`)).to.deep.equal([address]);
+      expect(attribute(xml, 'http://schemas.auth0.com/nickname')).to.deep.equal([address.split('@')[0]]);
+    });
+
+    it('is named by it at an application whose addon trusts what nobody proved', async () => {
+      const address = newAddress();
+      expect(nameIdOf(await responseTo('trusting', await signUp(address)))).to.deep.equal({
+        format: EMAIL,
+        value: address,
+      });
+    });
+  });
+
+  it('an application that trusts what nobody proved is named at the start, and no other', () => {
+    const warnings = server.logged().match(/"[^"]*allowUnverifiedIdentifiers:[^"]*"/g);
+    expect(warnings).to.have.length(1);
+    expect(warnings?.[0]).to.include('The trusting application').and.include("somebody else's");
+  });
+
+  describe('who says of themselves to be somebody else', () => {
+    it('is named by a proved address, not by a name, nickname or metadata of their choice', async () => {
+      const [address, victim] = [newAddress(), newAddress()];
+      const user = await signUp(address, {
+        name: victim,
+        nickname: 'ceo',
+        given_name: 'ceo',
+        user_metadata: { contact: victim, x: 'y' },
+      });
+      await (await recordOf(address)).change({ email_verified: true });
+      for (const name of Object.keys(PROVIDERS)) {
+        const xml = await responseTo(name, user);
+        expect(xml, name).not.to.include(victim);
+        expect(nameIdOf(xml).value, name).not.to.equal('ceo');
+      }
+      expect(attribute(await responseTo('plain', user), 'http://schemas.auth0.com/nickname')).to.deep.equal([
+        'ceo',
+      ]);
+    });
+
+    it('may call themselves what they like where it names nobody', async () => {
+      const address = newAddress();
+      const user = await signUp(address, {
+        name: 'Ada @ home',
+        nickname: '@ada',
+        picture: 'https://social.example.test/@ada.png',
+      });
+      const xml = await responseTo('plain', user);
+      expect(attribute(xml, `${CLAIMS}name`)).to.deep.equal(['Ada @ home']);
+      expect(attribute(xml, 'http://schemas.auth0.com/nickname')).to.deep.equal(['@ada']);
+      expect(attribute(xml, 'http://schemas.auth0.com/picture')).to.have.length(1);
+    });
+
+    it('cannot add to an attribute that a mapping gives another field', async () => {
+      const address = newAddress();
+      const user = await signUp(address, { given_name: 'mine', nickname: 'theirs' });
+      const xml = await responseTo('own-names', user);
+      expect(attribute(xml, 'display')).to.deep.equal(['theirs']);
+      expect(attribute(xml, 'mail')).to.deep.equal([]);
+    });
+  });
+
+  it('a phone number that was not proved is not told', async () => {
+    const address = newAddress();
+    const user = await signUp(address);
+    const {
+      user: { id },
+      change,
+    } = await recordOf(address);
+    await change({ phone_number: '+15550100', phone_verified: false });
+    const before = await responseTo('own-names', user);
+    expect(before).not.to.include('+15550100');
+    expect(nameIdOf(before).value).to.equal(id);
+    await change({ phone_verified: true });
+    const after = await responseTo('own-names', user);
+    expect(attribute(after, 'phone')).to.deep.equal(['+15550100']);
+    expect(nameIdOf(after).value).to.equal('+15550100');
+  });
+
+  it('a username stands for no address, and is the upn of nobody who has one', async () => {
+    const address = newAddress();
+    const user = await signUp(address);
+    const { change } = await recordOf(address);
+    await change({ username: 'ada' });
+    const xml = await responseTo('plain', user);
+    expect(attribute(xml, 'http://schemas.auth0.com/username')).to.deep.equal(['ada']);
+    expect(attribute(xml, `${CLAIMS}upn`)).to.deep.equal([]);
+    for (const username of ['ceo@corp', 'ceo＠corp.example.test', 'ceo@corp.example.test']) {
+      await change({ username });
+      const said = (await responseTo('plain', user)).normalize('NFKC');
+      expect(said).not.to.include('ceo@corp');
+    }
+  });
+
+  it('login_hint and Subject of a request change nothing of it', async () => {
+    const address = newAddress();
+    const user = await signUp(address);
+    const agent = createAgent(server);
+    const content = `<saml:Subject><saml:NameID>${address}</saml:NameID></saml:Subject>`;
+    const started = await agent.get(`/samlp/by-format?${redirectQuery(authnRequest({ content }))}`);
+    const page = await follow(agent, started, server.url);
+    const { xml } = posted(await submitLogin(agent, server, page, user));
+    expect(statuses(xml)).to.deep.equal(['Responder', 'UnknownPrincipal']);
+  });
+
+  it('a verified user is named as ever', async () => {
+    const xml = (await logInAt(createAgent(server), server, `/samlp/plain?${redirectQuery(authnRequest())}`))
+      .xml;
+    expect(nameIdOf(xml).value).to.match(/^auth0\|/);
+    expect(attribute(xml, `${CLAIMS}emailaddress`)).to.deep.equal([USER.email]);
+    expect(xml).to.include(SP_ISSUER);
+  });
+});
