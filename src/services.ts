@@ -126,6 +126,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   };
 }
 
+export type Services = Awaited<ReturnType<typeof createServices>>;
+
 /** Of what is in `services`, everything that needs no engine and no second factor. */
 async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   const { settings, store, users, log, clock, random, pause = timerPause } = deps;

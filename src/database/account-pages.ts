@@ -1,6 +1,5 @@
 // The hosted pages of an account: a forgotten password, a new one, a verified address. Nothing is decided here.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { EMAIL_VERIFICATION } from '../hosted/verification.ts';
 import {
   formFields,
@@ -13,6 +12,7 @@ import {
   waitsForLogin,
 } from '../hosted/visit.ts';
 import { linkExpired } from '../http/errors.ts';
+import { PAGE, type Route } from '../http/routes.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { normalizeEmail } from '../users/email.ts';
 import { judgeStrength } from '../users/password-policy.ts';
@@ -31,18 +31,29 @@ import { openVerification, verifyEmail } from './verification.ts';
 export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {}
 
 /** The routes of the account pages. */
-export function accountPages(deps: AccountPagesDependencies): Middleware {
-  const router = new Router();
-  router.get(RESET_PATH, async (ctx) => {
-    const ticket = ticketOf(ctx.query.ticket);
-    await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
-  });
-  router.post(RESET_PATH, (ctx) => handleReset(deps, ctx));
-  router.get(EMAIL_VERIFICATION.path, (ctx) => showVerification(deps, ctx));
-  router.post(EMAIL_VERIFICATION.path, (ctx) => handleVerification(deps, ctx));
-  router.get('/u/:uid/forgot-password', (ctx) => showForgot(deps, ctx));
-  router.post('/u/:uid/forgot-password', (ctx) => handleForgot(deps, ctx));
-  return router.routes() as Middleware;
+export function accountPages(deps: AccountPagesDependencies): Route[] {
+  // Programs that look a mail's links over ask by HEAD; the pages themselves change nothing.
+  const link = { ...PAGE, methods: ['GET', 'HEAD'] } as const;
+  const [get, post] = [
+    { ...PAGE, methods: ['GET'] },
+    { ...PAGE, methods: ['POST'] },
+  ] as const;
+  const forgot = '/u/:uid/forgot-password';
+  return [
+    {
+      ...link,
+      path: RESET_PATH,
+      handle: async (ctx) => {
+        const ticket = ticketOf(ctx.query.ticket);
+        await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
+      },
+    },
+    { ...post, path: RESET_PATH, handle: (ctx) => handleReset(deps, ctx) },
+    { ...link, path: EMAIL_VERIFICATION.path, handle: (ctx) => showVerification(deps, ctx) },
+    { ...post, path: EMAIL_VERIFICATION.path, handle: (ctx) => handleVerification(deps, ctx) },
+    { ...get, path: forgot, handle: (ctx) => showForgot(deps, ctx) },
+    { ...post, path: forgot, handle: (ctx) => handleForgot(deps, ctx) },
+  ];
 }
 
 function ticketOf(value: unknown): string {

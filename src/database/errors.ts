@@ -1,8 +1,7 @@
 // Failures of /dbconnections/* in their older shapes (wire-details 0.3, 7.1), which SDKs and login widgets
 // branch on by `name` and `code`.
-import type { Middleware } from 'koa';
-import type { Logger } from 'pino';
-import { type AuthError, toAuthError } from '../http/errors.ts';
+import type { Context } from 'koa';
+import { AuthError } from '../http/errors.ts';
 import { policyText } from '../users/password-policy.ts';
 import type { SignUpRefusal } from '../users/signup.ts';
 
@@ -18,27 +17,20 @@ export interface LegacyBody {
 }
 
 /** A failure with a body of its own. */
-export class LegacyError {
-  readonly status: number;
+export class LegacyError extends AuthError {
   readonly body: LegacyBody;
 
   constructor(status: number, body: LegacyBody) {
-    this.status = status;
+    super(status, body.error ?? body.code ?? 'invalid_request', body.message ?? '');
     this.body = body;
   }
 }
 
-/** Answers failures of /dbconnections/* in their shape. */
-export function legacyErrors(log: Logger): Middleware {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (thrown) {
-      const { status, body } = thrown instanceof LegacyError ? thrown : legacyOf(toAuthError(thrown, log));
-      ctx.status = status;
-      ctx.body = body;
-    }
-  };
+/** Failures of /dbconnections/* in their shape. */
+export function legacyShape(ctx: Context, error: AuthError): void {
+  const { status, body } = error instanceof LegacyError ? error : legacyOf(error);
+  ctx.status = status;
+  ctx.body = body;
 }
 
 function legacyOf({ status, error, error_description }: AuthError): LegacyError {

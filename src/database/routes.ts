@@ -1,15 +1,15 @@
 // /dbconnections/*: users of database connections, from applications. Nothing is decided here.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
 import { languagesOf } from '../http/languages.ts';
+import type { Route } from '../http/routes.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
 import { normalizeEmail } from '../users/email.ts';
 import { type SignUpRefusal, signUp } from '../users/signup.ts';
 import type { Profile, User } from '../users/users.ts';
 import { CONFIRMATION, readChangePassword } from './change-password.ts';
-import { LegacyError, legacyErrors, signUpError } from './errors.ts';
+import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import { type ResetDependencies, requestReset } from './reset.ts';
 import { readSignUp, type SignUpBody } from './signup.ts';
 
@@ -18,13 +18,12 @@ export interface DatabaseDependencies extends ResetDependencies, VerificationDep
 }
 
 /** The routes of database connections. */
-export function databaseRoutes(deps: DatabaseDependencies): Middleware {
-  const router = new Router();
-  router.post('/dbconnections/signup', legacyErrors(deps.log), (ctx) => handleSignUp(deps, ctx));
-  router.post('/dbconnections/change_password', legacyErrors(deps.log), (ctx) =>
-    handleChangePassword(deps, ctx),
-  );
-  return router.routes() as Middleware;
+export function databaseRoutes(deps: DatabaseDependencies): Route[] {
+  const api = { methods: ['POST'], limit: 'other', cors: 'applications', errors: legacyShape } as const;
+  return [
+    { ...api, path: '/dbconnections/signup', handle: (ctx) => handleSignUp(deps, ctx) },
+    { ...api, path: '/dbconnections/change_password', handle: (ctx) => handleChangePassword(deps, ctx) },
+  ];
 }
 
 async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {

@@ -1,9 +1,9 @@
 // The development inbox: what would have been sent to people. For this machine alone, see routes.ts.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Outbox, OutboxMessage } from '../delivery/outbox.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
 
 /** Where the inbox is; `.json` after it gives the same as data. */
@@ -16,39 +16,59 @@ export interface InboxDependencies {
 }
 
 /** The routes of the inbox. Whoever may ask for them sees every code: the caller judges who that is. */
-export function inboxRoutes({ outbox, views, csrf }: InboxDependencies): Middleware {
-  const router = new Router();
-  const listed = async (ctx: Context): Promise<OutboxMessage[]> => {
-    const { to } = ctx.query;
-    return (await outbox.list()).filter((message) => typeof to !== 'string' || message.to === to);
-  };
-  router.get(`${INBOX_PATH}.json`, async (ctx) => {
-    ctx.set('Cache-Control', 'no-store');
-    ctx.body = (await listed(ctx)).map(({ id: _id, ...message }) => message);
-  });
-  router.get(INBOX_PATH, async (ctx) => {
-    const messages = await listed(ctx);
-    const newest = messages[0]?.id ?? '';
-    ctx.set('ETag', `"${messages.length}-${newest}"`);
-    ctx.status = 200;
-    if (ctx.fresh) {
-      ctx.status = 304;
-      return;
-    }
-    await views.page(ctx, 'development/inbox', { messages, action: INBOX_PATH, csrf: csrf.token(ctx) });
-  });
-  router.get(`${INBOX_PATH}/:id`, async (ctx) => {
-    const html = (await outbox.get(String(ctx.params.id)))?.html;
-    if (html === undefined) throw new AuthError(404, 'invalid_request', 'There is no such message.');
-    showMail(ctx, html);
-  });
-  router.post(INBOX_PATH, async (ctx) => {
-    csrf.verify(ctx);
-    await outbox.clear();
-    ctx.redirect(INBOX_PATH);
-    ctx.status = 303;
-  });
-  return router.routes() as Middleware;
+export function inboxRoutes(deps: InboxDependencies): Route[] {
+  const { outbox, csrf } = deps;
+  const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+  return [
+    {
+      ...page,
+      methods: ['GET'],
+      path: `${INBOX_PATH}.json`,
+      handle: async (ctx) => {
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = (await listed(outbox, ctx)).map(({ id: _id, ...message }) => message);
+      },
+    },
+    { ...page, methods: ['GET'], path: INBOX_PATH, handle: (ctx) => showInbox(deps, ctx) },
+    {
+      ...page,
+      methods: ['GET'],
+      path: `${INBOX_PATH}/:id`,
+      handle: async (ctx) => {
+        const html = (await outbox.get(String(ctx.params.id)))?.html;
+        if (html === undefined) throw new AuthError(404, 'invalid_request', 'There is no such message.');
+        showMail(ctx, html);
+      },
+    },
+    {
+      ...page,
+      methods: ['POST'],
+      path: INBOX_PATH,
+      handle: async (ctx) => {
+        csrf.verify(ctx);
+        await outbox.clear();
+        ctx.redirect(INBOX_PATH);
+        ctx.status = 303;
+      },
+    },
+  ];
+}
+
+async function listed(outbox: Outbox, ctx: Context): Promise<OutboxMessage[]> {
+  const { to } = ctx.query;
+  return (await outbox.list()).filter((message) => typeof to !== 'string' || message.to === to);
+}
+
+async function showInbox({ outbox, views, csrf }: InboxDependencies, ctx: Context): Promise<void> {
+  const messages = await listed(outbox, ctx);
+  const newest = messages[0]?.id ?? '';
+  ctx.set('ETag', `"${messages.length}-${newest}"`);
+  ctx.status = 200;
+  if (ctx.fresh) {
+    ctx.status = 304;
+    return;
+  }
+  await views.page(ctx, 'development/inbox', { messages, action: INBOX_PATH, csrf: csrf.token(ctx) });
 }
 
 /** A mail as a mail program shows it: nothing in it runs, its links open beside the inbox. */

@@ -1,8 +1,7 @@
 // The development home page: what runs here, and "Try login". For this machine alone, and not in production.
-import Router from '@koa/router';
-import type { Middleware } from 'koa';
 import type { Outbox } from '../delivery/outbox.ts';
 import type { Csrf } from '../http/csrf.ts';
+import type { Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { TRY_LOGIN } from '../tenant/schema.ts';
@@ -28,22 +27,32 @@ export function developmentRoutes({
   outbox,
   views,
   csrf,
-}: DevelopmentDependencies): Middleware {
-  const router = new Router();
+}: DevelopmentDependencies): Route[] {
   const tryLogin = { clientId: TRY_LOGIN, callback: `${baseUrl}${TRY_LOGIN_CALLBACK}` };
-  router.use(thisMachineOnly(baseUrl));
-  router.get('/', async (ctx) => {
-    const [clients, connections] = await Promise.all([directory.clients(), directory.connections()]);
-    await views.page(ctx, 'development/home', {
-      baseUrl,
-      version,
-      clients,
-      connections,
-      tryLogin,
-      inboxUrl: INBOX_PATH,
-    });
-  });
-  router.get(TRY_LOGIN_CALLBACK, (ctx) => views.page(ctx, 'development/tokens', { tryLogin }));
-  router.use(inboxRoutes({ outbox, views, csrf }));
-  return router.routes() as Middleware;
+  const page = { methods: ['GET', 'HEAD'], limit: 'other', cors: 'none', errors: 'page' } as const;
+  const onThisMachine = thisMachineOnly(baseUrl);
+  const routes: Route[] = [
+    {
+      ...page,
+      path: '/',
+      handle: async (ctx) => {
+        const [clients, connections] = await Promise.all([directory.clients(), directory.connections()]);
+        await views.page(ctx, 'development/home', {
+          baseUrl,
+          version,
+          clients,
+          connections,
+          tryLogin,
+          inboxUrl: INBOX_PATH,
+        });
+      },
+    },
+    {
+      ...page,
+      path: TRY_LOGIN_CALLBACK,
+      handle: (ctx) => views.page(ctx, 'development/tokens', { tryLogin }),
+    },
+    ...inboxRoutes({ outbox, views, csrf }),
+  ];
+  return routes.map((route) => ({ ...route, handle: onThisMachine(route.handle) }));
 }

@@ -1,22 +1,23 @@
 // Whom the development pages are shown to. They show every code and link that was sent to anybody, so only
 // the person at this machine may see them.
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { isLoopback } from '../http/loopback.ts';
+import type { Route } from '../http/routes.ts';
 
 /**
  * Lets requests of this machine alone pass, whatever address the server listens on.
  * @param baseUrl the public origin; the pages are there under no other name.
  */
-export function thisMachineOnly(baseUrl: string): Middleware {
+export function thisMachineOnly(baseUrl: string): (handle: Route['handle']) => Route['handle'] {
   const { host } = new URL(baseUrl);
-  return (ctx, next) => {
+  return (handle) => (ctx) => {
     // A name that somebody else points at this machine must not read the codes (DNS rebinding).
     if (ctx.host !== host) throw new AuthError(404, 'invalid_request', 'There is nothing here.');
     if (!hopsOf(ctx).every(isLoopback)) {
       throw new AuthError(404, 'invalid_request', 'This page is shown on the machine of the server alone.');
     }
-    return next();
+    return handle(ctx);
   };
 }
 

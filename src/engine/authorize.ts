@@ -1,32 +1,46 @@
 // The browser's way into the engine: GET and POST /authorize, and the pages the engine answers with.
 import { createHash } from 'node:crypto';
 import type { ParsedUrlQuery } from 'node:querystring';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { cspSource, ONWARD } from '../http/headers.ts';
+import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
 import type { InternalRequests } from './internal-requests.ts';
 
 /** Shows an error to the browser where redirecting would be wrong. */
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
-/** Takes authorization requests as applications send them, and answers in the hosted service's manner. */
-export function authorizationRequests(internal: InternalRequests): Middleware {
-  return async (ctx, next) => {
-    const isRequest = ctx.path === '/authorize' && (ctx.method === 'GET' || ctx.method === 'POST');
-    if (isRequest) {
+export interface AuthorizationEndpoint {
+  /** `GET` and `POST /authorize`: a request as applications send it. */
+  request(ctx: Context): Promise<void>;
+  /** `GET /authorize/<uid>`: a request goes on that waited for its user. */
+  resume(ctx: Context): Promise<void>;
+}
+
+/** Takes authorization requests, and answers in the hosted service's manner. */
+export function authorizationEndpoint(internal: InternalRequests, enter: EnterEngine): AuthorizationEndpoint {
+  const answer = async (ctx: Context) => {
+    await enter(ctx);
+    // The spec answers 302; the engine's 303 differs only for a POST that must not be repeated.
+    if (ctx.status === 303) ctx.status = 302;
+    if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
+  };
+  return {
+    request: async (ctx) => {
       const received = ctx.method === 'POST' ? formFields(ctx) : ctx.query;
       // One form from here on: the POST of OIDC Core §3.1.2.1 means the same as the GET.
       ctx.method = 'GET';
       ctx.query = normalizeRequest(received);
       await internal.check(ctx.query);
-    }
-    await next();
-    if (!isRequest && !ctx.path.startsWith('/authorize/')) return;
-    // The spec answers 302; the engine's 303 differs only for a POST that must not be repeated.
-    if (ctx.status === 303) ctx.status = 302;
-    if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
+      await answer(ctx);
+    },
+    resume: async (ctx) => {
+      // The request is the stored one: nothing that is sent along has a say in it.
+      ctx.search = '';
+      await answer(ctx);
+    },
   };
 }
 

@@ -1,11 +1,11 @@
 // The engine: oidc-provider configured for a tenant, and what the rest of Gatehouse sees of it.
 
 import type { JSONWebKeySet } from 'jose';
-import type { Context, Middleware } from 'koa';
-import mount from 'koa-mount';
+import type { Context } from 'koa';
 import Provider, { type Configuration, type JWKS } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
 import type { Clock, Random } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -19,9 +19,10 @@ import { createAdapter } from './adapter.ts';
 import { type ApiTokenReader, apiTokenReader } from './api-tokens.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { resourceIndicators } from './audience.ts';
-import { authorizationRequests, type ErrorPage, registerWebMessage } from './authorize.ts';
+import { authorizationEndpoint, type ErrorPage, registerWebMessage } from './authorize.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
+import { engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { loadGrant } from './grants.ts';
 import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
@@ -34,10 +35,11 @@ import { lifetimes } from './lifetimes.ts';
 import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
+import { engineRoutes } from './routes.ts';
 import type { SessionParticipants } from './session-participants.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { logInSilently } from './silent-login.ts';
-import { tokenRequests } from './token-endpoint.ts';
+import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
 import { registerVendorGrant, type SecondFactor, type VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
 
@@ -62,8 +64,10 @@ export interface EngineDependencies {
 }
 
 export interface Engine {
-  /** Authorization, token, revocation, discovery: at the root, in this order. */
-  middleware: Middleware[];
+  /** Authorization, token, revocation, discovery. */
+  routes: Route[];
+  /** @see TokenEndpoint */
+  answerAsTokenEndpoint: TokenEndpoint['token'];
   interactions: Interactions;
   internalRequests: InternalRequests;
   sessions: Sessions;
@@ -108,8 +112,11 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const sessions = createSessions(provider, { store, clock, participants: deps.participants });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
+  const enter = engineEntrance(provider);
+  const tokens = tokenEndpoint(failures, enter);
   return {
-    middleware: [authorizationRequests(internal), tokenRequests(failures), mount(provider)],
+    routes: engineRoutes({ enter, authorization: authorizationEndpoint(internal, enter), tokens }),
+    answerAsTokenEndpoint: tokens.token,
     interactions: interactions(provider, { store, users, sessions, secondFactor: deps.secondFactor }),
     internalRequests: internal,
     sessions,

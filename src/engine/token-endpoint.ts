@@ -1,32 +1,47 @@
 // /oauth/token and /oauth/revoke around the engine: JSON and form bodies alike, the vendor's parameter
 // names, and the vendor's words for what goes wrong (wire.md "/oauth/token").
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { toResource } from './audience.ts';
+import type { EnterEngine } from './entrance.ts';
 import type { EngineFailures } from './failures.ts';
 import { vendorError } from './failures.ts';
-
-const PATHS = new Set(['/oauth/token', '/oauth/revoke']);
 
 /** Grants for which `audience` chooses the API; with the others it was chosen at /authorize. */
 const choosesAudience = (grantType: string | undefined) =>
   grantType !== 'authorization_code' && grantType !== 'refresh_token';
 
+export interface TokenEndpoint {
+  /**
+   * `POST /oauth/token`.
+   * @param fields the request's parameters; those of its body by default.
+   */
+  token(ctx: Context, fields?: Record<string, string>): Promise<void>;
+  /** `POST /oauth/revoke` (RFC 7009). */
+  revoke(ctx: Context): Promise<void>;
+}
+
 /** Feeds the engine's token endpoints and words their failures. */
-export function tokenRequests(failures: EngineFailures): Middleware {
-  return async (ctx, next) => {
-    if (ctx.method !== 'POST' || !PATHS.has(ctx.path)) return next();
-    const fields = bodyFields(ctx);
+export function tokenEndpoint(failures: EngineFailures, enter: EnterEngine): TokenEndpoint {
+  const answer = async (ctx: Context, fields: Record<string, string>): Promise<void> => {
     replayAsForm(ctx, engineFields(fields));
     // The engine would render its errors as HTML for a browser; these endpoints have none.
     ctx.req.headers.accept = 'application/json';
-    await next();
-    if (ctx.status < 400) {
-      if (ctx.path === '/oauth/revoke') ctx.type = 'application/json';
-      return;
-    }
+    await enter(ctx);
+    if (ctx.status < 400) return;
     const error = vendorError(failures.of(ctx), fields.grant_type);
     if (error !== undefined) oauthShape(ctx, error);
+  };
+  return {
+    token: async (ctx, fields = bodyFields(ctx)) => {
+      ctx.url = '/oauth/token';
+      await answer(ctx, fields);
+    },
+    revoke: async (ctx) => {
+      ctx.url = '/oauth/revoke';
+      await answer(ctx, bodyFields(ctx));
+      if (ctx.status < 400) ctx.type = 'application/json';
+    },
   };
 }
 

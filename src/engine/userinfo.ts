@@ -1,7 +1,7 @@
 // GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). Ours, because the engine's refuses
 // the tokens that SDKs send: JWTs, and tokens bound to an API.
 import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken } from 'oidc-provider';
 import type { Clock } from '../http/runtime.ts';
@@ -47,16 +47,23 @@ const UNKNOWN: Refusal = {
   description: 'The access token is invalid or expired',
 };
 
+const NO_OPENID: Refusal = {
+  status: 403,
+  error: 'insufficient_scope',
+  description: 'The scope openid is required',
+};
+
 export interface Userinfo {
-  /** Reads the access token; answers itself when it is missing, invalid, or has no `openid`. */
-  authenticate: Middleware;
-  /** Whose token it is, once `authenticate` has passed: the key of the endpoint's rate limit. */
-  holder(ctx: Context): string;
-  /** Answers with the profile. */
-  respond: Middleware;
+  /**
+   * Reads the access token; answers itself when it is missing, invalid, or has no `openid`.
+   * @returns whose token it is, the key of the endpoint's rate limit; undefined when it has answered.
+   */
+  authenticate(ctx: Context): Promise<string | undefined>;
+  /** Answers with the profile, once `authenticate` has passed. */
+  respond(ctx: Context): Promise<void>;
 }
 
-/** The three steps of `/userinfo`, between which the server puts the rate limit. */
+/** The two steps of `/userinfo`, between which the server puts the rate limit. */
 export function userinfo(deps: UserinfoDependencies): Userinfo {
   const presented = new WeakMap<object, Presented>();
   const tokenOf = (ctx: Context): Presented => {
@@ -66,22 +73,14 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
   };
   const readToken = tokenReader(deps);
   return {
-    authenticate: async (ctx, next) => {
+    authenticate: async (ctx) => {
       const token = accessToken(ctx);
-      if (typeof token === 'object') return refuse(ctx, token);
-      const found = await readToken(token);
-      if (found === undefined) return refuse(ctx, UNKNOWN);
-      if (!found.scopes.includes('openid')) {
-        return refuse(ctx, {
-          status: 403,
-          error: 'insufficient_scope',
-          description: 'The scope openid is required',
-        });
-      }
+      const found = typeof token === 'string' ? ((await readToken(token)) ?? UNKNOWN) : token;
+      if ('status' in found) return void refuse(ctx, found);
+      if (!found.scopes.includes('openid')) return void refuse(ctx, NO_OPENID);
       presented.set(ctx, found);
-      await next();
+      return found.userId;
     },
-    holder: (ctx) => tokenOf(ctx).userId,
     respond: async (ctx) => {
       const token = tokenOf(ctx);
       const user = await deps.users.get(token.userId);

@@ -3,15 +3,15 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
-import type { Middleware } from 'koa';
+import type { Route } from './routes.ts';
 
 export interface Assets {
   /** The path that an asset is served under. @throws Error when there is none of that name. */
   path(name: string): string;
   /** An asset's content, for one that must be served under a name of its own. @throws Error as `path`. */
   content(name: string): Buffer;
-  /** Answers GET and HEAD for the assets, and leaves all else to who comes next. */
-  serve: Middleware;
+  /** Each at its path. */
+  routes: Route[];
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -45,12 +45,17 @@ export function readAssets(directory: string): Assets {
   return {
     path,
     content: (name) => served.get(path(name))?.body ?? Buffer.alloc(0),
-    serve: async (ctx, next) => {
-      const asset = served.get(ctx.path);
-      if (asset === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
-      ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
-      ctx.set('Content-Type', asset.type);
-      ctx.body = asset.body;
-    },
+    routes: [...served].map(([at, { body, type }]) => ({
+      methods: ['GET', 'HEAD'],
+      path: at,
+      limit: 'unlimited',
+      cors: 'none',
+      errors: 'page',
+      handle: (ctx) => {
+        ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
+        ctx.set('Content-Type', type);
+        ctx.body = body;
+      },
+    })),
   };
 }

@@ -1,5 +1,5 @@
 // The one error type of Gatehouse, and its mapping to HTTP in one place (design.md §7).
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Logger } from 'pino';
 
 /**
@@ -35,30 +35,19 @@ export function linkExpired(): AuthError {
 }
 
 /** How a route group words its failures (spec "Errors"; wire-details 0.3). */
-export type ErrorShape = (ctx: Context, error: AuthError) => void;
+export type ErrorShape = (ctx: Context, error: AuthError) => void | Promise<void>;
 
 /** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */
-export const oauthShape: ErrorShape = (ctx, error) => {
+export const oauthShape = (ctx: Context, error: AuthError): void => {
   ctx.status = error.status;
   ctx.set('Cache-Control', 'no-store');
   ctx.body = { error: error.error, error_description: error.error_description, ...error.extra };
 };
 
 /**
- * Turns whatever a route group throws into its answer. What is not an AuthError is a fault of ours: it
- * is logged with its cause, and the client is told no more than `server_error`.
+ * Whatever was thrown as what the client is told: an AuthError as it is, a client's fault as koa's parsers report it
+ * as 4xx, and all else, a fault of ours, as `server_error`; its cause is for the log alone.
  */
-export function errorsAs(shape: ErrorShape, log: Logger): Middleware {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (thrown) {
-      shape(ctx, toAuthError(thrown, log));
-    }
-  };
-}
-
-/** An AuthError as it is, a client's fault as koa's parsers report it as 4xx, all else as a logged 500. */
 export function toAuthError(thrown: unknown, log: Logger): AuthError {
   if (thrown instanceof AuthError) {
     if (thrown.status >= 500 || thrown.cause !== undefined) log.warn({ err: thrown }, 'request failed');

@@ -26,10 +26,12 @@ function unmapped(address: string): string {
 /**
  * Believes the forwarding headers of trusted proxies alone: the client's address is the last one that no
  * trusted proxy has, and the request must have come by HTTPS.
+ * @param except paths that a proxy asks for itself, by plain HTTP.
  */
-export function behindProxy(ranges: readonly string[]): Middleware {
+export function behindProxy(ranges: readonly string[], except: readonly string[] = []): Middleware {
   const isTrusted = proxyTrust(ranges);
   return async (ctx, next) => {
+    if (except.includes(ctx.path)) return next();
     const peer = ctx.req.socket.remoteAddress ?? '';
     const protocol = isTrusted(peer) ? ctx.get('X-Forwarded-Proto').split(',')[0]?.trim() : undefined;
     if (protocol !== 'https') {

@@ -1,10 +1,9 @@
 // Cross-origin login (wire-details 10.1): a page of the application itself takes the credentials, gets a login
 // ticket for them, and sends the browser to /authorize with it.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
-import type { Logger } from 'pino';
+import type { Context } from 'koa';
 import type { VendorGrant } from '../engine/tokens.ts';
-import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import { AuthError, oauthShape } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
 import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
@@ -17,7 +16,6 @@ export interface CrossOriginDependencies {
   events: Events;
   limits: RateLimits;
   random: Random;
-  log: Logger;
   /**
    * The grants whose credentials may be given: a credential type is a grant type. Those of a first factor alone: a
    * ticket begins a login, and the second factor of another one is no beginning.
@@ -26,10 +24,17 @@ export interface CrossOriginDependencies {
 }
 
 /** `POST /co/authenticate`. */
-export function crossOriginRoutes(deps: CrossOriginDependencies): Middleware {
-  const router = new Router();
-  router.post('/co/authenticate', errorsAs(oauthShape, deps.log), (ctx) => handle(deps, ctx));
-  return router.routes() as Middleware;
+export function crossOriginRoutes(deps: CrossOriginDependencies): Route[] {
+  return [
+    {
+      methods: ['POST'],
+      path: '/co/authenticate',
+      limit: 'other',
+      cors: 'applications',
+      errors: oauthShape,
+      handle: (ctx) => handle(deps, ctx),
+    },
+  ];
 }
 
 async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void> {

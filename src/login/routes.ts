@@ -1,6 +1,5 @@
 // The hosted login pages: /u/<uid> and what is posted from there. Nothing is decided here.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { PendingInteraction } from '../engine/interaction.ts';
 import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
 import {
@@ -16,6 +15,7 @@ import {
   visitLanguages,
 } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
+import { PAGE, type Route } from '../http/routes.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor } from '../tenant/databases.ts';
@@ -35,35 +35,44 @@ export interface LoginRoutesDependencies
 }
 
 /** The routes of the login pages. */
-export function loginRoutes(deps: LoginRoutesDependencies): Middleware {
-  const router = new Router();
-  router.get('/u/:uid', async (ctx) => {
-    const visit = await openVisit(deps, ctx);
-    if (await useTicket(deps, ctx, visit)) return;
-    const elsewhere = await otherWay(deps, visit);
-    if (elsewhere !== undefined) return ctx.redirect(stepPath(visit.pending, elsewhere));
-    await show(deps, ctx, visit, nextStep(visit.pending));
-  });
-  router.get('/u/:uid/:step', async (ctx) => {
-    const visit = await openVisit(deps, ctx);
-    const step = ctx.params.step as Step;
-    await show(deps, ctx, visit, accepts(visit.pending, step) ? step : nextStep(visit.pending));
-  });
+export function loginRoutes(deps: LoginRoutesDependencies): Route[] {
   const posts: Record<Step, (ctx: Context, visit: Visit) => Promise<void>> = {
     login: (ctx, visit) => postLogin(deps, ctx, visit),
     signup: (ctx, visit) => postSignUp(deps, ctx, visit),
     consent: (ctx) => postConsent(deps, ctx),
     account: (ctx) => deps.interactions.keepAccount(ctx),
   };
-  for (const step of Object.keys(posts) as Step[]) {
-    router.post(`/u/:uid/${step}`, async (ctx) => {
-      const visit = await openVisit(deps, ctx);
-      deps.csrf.verify(ctx);
-      if (!accepts(visit.pending, step)) return show(deps, ctx, visit, nextStep(visit.pending));
-      await posts[step](ctx, visit);
-    });
-  }
-  return router.routes() as Middleware;
+  const steps = Object.entries(posts) as [Step, (typeof posts)[Step]][];
+  return [
+    { ...PAGE, methods: ['GET'], path: '/u/:uid', handle: (ctx) => begin(deps, ctx) },
+    ...steps.flatMap(([step, post]): Route[] => [
+      { ...PAGE, methods: ['GET'], path: `/u/:uid/${step}`, handle: (ctx) => showStep(deps, ctx, step) },
+      {
+        ...PAGE,
+        methods: ['POST'],
+        path: `/u/:uid/${step}`,
+        handle: async (ctx) => {
+          const visit = await openVisit(deps, ctx);
+          deps.csrf.verify(ctx);
+          if (!accepts(visit.pending, step)) return show(deps, ctx, visit, nextStep(visit.pending));
+          await post(ctx, visit);
+        },
+      },
+    ]),
+  ];
+}
+
+async function begin(deps: LoginRoutesDependencies, ctx: Context): Promise<void> {
+  const visit = await openVisit(deps, ctx);
+  if (await useTicket(deps, ctx, visit)) return;
+  const elsewhere = await otherWay(deps, visit);
+  if (elsewhere !== undefined) return ctx.redirect(stepPath(visit.pending, elsewhere));
+  await show(deps, ctx, visit, nextStep(visit.pending));
+}
+
+async function showStep(deps: LoginRoutesDependencies, ctx: Context, step: Step): Promise<void> {
+  const visit = await openVisit(deps, ctx);
+  await show(deps, ctx, visit, accepts(visit.pending, step) ? step : nextStep(visit.pending));
 }
 
 /** A login that was done before the request ends here. @returns whether there was one, of this browser. */

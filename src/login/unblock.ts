@@ -1,10 +1,10 @@
 // Unlocking an account that failed logins have locked: a link by mail, and the page that it leads to.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Messages } from '../delivery/messages.ts';
 import type { Background } from '../http/background.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { linkExpired } from '../http/errors.ts';
+import { PAGE, type Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
 import { addressKey } from '../protection/addresses.ts';
 import type { Attempt, Attempts, AttemptsDependencies } from '../protection/attempts.ts';
@@ -78,16 +78,18 @@ export interface UnblockDependencies {
 }
 
 /** The page of the link. It asks: mail scanners fetch links. */
-export function unblockRoutes(deps: UnblockDependencies): Middleware {
-  const router = new Router();
-  router.get(PATH, async (ctx) => {
-    const { ticket } = ctx.query;
-    const open = typeof ticket === 'string' ? await deps.challenges.peekTicket(PURPOSE, ticket) : undefined;
-    if (open === undefined) throw linkExpired();
-    await deps.views.page(ctx, 'account/unblock', { action: PATH, csrf: deps.csrf.token(ctx), ticket });
-  });
-  router.post(PATH, (ctx) => unblock(deps, ctx));
-  return router.routes() as Middleware;
+export function unblockRoutes(deps: UnblockDependencies): Route[] {
+  return [
+    { ...PAGE, methods: ['GET', 'HEAD'], path: PATH, handle: (ctx) => askToUnblock(deps, ctx) },
+    { ...PAGE, methods: ['POST'], path: PATH, handle: (ctx) => unblock(deps, ctx) },
+  ];
+}
+
+async function askToUnblock({ challenges, views, csrf }: UnblockDependencies, ctx: Context): Promise<void> {
+  const { ticket } = ctx.query;
+  const open = typeof ticket === 'string' ? await challenges.peekTicket(PURPOSE, ticket) : undefined;
+  if (open === undefined) throw linkExpired();
+  await views.page(ctx, 'account/unblock', { action: PATH, csrf: csrf.token(ctx), ticket });
 }
 
 async function unblock(

@@ -1,7 +1,7 @@
 // The endpoints that end a session. Nothing is decided here.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
 import { type DepartureDependencies, depart, SIGNED_OUT } from './departure.ts';
 import { CALLBACK, returnFromProvider } from './federated.ts';
 import { askToLogOut, CONSENT, goOn, type PageDependencies, stillLoggedIn } from './pages.ts';
@@ -12,34 +12,51 @@ import { decideV2, V2_PARAMETERS } from './v2.ts';
 export interface LogoutDependencies extends DepartureDependencies, RpDependencies, PageDependencies {}
 
 /** The routes of logging out. */
-export function logoutRoutes(deps: LogoutDependencies): Middleware {
-  const router = new Router();
+export function logoutRoutes(deps: LogoutDependencies): Route[] {
   const { directory } = deps;
-  router.get(
-    '/v2/logout',
-    recorded(deps, async (ctx) => {
-      const destination = await decideV2(directory, queryFields(ctx, V2_PARAMETERS));
-      await goOn(deps, ctx, await depart(deps, ctx, destination));
-    }),
-  );
-  router.get(
-    '/oidc/logout',
-    recorded(deps, (ctx) => rpLogout(deps, ctx, queryFields(ctx, RP_PARAMETERS), 'GET')),
-  );
-  router.post(
-    '/oidc/logout',
-    recorded(deps, (ctx) => rpLogout(deps, ctx, formFields(ctx, RP_PARAMETERS), 'POST')),
-  );
-  router.post(
-    CONSENT,
-    recorded(deps, (ctx) => answer(deps, ctx)),
-  );
-  router.get(CALLBACK, async (ctx) => {
-    const { state } = queryFields(ctx, ['state']);
-    await goOn(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
-  });
-  router.get(SIGNED_OUT, (ctx) => goOn(deps, ctx, { to: undefined, frames: [] }));
-  return router.routes() as Middleware;
+  const page = { cors: 'none', errors: 'page' } as const;
+  const endpoint = { ...page, limit: 'logout' } as const;
+  return [
+    {
+      ...endpoint,
+      methods: ['GET'],
+      path: '/v2/logout',
+      handle: recorded(deps, async (ctx) => {
+        const destination = await decideV2(directory, queryFields(ctx, V2_PARAMETERS));
+        await goOn(deps, ctx, await depart(deps, ctx, destination));
+      }),
+    },
+    {
+      ...endpoint,
+      methods: ['GET'],
+      path: '/oidc/logout',
+      handle: recorded(deps, (ctx) => rpLogout(deps, ctx, queryFields(ctx, RP_PARAMETERS), 'GET')),
+    },
+    {
+      ...endpoint,
+      methods: ['POST'],
+      path: '/oidc/logout',
+      handle: recorded(deps, (ctx) => rpLogout(deps, ctx, formFields(ctx, RP_PARAMETERS), 'POST')),
+    },
+    { ...endpoint, methods: ['POST'], path: CONSENT, handle: recorded(deps, (ctx) => answer(deps, ctx)) },
+    {
+      ...page,
+      limit: 'other',
+      methods: ['GET'],
+      path: CALLBACK,
+      handle: async (ctx) => {
+        const { state } = queryFields(ctx, ['state']);
+        await goOn(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
+      },
+    },
+    {
+      ...page,
+      limit: 'other',
+      methods: ['GET', 'HEAD'],
+      path: SIGNED_OUT,
+      handle: (ctx) => goOn(deps, ctx, { to: undefined, frames: [] }),
+    },
+  ];
 }
 
 async function rpLogout(
@@ -71,10 +88,9 @@ async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   await goOn(deps, ctx, await depart(deps, ctx, logout), request.ui_locales);
 }
 
-/** A logout that is refused is an event, too. A HEAD request, which only asks about an address, ends nothing. */
+/** A logout that is refused is an event, too. */
 function recorded({ events }: LogoutDependencies, handle: (ctx: Context) => Promise<void>) {
   return async (ctx: Context): Promise<void> => {
-    if (ctx.method === 'HEAD') throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
     try {
       await handle(ctx);
     } catch (thrown) {

@@ -2,10 +2,10 @@
 
 import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import { AuthError, oauthShape } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
 import {
   answerRequest,
@@ -29,50 +29,100 @@ const LOOK = 1_000;
 const LIFE = 55_000;
 
 /** The routes of the authenticator. */
-export function deviceRoutes(deps: DeviceRoutesDependencies): Middleware {
-  const router = new Router();
-  const json = errorsAs(oauthShape, deps.log);
-  router.get(PATH, async (ctx) => {
-    await deps.views.page(ctx, 'authenticator', { origin: deps.baseUrl, pushKey: deps.webPush.publicKey() });
-    // To scan a code with; the other pages have no use for it.
-    ctx.set('Permissions-Policy', 'camera=(self)');
-  });
-  router.get(`${PATH}/manifest.webmanifest`, (ctx) => {
-    const { friendly_name: name } = deps.directory.settings().tenant;
-    ctx.type = 'application/manifest+json';
-    ctx.body = {
-      name: `${name} Authenticator`,
-      short_name: name,
-      start_url: PATH,
-      scope: PATH,
-      display: 'standalone',
-      icons: [{ src: deps.views.assets.path('mark.svg'), sizes: 'any', type: 'image/svg+xml' }],
-    };
-  });
-  router.post(`${PATH}/devices`, json, async (ctx) => {
-    ctx.body = await enrollDevice(deps, (ctx.request as { body?: unknown }).body, ctx.ip);
-  });
-  router.post(`${PATH}/push`, json, async (ctx) => {
-    await subscribeDevice(deps, assertionOf(ctx));
-    ctx.status = 204;
-  });
-  router.get(`${PATH}/worker.js`, (ctx) => {
-    // From its own path it might control less than the page that it serves.
-    ctx.set('Service-Worker-Allowed', PATH);
-    ctx.set('Cache-Control', 'no-cache');
-    ctx.type = 'text/javascript';
-    ctx.body = deps.views.assets.content('authenticator-worker.js');
-  });
-  router.get(`${PATH}/requests`, json, async (ctx) => {
-    ctx.set('Cache-Control', 'no-store');
-    ctx.body = await waitingRequests(deps, await identify(deps, assertionOf(ctx)));
-  });
-  router.post(`${PATH}/requests/:id`, json, async (ctx) => {
-    await answerRequest(deps, String(ctx.params.id), assertionOf(ctx), ctx.ip);
-    ctx.status = 204;
-  });
-  router.get(`${PATH}/events`, json, (ctx) => stream(deps, ctx));
-  return router.routes() as Middleware;
+export function deviceRoutes(deps: DeviceRoutesDependencies): Route[] {
+  return [...pageRoutes(deps), ...apiRoutes(deps)];
+}
+
+/** The page, and the files that it is made of. */
+function pageRoutes(deps: DeviceRoutesDependencies): Route[] {
+  const file = { methods: ['GET', 'HEAD'], limit: 'other', errors: 'page' } as const;
+  return [
+    {
+      ...file,
+      path: PATH,
+      cors: 'none',
+      handle: async (ctx) => {
+        await deps.views.page(ctx, 'authenticator', {
+          origin: deps.baseUrl,
+          pushKey: deps.webPush.publicKey(),
+        });
+        // To scan a code with; the other pages have no use for it.
+        ctx.set('Permissions-Policy', 'camera=(self)');
+      },
+    },
+    {
+      ...file,
+      path: `${PATH}/manifest.webmanifest`,
+      cors: 'applications',
+      handle: (ctx) => {
+        const { friendly_name: name } = deps.directory.settings().tenant;
+        ctx.type = 'application/manifest+json';
+        ctx.body = {
+          name: `${name} Authenticator`,
+          short_name: name,
+          start_url: PATH,
+          scope: PATH,
+          display: 'standalone',
+          icons: [{ src: deps.views.assets.path('mark.svg'), sizes: 'any', type: 'image/svg+xml' }],
+        };
+      },
+    },
+    {
+      ...file,
+      path: `${PATH}/worker.js`,
+      cors: 'applications',
+      handle: (ctx) => {
+        // From its own path it might control less than the page that it serves.
+        ctx.set('Service-Worker-Allowed', PATH);
+        ctx.set('Cache-Control', 'no-cache');
+        ctx.type = 'text/javascript';
+        ctx.body = deps.views.assets.content('authenticator-worker.js');
+      },
+    },
+  ];
+}
+
+/** What the page calls. */
+function apiRoutes(deps: DeviceRoutesDependencies): Route[] {
+  const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
+  const [get, post] = [
+    { ...api, methods: ['GET'] },
+    { ...api, methods: ['POST'] },
+  ] as const;
+  return [
+    {
+      ...post,
+      path: `${PATH}/devices`,
+      handle: async (ctx) => {
+        ctx.body = await enrollDevice(deps, (ctx.request as { body?: unknown }).body, ctx.ip);
+      },
+    },
+    {
+      ...post,
+      path: `${PATH}/push`,
+      handle: async (ctx) => {
+        await subscribeDevice(deps, assertionOf(ctx));
+        ctx.status = 204;
+      },
+    },
+    {
+      ...get,
+      path: `${PATH}/requests`,
+      handle: async (ctx) => {
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = await waitingRequests(deps, await identify(deps, assertionOf(ctx)));
+      },
+    },
+    {
+      ...post,
+      path: `${PATH}/requests/:id`,
+      handle: async (ctx) => {
+        await answerRequest(deps, String(ctx.params.id), assertionOf(ctx), ctx.ip);
+        ctx.status = 204;
+      },
+    },
+    { ...get, path: `${PATH}/events`, handle: (ctx) => stream(deps, ctx) },
+  ];
 }
 
 function assertionOf(ctx: Context): string {

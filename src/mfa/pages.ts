@@ -1,8 +1,8 @@
 // The hosted pages of the second factor: /u/<uid>/mfa and what is posted from there.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { formFields, stepPath } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
+import { PAGE, type Route } from '../http/routes.ts';
 import { FACTORS } from './authenticators.ts';
 import { startChallenge } from './challenge.ts';
 import { numberOf } from './countries.ts';
@@ -25,43 +25,31 @@ import { type Given, giveOob, giveOtp, giveRecoveryCode } from './verify.ts';
 const KINDS = { otp: 'otp', phone: 'sms', email: 'email', 'push-notification': 'push' } as const;
 
 /** The routes of the second factor's pages. */
-export function mfaPages(deps: MfaPagesDependencies): Middleware {
-  const router = new Router();
-  const at = (handle: (ctx: Context, mfa: MfaVisit) => Promise<void>) => async (ctx: Context) => {
-    const mfa = await openMfa(deps, ctx);
-    if (mfa === undefined) return;
-    if (ctx.method === 'POST') deps.csrf.verify(ctx);
-    await handle(ctx, mfa);
-  };
-  router.get(
-    '/u/:uid/mfa',
-    at((ctx, mfa) => showFirst(deps, ctx, mfa)),
-  );
-  router.get(
-    '/u/:uid/mfa/choose',
-    at(async (ctx, mfa) => showChoice(deps, ctx, mfa, await waysOf(deps, mfa))),
-  );
-  router.get(
-    '/u/:uid/mfa/status',
-    at((ctx, mfa) => answerStatus(deps, ctx, mfa)),
-  );
-  router.post(
-    '/u/:uid/mfa/recovery-code-saved',
-    at((ctx, mfa) => postSaved(deps, ctx, mfa)),
-  );
-  router.get(
-    '/u/:uid/mfa/:way',
-    at((ctx, mfa) => showWay(deps, ctx, mfa)),
-  );
-  router.post(
-    '/u/:uid/mfa/:way',
-    at((ctx, mfa) => postWay(deps, ctx, mfa)),
-  );
-  router.post(
-    '/u/:uid/mfa/:way/resend',
-    at((ctx, mfa) => postResend(deps, ctx, mfa)),
-  );
-  return router.routes() as Middleware;
+export function mfaPages(deps: MfaPagesDependencies): Route[] {
+  const at = (
+    method: 'GET' | 'POST',
+    path: string,
+    handle: (ctx: Context, mfa: MfaVisit) => Promise<void>,
+  ): Route => ({
+    ...PAGE,
+    methods: [method],
+    path: `/u/:uid/mfa${path}`,
+    handle: async (ctx) => {
+      const mfa = await openMfa(deps, ctx);
+      if (mfa === undefined) return;
+      if (method === 'POST') deps.csrf.verify(ctx);
+      await handle(ctx, mfa);
+    },
+  });
+  return [
+    at('GET', '', (ctx, mfa) => showFirst(deps, ctx, mfa)),
+    at('GET', '/choose', async (ctx, mfa) => showChoice(deps, ctx, mfa, await waysOf(deps, mfa))),
+    at('GET', '/status', (ctx, mfa) => answerStatus(deps, ctx, mfa)),
+    at('POST', '/recovery-code-saved', (ctx, mfa) => postSaved(deps, ctx, mfa)),
+    at('GET', '/:way', (ctx, mfa) => showWay(deps, ctx, mfa)),
+    at('POST', '/:way', (ctx, mfa) => postWay(deps, ctx, mfa)),
+    at('POST', '/:way/resend', (ctx, mfa) => postResend(deps, ctx, mfa)),
+  ];
 }
 
 async function showFirst(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {

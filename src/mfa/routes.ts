@@ -1,10 +1,10 @@
 // The MFA endpoints (spec "Multi-factor authentication"). Nothing is decided here.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import type { ApiTokenReader } from '../engine/api-tokens.ts';
-import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
+import type { Route } from '../http/routes.ts';
 import type { User } from '../users/users.ts';
 import type { Authenticator } from './authenticators.ts';
 import { startChallenge } from './challenge.ts';
@@ -24,17 +24,36 @@ export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
 export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
 
 /** The routes of the MFA API. */
-export function mfaRoutes(deps: MfaRoutesDependencies): Middleware {
-  const router = new Router();
-  router.use('/mfa', errorsAs(oauthShape, deps.log), async (ctx, next) => {
+export function mfaRoutes(deps: MfaRoutesDependencies): Route[] {
+  const api = { cors: 'applications', errors: oauthShape } as const;
+  const fresh = (handle: typeof handleChallenge) => async (ctx: Context) => {
     ctx.set('Cache-Control', 'no-store');
-    await next();
-  });
-  router.post('/mfa/challenge', (ctx) => handleChallenge(deps, ctx));
-  router.post('/mfa/associate', (ctx) => handleAssociate(deps, ctx));
-  router.get('/mfa/authenticators', (ctx) => handleList(deps, ctx));
-  router.delete('/mfa/authenticators/:id', (ctx) => handleRemove(deps, ctx));
-  return router.routes() as Middleware;
+    await handle(deps, ctx);
+  };
+  return [
+    {
+      ...api,
+      methods: ['POST'],
+      path: '/mfa/challenge',
+      limit: 'mfaChallenge',
+      handle: fresh(handleChallenge),
+    },
+    {
+      ...api,
+      methods: ['POST'],
+      path: '/mfa/associate',
+      limit: 'mfaAssociate',
+      handle: fresh(handleAssociate),
+    },
+    { ...api, methods: ['GET'], path: '/mfa/authenticators', limit: 'mfaVerify', handle: fresh(handleList) },
+    {
+      ...api,
+      methods: ['DELETE'],
+      path: '/mfa/authenticators/:id',
+      limit: 'mfaVerify',
+      handle: fresh(handleRemove),
+    },
+  ];
 }
 
 type Fields = Readonly<Record<string, unknown>>;

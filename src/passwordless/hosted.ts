@@ -1,6 +1,5 @@
 // The hosted pages of passwordless login: the address, then the code.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import {
   formFields,
   type HostedDependencies,
@@ -16,6 +15,7 @@ import {
   waitsForLogin,
 } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
+import { PAGE, type Route } from '../http/routes.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start, subjectOf } from './start.ts';
@@ -32,24 +32,28 @@ export interface PasswordlessPagesDependencies
 const RESEND_SECONDS = 30;
 
 /** The routes of the hosted passwordless pages. */
-export function passwordlessPages(deps: PasswordlessPagesDependencies): Middleware {
-  const router = new Router();
+export function passwordlessPages(deps: PasswordlessPagesDependencies): Route[] {
   const path = '/u/:uid/passwordless/:connection';
-  router.get(path, async (ctx) => {
+  const posted = (handle: typeof sendCode) => async (ctx: Context) => {
     const at = await open(deps, ctx);
     if (at === undefined) return;
-    await showAddress(deps, ctx, at, { address: at.visit.pending.params.login_hint ?? '' });
-  });
-  const posts = { '': sendCode, '/code': useCode };
-  for (const [step, handle] of Object.entries(posts)) {
-    router.post(`${path}${step}`, async (ctx) => {
-      const at = await open(deps, ctx);
-      if (at === undefined) return;
-      deps.csrf.verify(ctx);
-      await handle(deps, ctx, at);
-    });
-  }
-  return router.routes() as Middleware;
+    deps.csrf.verify(ctx);
+    await handle(deps, ctx, at);
+  };
+  return [
+    {
+      ...PAGE,
+      methods: ['GET'],
+      path,
+      handle: async (ctx) => {
+        const at = await open(deps, ctx);
+        if (at === undefined) return;
+        await showAddress(deps, ctx, at, { address: at.visit.pending.params.login_hint ?? '' });
+      },
+    },
+    { ...PAGE, methods: ['POST'], path, handle: posted(sendCode) },
+    { ...PAGE, methods: ['POST'], path: `${path}/code`, handle: posted(useCode) },
+  ];
 }
 
 /** A visit of a connection's pages. */

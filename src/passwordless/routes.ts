@@ -1,11 +1,10 @@
 // The passwordless endpoints. Nothing is decided here.
 import { createHmac } from 'node:crypto';
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
-import type { Logger } from 'pino';
+import type { Context } from 'koa';
 import type { Csrf } from '../http/csrf.ts';
-import { AuthError, errorsAs, oauthShape } from '../http/errors.ts';
+import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
+import type { Route } from '../http/routes.ts';
 import type { Random } from '../http/runtime.ts';
 import type { Views } from '../http/views.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -42,7 +41,6 @@ export interface PasswordlessDependencies extends StartDependencies, VerifyDepen
   views: Views;
   csrf: Csrf;
   random: Random;
-  log: Logger;
   /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
   /** Answers as the token endpoint does. */
@@ -50,16 +48,17 @@ export interface PasswordlessDependencies extends StartDependencies, VerifyDepen
 }
 
 /** The routes of passwordless login, the hosted pages apart. */
-export function passwordlessRoutes(deps: PasswordlessDependencies): Middleware {
-  const router = new Router();
-  const answersJson = errorsAs(oauthShape, deps.log);
+export function passwordlessRoutes(deps: PasswordlessDependencies): Route[] {
   // Ids of users are not told to whoever can type an address; what stands for them says the same for all.
   const pseudonymKey = deps.random(32);
-  router.post('/passwordless/start', answersJson, (ctx) => handleStart(deps, ctx, pseudonymKey));
-  router.post('/passwordless/verify', answersJson, (ctx) => handleVerify(deps, ctx));
-  router.get(LINK_PATH, (ctx) => handleLink(deps, ctx));
-  router.post(LINK_PATH, (ctx) => handleConfirmed(deps, ctx));
-  return router.routes() as Middleware;
+  const api = { methods: ['POST'], limit: 'other', cors: 'applications', errors: oauthShape } as const;
+  const link = { path: LINK_PATH, limit: 'other', cors: 'none', errors: 'page' } as const;
+  return [
+    { ...api, path: '/passwordless/start', handle: (ctx) => handleStart(deps, ctx, pseudonymKey) },
+    { ...api, path: '/passwordless/verify', handle: (ctx) => handleVerify(deps, ctx) },
+    { ...link, methods: ['GET', 'HEAD'], handle: (ctx) => handleLink(deps, ctx) },
+    { ...link, methods: ['POST'], handle: (ctx) => handleConfirmed(deps, ctx) },
+  ];
 }
 
 async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
@@ -190,7 +189,9 @@ async function readLink(
 async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   const link = await readLink(deps, ctx.query);
   const { client, secret } = link;
-  if (await isExpected(ctx, deps.challenges, { client, baseUrl: deps.baseUrl, purpose: PURPOSE, secret })) {
+  const of = { client, baseUrl: deps.baseUrl, purpose: PURPOSE, secret };
+  // HEAD only asks about the address: it uses nothing up.
+  if (ctx.method !== 'HEAD' && (await isExpected(ctx, deps.challenges, of))) {
     return follow(deps, ctx, link);
   }
   const { client_id: _, ...fields } = Object.fromEntries(

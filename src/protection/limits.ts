@@ -50,7 +50,7 @@ export const DEFAULTS = {
   hosted: { capacity: 300, perMinute: 300 },
   /** Discovery and keys. */
   discovery: { capacity: 200, perMinute: 1200 },
-  /** Whatever path has no limit of its own below: fifty a second. */
+  /** Whatever has no limit of its own, unknown paths too: fifty a second. */
   other: { capacity: 600, perMinute: 3000 },
 } as const satisfies Record<string, Bucket>;
 
@@ -60,28 +60,26 @@ export type LimitName = keyof typeof DEFAULTS | 'signup';
 /** The names that `attackProtection.rateLimits` may have. */
 export const LIMIT_NAMES = [...Object.keys(DEFAULTS), 'signup'] as LimitName[];
 
-/** Which limit a path is under, beside those that its endpoint takes itself. */
-const PATHS: readonly [RegExp, LimitName][] = [
-  [/^\/oauth\/token$/, 'token'],
-  [/^\/oauth\/revoke$/, 'revoke'],
-  [/^\/authorize(\/|$)/, 'authorize'],
-  [/^\/u\//, 'hosted'],
-  [/^\/\.well-known\//, 'discovery'],
-  [/^\/mfa\/challenge$/, 'mfaChallenge'],
-  [/^\/mfa\/associate$/, 'mfaAssociate'],
-  [/^\/mfa\//, 'mfaVerify'],
-  [/^\/(v2|oidc)\/logout(\/|$)/, 'logout'],
-  [/^\/samlp\//, 'samlp'],
-];
+/** Limits that a route declares: per address, of every request. The others are taken by what they are about. */
+const OF_ROUTES = [
+  'token',
+  'revoke',
+  'authorize',
+  'hosted',
+  'discovery',
+  'mfaChallenge',
+  'mfaAssociate',
+  'mfaVerify',
+  'logout',
+  'samlp',
+  'other',
+] as const satisfies LimitName[];
 
-/** The limit of a path, per address. */
-export function limitOfPath(path: string): LimitName {
-  return PATHS.find(([pattern]) => pattern.test(path))?.[1] ?? 'other';
-}
+export type RouteLimit = (typeof OF_ROUTES)[number];
 
-const BY_PATH: ReadonlySet<LimitName> = new Set([...PATHS.map(([, name]) => name), 'other']);
+const BY_ROUTE: ReadonlySet<LimitName> = new Set(OF_ROUTES);
 
-/** Whether a limit is of a path: then each process counts for itself, lest every request wait for the store. */
-export function isByPath(name: LimitName): boolean {
-  return BY_PATH.has(name);
+/** Whether a limit is of a route: then each process counts for itself, lest every request wait for the store. */
+export function isByRoute(name: LimitName): boolean {
+  return BY_ROUTE.has(name);
 }

@@ -1,13 +1,13 @@
 // Rate limits as token buckets (spec "Limits"): a request takes one, time gives back. The headers tell what
 // is left. Counters need not survive a crash.
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Clock } from '../http/runtime.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { addressKey } from './addresses.ts';
 import { type Level, localCounters, storedCounters } from './counters.ts';
-import { type Bucket, DEFAULTS, isByPath, type LimitName, limitOfPath } from './limits.ts';
+import { type Bucket, DEFAULTS, isByRoute, type LimitName } from './limits.ts';
 import { protectionSettings } from './settings.ts';
 
 /** The message that the spec names: it points to the headers. */
@@ -27,10 +27,6 @@ export interface RateLimits {
   spend(name: LimitName, key: string): Promise<boolean>;
   /** Gives one back: what was counted was none of what is limited. */
   giveBack(name: LimitName, key: string): Promise<void>;
-  /** The limits that go by path and address. */
-  byPath: Middleware;
-  /** `take` as middleware. */
-  limit(name: LimitName, key: (ctx: Context) => string): Middleware;
 }
 
 /** The rate limits of a tenant; their sizes are read from its settings at each request. */
@@ -39,7 +35,7 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
   /** @returns what is left; negative when there was none. */
   const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
     let left = 0;
-    await (isByPath(name) ? local : stored).change(name, key, (current) => {
+    await (isByRoute(name) ? local : stored).change(name, key, (current) => {
       const level = refill(bucket, current, now);
       left = level - 1;
       const tokens = left >= 0 ? left : level;
@@ -60,7 +56,7 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
     spend: async (name, key) => (await takeOne(limitOf(directory, name), name, key, clock())) >= 0,
     giveBack: async (name, key) => {
       const [bucket, now] = [limitOf(directory, name), clock()];
-      await (isByPath(name) ? local : stored).change(name, key, (current) => {
+      await (isByRoute(name) ? local : stored).change(name, key, (current) => {
         const tokens = Math.min(bucket.capacity, refill(bucket, current, now) + 1);
         return {
           level: { tokens, at: now },
@@ -68,10 +64,6 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
         };
       });
     },
-    limit: (name, key) => (ctx, next) => take(ctx, name, key(ctx)).then(next),
-    byPath: (ctx, next) =>
-      // A preflight has no answer of an endpoint to be limited.
-      ctx.method === 'OPTIONS' ? next() : takeFrom(ctx, limitOfPath(ctx.path)).then(next),
   };
 }
 

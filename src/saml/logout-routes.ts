@@ -1,6 +1,6 @@
 // The addresses of single logout: /samlp/<client_id>/logout and its steps. Nothing is decided here.
-import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
 import { receive, sendByPost, sendByRedirect } from './bindings.ts';
 import { finishLogout, type SamlLogoutDependencies, type Step, takeLogoutRequest } from './logout.ts';
@@ -12,32 +12,34 @@ export interface SamlLogoutRoutesDependencies extends SamlLogoutDependencies {
   views: Views;
 }
 
-/** Adds the routes of single logout. */
-export function addLogoutRoutes(router: Router, deps: SamlLogoutRoutesDependencies): void {
-  const step =
-    (decide: (ctx: Context, provider: ServiceProvider) => Promise<Step>) => async (ctx: Context) => {
+/** The routes of single logout. */
+export function logoutRoutes(deps: SamlLogoutRoutesDependencies): Route[] {
+  const at = (
+    methods: Route['methods'],
+    path: string,
+    decide: (ctx: Context, provider: ServiceProvider) => Promise<Step>,
+  ): Route => ({
+    methods,
+    path: `/samlp/:client_id/logout${path}`,
+    limit: 'samlp',
+    cors: 'none',
+    errors: 'page',
+    handle: async (ctx) => {
       const provider = await serviceProvider(deps.directory, String(ctx.params.client_id));
       await carryOut(deps, ctx, provider, await decide(ctx, provider));
-    };
+    },
+  });
   const stateOf = ({ query }: Context) => (typeof query.state === 'string' ? query.state : '');
-  router.register(
-    '/samlp/:client_id/logout',
-    ['get', 'post'],
-    step(async (ctx, provider) => {
+  return [
+    at(['GET', 'POST'], '', async (ctx, provider) => {
       const received = receive(ctx);
       if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
       if (received.kind === 'request') return takeLogoutRequest(deps, ctx, provider, received);
       return takeLogoutResponse(deps, provider, received);
     }),
-  );
-  router.get(
-    '/samlp/:client_id/logout/next',
-    step((ctx, provider) => askNext(deps, provider, stateOf(ctx))),
-  );
-  router.get(
-    '/samlp/:client_id/logout/done',
-    step((ctx, provider) => finishLogout(deps, provider, stateOf(ctx))),
-  );
+    at(['GET'], '/next', (ctx, provider) => askNext(deps, provider, stateOf(ctx))),
+    at(['GET'], '/done', (ctx, provider) => finishLogout(deps, provider, stateOf(ctx))),
+  ];
 }
 
 async function carryOut(

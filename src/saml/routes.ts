@@ -1,12 +1,12 @@
 // The SAML identity provider's addresses: /samlp/<client_id> and what is below it. Nothing is decided here.
-import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
 import { audienceOf } from './audience.ts';
 import { type Outgoing, open, receive, relayStateAlone, sendByPost } from './bindings.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
-import { addLogoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
+import { logoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
 import { countOnce } from './message.ts';
 import { metadata } from './metadata.ts';
 import { STATUS } from './names.ts';
@@ -20,62 +20,72 @@ export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRout
 }
 
 /** The routes of the SAML identity provider. */
-export function samlRoutes(deps: SamlRoutesDependencies): Middleware {
-  const router = new Router();
+export function samlRoutes(deps: SamlRoutesDependencies): Route[] {
   const providerOf = (ctx: Context) => serviceProvider(deps.directory, String(ctx.params.client_id));
   const fileName = `${new URL(deps.baseUrl).hostname.replaceAll(/[^A-Za-z0-9-]/g, '_')}-metadata.xml`;
-
-  router.get('/samlp/metadata/:client_id', async (ctx) => {
-    const document = await metadata(deps.idp, await providerOf(ctx));
-    ctx.set('Content-Type', 'application/xml; charset=utf-8');
-    ctx.set('Content-Disposition', `attachment; filename="${fileName}"`);
-    ctx.set('Cache-Control', 'public, max-age=300');
-    ctx.body = document;
-  });
-  router.use((ctx, next) => recorded(deps, ctx, next));
-  // Only asks about an address: nobody is logged in or out by it, and no message is used up.
-  router.use((ctx, next) => {
-    if (ctx.method === 'HEAD') throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
-    return next();
-  });
-  router.register('/samlp/:client_id', ['get', 'post'], async (ctx: Context) => {
-    const provider = await providerOf(ctx);
-    const request = await requestOf(deps, ctx, provider);
-    if (request.unsupportedBinding) {
-      const status = { code: STATUS.responder, detail: STATUS.unsupportedBinding };
-      return answer(deps, ctx, provider, await refuse(deps, provider, request, status));
-    }
-    ctx.set('Cache-Control', 'no-store');
-    ctx.redirect(await beginLogin(deps, ctx, provider, request));
-  });
-  router.get('/samlp/:client_id/callback', async (ctx) => {
-    const provider = await providerOf(ctx);
-    const outcome = await deps.internalRequests.finish(ctx, provider.clientId);
-    await answer(deps, ctx, provider, await answerLogin(deps, provider, outcome));
-  });
-  addLogoutRoutes(router, deps);
-  return router.routes() as Middleware;
+  const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
+  const messages: Route[] = [
+    {
+      ...samlp,
+      methods: ['GET', 'POST'],
+      path: '/samlp/:client_id',
+      handle: async (ctx) => {
+        const provider = await providerOf(ctx);
+        const request = await requestOf(deps, ctx, provider);
+        if (request.unsupportedBinding) {
+          const status = { code: STATUS.responder, detail: STATUS.unsupportedBinding };
+          return answer(deps, ctx, provider, await refuse(deps, provider, request, status));
+        }
+        ctx.set('Cache-Control', 'no-store');
+        ctx.redirect(await beginLogin(deps, ctx, provider, request));
+      },
+    },
+    {
+      ...samlp,
+      methods: ['GET'],
+      path: '/samlp/:client_id/callback',
+      handle: async (ctx) => {
+        const provider = await providerOf(ctx);
+        const outcome = await deps.internalRequests.finish(ctx, provider.clientId);
+        await answer(deps, ctx, provider, await answerLogin(deps, provider, outcome));
+      },
+    },
+    ...logoutRoutes(deps),
+  ];
+  return [
+    {
+      ...samlp,
+      methods: ['GET', 'HEAD'],
+      path: '/samlp/metadata/:client_id',
+      handle: async (ctx) => {
+        const document = await metadata(deps.idp, await providerOf(ctx));
+        ctx.set('Content-Type', 'application/xml; charset=utf-8');
+        ctx.set('Content-Disposition', `attachment; filename="${fileName}"`);
+        ctx.set('Cache-Control', 'public, max-age=300');
+        ctx.body = document;
+      },
+    },
+    ...messages.map((route) => ({ ...route, handle: recorded(deps, route.handle) })),
+  ];
 }
 
 /** A message that is refused is an event: whoever sets the application up looks for the reason there. */
-async function recorded(
-  { events }: SamlRoutesDependencies,
-  ctx: Context,
-  next: () => Promise<unknown>,
-): Promise<void> {
-  try {
-    await next();
-  } catch (thrown) {
-    if (thrown instanceof AuthError && thrown.status < 500) {
-      events.record({
-        type: ctx.path.includes('/logout') ? 'flo' : 'f',
-        client_id: String(ctx.params.client_id).slice(0, 255),
-        ip: ctx.ip,
-        description: `SAML: ${thrown.error_description}`.slice(0, 1000),
-      });
+function recorded({ events }: SamlRoutesDependencies, handle: Route['handle']) {
+  return async (ctx: Context): Promise<void> => {
+    try {
+      await handle(ctx);
+    } catch (thrown) {
+      if (thrown instanceof AuthError && thrown.status < 500) {
+        events.record({
+          type: ctx.path.includes('/logout') ? 'flo' : 'f',
+          client_id: String(ctx.params.client_id).slice(0, 255),
+          ip: ctx.ip,
+          description: `SAML: ${thrown.error_description}`.slice(0, 1000),
+        });
+      }
+      throw thrown;
     }
-    throw thrown;
-  }
+  };
 }
 
 function answer(

@@ -9,7 +9,7 @@ import { SignJWT } from 'jose';
 import Koa from 'koa';
 import { createEngine } from '../../src/engine/provider.ts';
 import { createSessionParticipants } from '../../src/engine/session-participants.ts';
-import { errorsAs, oauthShape } from '../../src/http/errors.ts';
+import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
@@ -65,7 +65,7 @@ describe('client authentication at endpoints of ours', () => {
       participants: createSessionParticipants(log),
     });
     const app = new Koa();
-    app.use(errorsAs(oauthShape, log));
+    app.use((ctx, next) => next().catch((thrown: unknown) => oauthShape(ctx, toAuthError(thrown, log))));
     app.use(bodyParser());
     app.use(async (ctx) => {
       ctx.body = { client: await engine.authenticateClient(ctx) };

@@ -61,7 +61,12 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
   const csrf = createCsrf(url, systemRandom);
 
   app.use(securityHeaders({ hsts: false }));
-  app.use(views.assets.serve);
+  const assets = new Map(
+    views.assets.routes.flatMap(({ methods, path, handle }) =>
+      methods.map((method) => [`${method} ${path}`, handle]),
+    ),
+  );
+  app.use((ctx, next) => (assets.get(`${ctx.method} ${ctx.path}`) ?? next)(ctx));
   app.use(bodyParser());
   app.use(async (ctx) => {
     if (ctx.method === 'POST') return takeForm(ctx);

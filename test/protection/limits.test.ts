@@ -55,7 +55,7 @@ describe('the limit of', () => {
     ['/oidc/logout', 'logout', undefined, 'html'],
     ['/samlp/spa', 'samlp', undefined, 'html'],
     ['/userinfo', 'other', undefined, 'json'],
-    ['/nothing/here', 'other', undefined, 'html'],
+    ['/nothing/here', 'other', undefined, 'json'],
   ];
   for (const [path, name, json, shape] of cases) {
     it(`${path} is ${name}, with headers on every answer`, async () => {

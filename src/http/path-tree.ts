@@ -1,0 +1,90 @@
+// Paths by their segments, as they were sent: nothing is folded, decoded or cleaned up before it is compared.
+
+interface Node<T> {
+  literals: Map<string, Node<T>>;
+  parameter: { name: string; node: Node<T> } | undefined;
+  value: T | undefined;
+}
+
+export interface PathTree<T> {
+  root: Node<T>;
+  /**
+   * The value at a path, made where there is none yet.
+   * @param path `/` and segments; `:name` stands for any one segment.
+   * @throws Error when another name stands at the same place already.
+   */
+  add(path: string, make: () => T): T;
+}
+
+/** A tree without paths. */
+export function pathTree<T>(): PathTree<T> {
+  const root = emptyNode<T>();
+  return {
+    root,
+    add: (path, make) => {
+      let node = root;
+      for (const segment of segmentsOf(path)) node = childFor(node, segment, path);
+      node.value ??= make();
+      return node.value;
+    },
+  };
+}
+
+/**
+ * What is at a path. A literal segment goes before a parameter; a parameter is one segment, not empty, and neither
+ * `.` nor `..`, which others may have a mind to resolve (RFC 3986 §5.2.4).
+ * @param path as sent, percent-encoded.
+ * @returns undefined when there is no such path.
+ */
+export function findPath<T>(
+  { root }: PathTree<T>,
+  path: string,
+): { at: T; params: Record<string, string> } | undefined {
+  if (!path.startsWith('/')) return undefined;
+  return find(root, segmentsOf(path), 0, {});
+}
+
+function find<T>(
+  node: Node<T>,
+  segments: readonly string[],
+  index: number,
+  params: Record<string, string>,
+): { at: T; params: Record<string, string> } | undefined {
+  const segment = segments[index];
+  if (segment === undefined) return node.value === undefined ? undefined : { at: node.value, params };
+  const literal = node.literals.get(segment);
+  const found = literal === undefined ? undefined : find(literal, segments, index + 1, params);
+  if (found !== undefined || node.parameter === undefined) return found;
+  const value = decodeSegment(segment);
+  if (value === undefined) return undefined;
+  return find(node.parameter.node, segments, index + 1, { ...params, [node.parameter.name]: value });
+}
+
+function decodeSegment(segment: string): string | undefined {
+  try {
+    const value = decodeURIComponent(segment);
+    return value === '' || value === '.' || value === '..' ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+function segmentsOf(path: string): string[] {
+  return path.slice(1).split('/');
+}
+
+function childFor<T>(node: Node<T>, segment: string, path: string): Node<T> {
+  if (segment.startsWith(':')) {
+    const name = segment.slice(1);
+    node.parameter ??= { name, node: emptyNode() };
+    if (node.parameter.name === name) return node.parameter.node;
+    throw new Error(`${path}: this segment is called :${node.parameter.name} elsewhere`);
+  }
+  const child = node.literals.get(segment) ?? emptyNode<T>();
+  node.literals.set(segment, child);
+  return child;
+}
+
+function emptyNode<T>(): Node<T> {
+  return { literals: new Map(), parameter: undefined, value: undefined };
+}

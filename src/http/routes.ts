@@ -1,0 +1,123 @@
+// Which requests exist. Every feature declares its own as data: method and path, and beside them the limit, the
+// rule for other origins and the shape of failures, so that no spelling of a path can have one without the other.
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { RouteLimit } from '../protection/limits.ts';
+import { anyOrigin, applicationOrigins } from './cors.ts';
+import { AuthError, type ErrorShape, oauthShape, toAuthError } from './errors.ts';
+import { findPath, type PathTree, pathTree } from './path-tree.ts';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE';
+
+/** One declared request, or several of one path that are handled alike. */
+export interface Route {
+  /** `HEAD` stands here only where asking about an address changes nothing. */
+  methods: readonly Method[];
+  /** Segments after slashes; `:name` is one segment of any text, which the handler finds in `ctx.params`. */
+  path: string;
+  /** The bucket per address that a request takes from, before its body is read. */
+  limit: RouteLimit | 'unlimited';
+  /** Which other origins' scripts may call it; the same for every method of a path. */
+  cors: 'none' | 'applications' | 'any';
+  /** How failures are told: in this shape, or on the error page. */
+  errors: ErrorShape | 'page';
+  handle(ctx: Context): Promise<unknown> | unknown;
+}
+
+/** What a page for people has in common with all others. */
+export const PAGE = { limit: 'hosted', cors: 'none', errors: 'page' } as const;
+
+export interface RouterDependencies {
+  log: Logger;
+  /** Whether an `Origin` is one of the tenant's applications. */
+  isApplicationOrigin(origin: string): Promise<boolean>;
+  /** Answers with the error page. */
+  errorPage: ErrorShape;
+  /** @throws AuthError 429 */
+  limit(ctx: Context, name: RouteLimit): Promise<void>;
+  /** Leaves the body, parsed, at `ctx.request.body`. */
+  readBody: Middleware;
+}
+
+type Methods = Map<Method, Route>;
+
+const nothing = async () => undefined;
+
+/**
+ * Answers the declared requests and no others. A path is taken as it was sent (RFC 3986 §6.2.1): another case, a
+ * slash too many or an encoded letter is another path, and unknown. An unknown path is 404, another method 405.
+ * @throws Error for declarations that contradict one another.
+ */
+export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
+  const tree = routeTree(routes);
+  const rules: Record<Route['cors'], Middleware> = {
+    none: (_ctx, next) => next(),
+    any: anyOrigin(),
+    applications: applicationOrigins(deps.isApplicationOrigin),
+  };
+  return async (ctx) => {
+    const found = findPath(tree, ctx.path);
+    // Any of them: what matters before the method is known is the same for all methods of a path.
+    const [first] = found?.at.values() ?? [];
+    const answer = () => respond(deps, ctx, found && { methods: found.at, params: found.params });
+    await rules[first?.cors ?? 'none'](ctx, answer);
+  };
+}
+
+async function respond(
+  deps: RouterDependencies,
+  ctx: Context,
+  found: { methods: Methods; params: Record<string, string> } | undefined,
+): Promise<void> {
+  const [first] = found?.methods.values() ?? [];
+  const route = found?.methods.get(ctx.method as Method);
+  try {
+    if (ctx.method === 'OPTIONS' && first !== undefined && first.cors !== 'none') {
+      // Not a preflight, which the rule has answered: only a question about the path (RFC 9110 §9.3.7).
+      ctx.status = 204;
+      ctx.set('Allow', allowed(first, found?.methods));
+      return;
+    }
+    const { limit } = route ?? first ?? { limit: 'other' };
+    if (limit !== 'unlimited') await deps.limit(ctx, limit);
+    if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
+    if (route === undefined) {
+      ctx.set('Allow', allowed(first, found.methods));
+      throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
+    }
+    ctx.params = found.params;
+    await deps.readBody(ctx, nothing);
+    await route.handle(ctx);
+  } catch (thrown) {
+    const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));
+    const shape = (route ?? first)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
+    await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
+  }
+}
+
+/** Whether the one who asks would rather see a page than read data. */
+function isBrowser(ctx: Context): boolean {
+  return ctx.accepts('json', 'html') === 'html';
+}
+
+function allowed(first: Route | undefined, methods: Methods | undefined): string {
+  return [
+    ...(methods?.keys() ?? []),
+    ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS']),
+  ].join(', ');
+}
+
+function routeTree(routes: readonly Route[]): PathTree<Methods> {
+  const tree = pathTree<Methods>();
+  for (const route of routes) {
+    const methods = tree.add(route.path, () => new Map());
+    for (const other of methods.values()) {
+      if (other.cors !== route.cors) throw new Error(`${route.path} has two rules for other origins`);
+    }
+    for (const method of route.methods) {
+      if (methods.has(method)) throw new Error(`${method} ${route.path} is declared twice`);
+      methods.set(method, route);
+    }
+  }
+  return tree;
+}

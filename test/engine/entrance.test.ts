@@ -1,0 +1,66 @@
+// The engine behind its entrance: whatever did not come through it is not answered.
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import Provider from 'oidc-provider';
+import { engineEntrance } from '../../src/engine/entrance.ts';
+import { oauthShape, toAuthError } from '../../src/http/errors.ts';
+import { createLog } from '../../src/log.ts';
+
+describe('the engine', () => {
+  let server: http.Server;
+  let url: string;
+  before(async () => {
+    const provider = new Provider('https://issuer.example', { clients: [] });
+    const enter = engineEntrance(provider);
+    const beside = mount(provider);
+    const app = new Koa();
+    app.use((ctx, next) =>
+      next().catch((thrown: unknown) => oauthShape(ctx, toAuthError(thrown, createLog('silent')))),
+    );
+    app.use(async (ctx, next) => {
+      if (ctx.get('X-Way') === 'entrance') return enter(ctx);
+      if (ctx.get('X-Way') === 'twice') {
+        await enter(ctx);
+        ctx.status = 404;
+        return beside(ctx, next);
+      }
+      return beside(ctx, next);
+    });
+    server = http.createServer(app.callback());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => server.close());
+
+  const ask = (path: string, way: string) => fetch(url + path, { headers: { 'x-way': way } });
+
+  it('answers what comes by its entrance', async () => {
+    expect((await ask('/.well-known/openid-configuration', 'entrance')).status).to.equal(200);
+  });
+
+  for (const path of [
+    '/.well-known/openid-configuration',
+    '/auth',
+    '/AUTH',
+    '/auth/',
+    '/token',
+    '/nowhere',
+  ]) {
+    it(`answers nothing that comes beside it: ${path}`, async () => {
+      const answer = await ask(path, 'beside');
+      expect([answer.status, await answer.json()]).to.deep.equal([
+        404,
+        { error: 'not_found', error_description: 'There is nothing here.' },
+      ]);
+    });
+  }
+
+  it('answers an admitted request once', async () => {
+    expect((await ask('/.well-known/openid-configuration', 'twice')).status).to.equal(404);
+  });
+});

@@ -1,0 +1,152 @@
+// Paths in every spelling but their own: what a router, a proxy or a file system might fold together reaches nothing.
+import https from 'node:https';
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { tenant } from '../support/flows.ts';
+import { seeded } from '../support/seeded.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH'];
+/** What requests would be refused by before they are looked at. */
+const NO_LIMITS = Object.fromEntries(
+  ['token', 'revoke', 'authorize', 'hosted', 'discovery', 'logout', 'samlp', 'other']
+    .concat(['mfaChallenge', 'mfaAssociate', 'mfaVerify'])
+    .map((name) => [name, { capacity: 1_000_000, perMinute: 1_000_000 }]),
+);
+
+describe('a request', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits: NO_LIMITS } } });
+  });
+  after(() => server.stop());
+
+  /** Sends a target just as it is spelled; one connection after the other is slow, so they are kept. */
+  const connections = new https.Agent({ keepAlive: true, maxSockets: 8 });
+  after(() => connections.destroy());
+  const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
+    new Promise<{ status: number; allow: string; type: string; origin: string }>((resolve, reject) => {
+      const { port } = new URL(server.url);
+      const options = { host: 'localhost', port, method, path, headers, ca: server.ca, agent: connections };
+      const sent = https.request(options, (answer) => {
+        const {
+          allow = '',
+          'content-type': type = '',
+          'access-control-allow-origin': origin = '',
+        } = answer.headers;
+        answer.resume();
+        answer.once('end', () => resolve({ status: answer.statusCode ?? 0, allow, type, origin }));
+      });
+      sent.once('error', reject);
+      sent.end();
+    });
+  const declared = () => Map.groupBy(server.tenant.routes, ({ path }) => path);
+  const concrete = (path: string) => path.replaceAll(/:[a-z_]+/g, 'nobody');
+
+  it('is declared with a limit, the probes and the files of pages apart', () => {
+    const free = server.tenant.routes.filter(({ limit }) => limit === 'unlimited');
+    expect(free.map(({ path }) => path.replace(/^\/assets\/.*/, '/assets')))
+      .to.include('/healthz')
+      .and.satisfy((paths: string[]) => new Set(paths).size === 3);
+  });
+
+  it('of an undeclared method is 405 and told which there are', async () => {
+    for (const [path, routes] of declared()) {
+      const methods = routes.flatMap((route) => [...route.methods]);
+      for (const method of METHODS) {
+        if (methods.some((one) => one === method)) continue;
+        const answer = await ask(method, concrete(path));
+        if (method === 'OPTIONS' && routes[0]?.cors !== 'none') {
+          expect(answer.status, `${method} ${path}`).to.equal(204);
+        } else {
+          expect(answer.status, `${method} ${path}`).to.equal(405);
+        }
+        expect(answer.allow.split(', '), `${method} ${path}`).to.include.members(methods);
+      }
+    }
+  });
+
+  it('of no other spelling of a path is answered', async () => {
+    const random = seeded(9);
+    // Another text for a parameter is no other spelling.
+    const patterns = [...declared().keys()].map(patternOf);
+    for (const [path, routes] of declared()) {
+      for (const spelling of spellings(concrete(path), random)) {
+        if (patterns.some((pattern) => pattern.test(spelling))) continue;
+        for (const method of new Set([...routes.flatMap((route) => [...route.methods]), 'HEAD', 'OPTIONS'])) {
+          const answer = await ask(method, spelling, { origin: 'http://localhost:5173' });
+          expect(answer.status, `${method} ${spelling}`).to.equal(/^[^/]|[\\#]/.test(spelling) ? 400 : 404);
+          expect(answer.origin, `${method} ${spelling}`).to.equal('');
+        }
+      }
+    }
+  }).timeout(60_000);
+
+  it('of an undeclared path is the error page for a browser, and data for others', async () => {
+    const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+    for (const [headers, type] of [
+      [browser, 'text/html'],
+      [{ accept: 'application/json' }, 'application/json'],
+      [{ accept: '*/*' }, 'application/json'],
+      [{}, 'application/json'],
+    ] as const) {
+      const answer = await createAgent(server).get('/nowhere', headers);
+      expect(answer.status).to.equal(404);
+      expect(answer.headers['content-type']).to.match(new RegExp(`^${type}`));
+      if (type === 'application/json') expect(answer.json()).to.have.property('error', 'not_found');
+      else expect(answer.text).to.contain('<html');
+    }
+  });
+});
+
+/** Spellings of a path that are not the path: each of the known tricks, and some at random places. */
+function spellings(path: string, random: () => number): string[] {
+  const at = (text: string) => Math.floor(random() * text.length);
+  const letters = [...path.matchAll(/[a-z]/g)].filter(({ index }) => !inParameter(path, index));
+  const letter = letters[Math.floor(random() * letters.length)];
+  const replaced = (change: (char: string) => string) =>
+    letter === undefined
+      ? []
+      : [path.slice(0, letter.index) + change(letter[0]) + path.slice(letter.index + 1)];
+  const slash = path.lastIndexOf('/', at(path));
+  return [
+    ...replaced((char) => char.toUpperCase()),
+    ...replaced((char) => `%${char.charCodeAt(0).toString(16)}`),
+    ...replaced((char) => `%25${char.charCodeAt(0).toString(16)}`),
+    ...replaced((char) => `${char}%00`),
+    ...replaced((char) => `${char};x=1`),
+    path.toUpperCase(),
+    `${path}/`,
+    `${path}//`,
+    `${path}/.`,
+    `${path}/..`,
+    `${path}/%2e%2e`,
+    `${path}%2f`,
+    `${path}%20`,
+    `${path}.`,
+    `${path}\\`,
+    `${path}#x`,
+    `/${path}`,
+    `/.${path}`,
+    `/x/..${path}`,
+    `${path.slice(0, slash)}//${path.slice(slash + 1)}`,
+    `${path.slice(0, slash)}/./${path.slice(slash + 1)}`,
+    `${path.slice(0, slash)}%2f${path.slice(slash + 1)}`,
+    `${path.slice(0, slash)}\\${path.slice(slash + 1)}`,
+  ];
+}
+
+function inParameter(path: string, index: number): boolean {
+  const start = path.lastIndexOf('/', index) + 1;
+  return path.startsWith('nobody', start);
+}
+
+/** What a declared path takes: itself, with texts for its parameters. */
+function patternOf(path: string): RegExp {
+  const segments = path.split('/').map((segment) => {
+    return segment.startsWith(':')
+      ? String.raw`(?!(\.|%2e){1,2}(/|$))[^/\\#]+`
+      : segment.replaceAll('.', String.raw`\.`);
+  });
+  return new RegExp(`^${segments.join('/')}$`);
+}
