@@ -29,6 +29,7 @@ import { createOobChallenges } from './mfa/oob.ts';
 import { mfaAudience } from './mfa/routes.ts';
 import { createSecretBox } from './mfa/secret-box.ts';
 import { createSecondFactor, type MfaSession } from './mfa/service.ts';
+import { createStreams } from './mfa/streams.ts';
 import { createWebPush } from './mfa/web-push.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
 import { createAttempts } from './protection/attempts.ts';
@@ -192,6 +193,7 @@ function createMfa({ settings, store, clock, random }: TenantDependencies, base:
     webPush: createWebPush({ ...base, authenticators, production: settings.production }),
     browsers: createKnownBrowsers({ store, clock, random }),
     oob: createOobChallenges({ store, clock, random }),
+    streams: createStreams(),
     /** @throws AuthError 429 */
     limitDestination: async (destination: string) => {
       if (await base.limits.spend('passwordlessDestination', destination)) return;

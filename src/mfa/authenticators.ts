@@ -1,7 +1,7 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
 import { createHash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import type { Clock, Random } from '../http/runtime.ts';
+import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { AuthenticatorRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
@@ -37,6 +37,10 @@ const SECRET_BYTES = 20;
 /** Letters and digits that are not mistaken for one another. */
 const RECOVERY_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const RECOVERY_LENGTH = 24;
+
+/** How many of a user's may be begun at a time, and for how long one waits for its first use, seconds. */
+const MOST_BEGUN = 10;
+const BEGUN_SECONDS = 3_600;
 
 export interface Authenticators {
   /** All of a user's, the unconfirmed included. */
@@ -86,8 +90,12 @@ export function createAuthenticators(deps: {
   const newId = (kind: Kind) =>
     `${PREFIX[kind]}|dev_${random(12).toString('base64url').replace(/[-_]/g, 'x')}`;
 
-  const insert = async (record: AuthenticatorRecord): Promise<Authenticator> => {
-    await records.insert(record);
+  /** Begun: it counts once it was used, and is gone when it was not. */
+  const begin = async (record: AuthenticatorRecord): Promise<Authenticator> => {
+    await records.insert({ ...record, expiresAt: epochSeconds(clock) + BEGUN_SECONDS });
+    const begun = (await of(record.user_id)).filter((one) => !one.active);
+    const oldest = begun.sort((a, b) => (a.created_at < b.created_at ? 1 : -1)).slice(MOST_BEGUN);
+    await Promise.all(oldest.map(({ id }) => records.delete(id)));
     return record;
   };
   const of = async (userId: string) => records.findBy('user', userId);
@@ -116,10 +124,10 @@ export function createAuthenticators(deps: {
         created_at: now(),
         sealedSecret,
       };
-      return { authenticator: await insert(record), secret };
+      return { authenticator: await begin(record), secret };
     },
     add: (userId, kind, reach) =>
-      insert({ id: newId(kind), user_id: userId, kind, active: false, created_at: now(), ...reach }),
+      begin({ id: newId(kind), user_id: userId, kind, active: false, created_at: now(), ...reach }),
     secretOf: async ({ id, active, sealedSecret }) =>
       active || sealedSecret === undefined ? undefined : box.open(sealedSecret, id),
     useOtp: async (authenticator, code) => {

@@ -25,7 +25,8 @@ const PREFERENCE: Kind[] = ['push', 'otp', 'sms', 'email'];
 /**
  * Starts a challenge of a type that the application takes, with an authenticator that the user has.
  * @param wanted.types what the application takes; all where undefined.
- * @throws AuthError 401 `association_required`, `unsupported_challenge_type`; 400 `invalid_authenticator`.
+ * @throws AuthError 401 `association_required`, `unsupported_challenge_type`; 400 `invalid_authenticator`;
+ * 429 `too_many_requests`.
  */
 export async function startChallenge(
   deps: EnrollDependencies,
@@ -37,6 +38,13 @@ export async function startChallenge(
   deps.events.record({ type: 'gd_start_auth', user_id: user.id, client_id: clientId, ip });
   if (authenticator.kind === 'otp') return { authenticator, type: 'otp', prompt: true };
   if (authenticator.kind === 'push') {
+    // Somebody who has the password must not ask until the user is tired of denying.
+    if (!(await deps.limits.spend('mfaPush', user.id)))
+      throw new AuthError(
+        429,
+        'too_many_requests',
+        'Too many requests to this user’s devices. Try again later.',
+      );
     const { oobCode, number } = await deps.oob.issueDevice({ authenticator, clientId, ip });
     deps.webPush.wake(authenticator);
     return { authenticator, type: 'oob', oobCode, number, prompt: false };

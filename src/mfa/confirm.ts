@@ -29,7 +29,11 @@ export async function confirm(
   let codeHash: string | undefined;
   const activate = (mark: boolean) =>
     records.update(id, (current) => {
-      const { codeHash: brought, ...next } = structuredClone(current) as AuthenticatorRecord;
+      const {
+        codeHash: brought,
+        expiresAt: _begun,
+        ...next
+      } = structuredClone(current) as AuthenticatorRecord;
       codeHash = brought;
       return { ...next, active: true, ...(mark && { first: true }) };
     });

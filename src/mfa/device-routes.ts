@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import type { Views } from '../http/views.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
 import {
   answerRequest,
   type DeviceDependencies,
@@ -15,10 +16,13 @@ import {
   subscribeDevice,
   waitingRequests,
 } from './devices.ts';
+import type { Streams } from './streams.ts';
 
 export interface DeviceRoutesDependencies extends DeviceDependencies {
   views: Views;
   log: Logger;
+  limits: Pick<RateLimits, 'spend'>;
+  streams: Streams;
   /** Aborted when the server ends: streams end with it. */
   ending: AbortSignal;
 }
@@ -110,7 +114,7 @@ function apiRoutes(deps: DeviceRoutesDependencies): Route[] {
       path: `${PATH}/requests`,
       handle: async (ctx) => {
         ctx.set('Cache-Control', 'no-store');
-        ctx.body = await waitingRequests(deps, await identify(deps, assertionOf(ctx)));
+        ctx.body = (await waitingRequests(deps, (await identify(deps, assertionOf(ctx))).id)) ?? [];
       },
     },
     {
@@ -134,21 +138,31 @@ function assertionOf(ctx: Context): string {
 /**
  * What waits for a device, as server-sent events: the list whenever it changes. The assertion comes in the
  * query, because an EventSource sends no headers; it is a minute old at most, and logged nowhere.
+ * @throws AuthError 401 when no device of ours says so, 429 when its user's open too many.
  */
 async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
   const { assertion } = ctx.query;
-  // Proved once: it does not become untrue while the stream lives.
-  const deviceId = await identify(deps, typeof assertion === 'string' ? assertion : '');
+  const device = await identify(deps, typeof assertion === 'string' ? assertion : '');
+  if (!(await deps.limits.spend('deviceStream', device.userId)))
+    throw new AuthError(429, 'too_many_requests', 'Too many event streams. Try again in a minute.');
   const events = new PassThrough();
   const gone = new AbortController();
-  const signal = AbortSignal.any([deps.ending, gone.signal]);
+  const { replaced, close } = deps.streams.open(device.userId);
+  const signal = AbortSignal.any([deps.ending, gone.signal, replaced]);
   events.once('close', () => gone.abort());
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text/event-stream';
   ctx.body = events;
-  void follow(deps, deviceId, events, signal)
+  void follow(deps, device.id, events, signal)
+    .then(() => {
+      // The page comes again when a stream ends; this one was ended for newer ones of the same user.
+      if (replaced.aborted) events.write('event: replaced\ndata: \n\n');
+    })
     .catch((error: unknown) => deps.log.warn({ err: error }, 'a stream of the authenticator broke'))
-    .finally(() => events.end());
+    .finally(() => {
+      close();
+      events.end();
+    });
 }
 
 async function follow(
@@ -159,7 +173,10 @@ async function follow(
 ): Promise<void> {
   let last = '';
   for (let lived = 0; lived < LIFE && !signal.aborted; lived += LOOK) {
-    const list = JSON.stringify(await waitingRequests(deps, deviceId));
+    const waiting = await waitingRequests(deps, deviceId);
+    // The device was removed meanwhile: its next assertion is refused.
+    if (waiting === undefined) return;
+    const list = JSON.stringify(waiting);
     if (list !== last) events.write(`event: requests\ndata: ${list}\n\n`);
     last = list;
     await wait(LOOK, undefined, { signal, ref: false }).catch(() => undefined);

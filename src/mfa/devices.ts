@@ -99,14 +99,21 @@ export interface WaitingRequest {
   expires_at: string;
 }
 
-/** Which device asks. @returns its id. @throws AuthError 401 when it is none, or somebody else. */
-export async function identify(deps: DeviceDependencies, assertion: string): Promise<string> {
-  return (await deviceOf(deps, assertion)).authenticator.id;
+/** Which device asks, and whose it is. @throws AuthError 401 when it is none, or somebody else. */
+export async function identify(
+  deps: DeviceDependencies,
+  assertion: string,
+): Promise<{ id: string; userId: string }> {
+  const { id, user_id: userId } = (await deviceOf(deps, assertion)).authenticator;
+  return { id, userId };
 }
 
-/** The logins that wait for a device, newest first; none for one that was removed. */
-export async function waitingRequests(deps: DeviceDependencies, deviceId: string): Promise<WaitingRequest[]> {
-  if ((await deps.authenticators.get(deviceId)) === undefined) return [];
+/** The logins that wait for a device, newest first; undefined for one that was removed. */
+export async function waitingRequests(
+  deps: DeviceDependencies,
+  deviceId: string,
+): Promise<WaitingRequest[] | undefined> {
+  if ((await deps.authenticators.get(deviceId)) === undefined) return undefined;
   return Promise.all((await deps.oob.waitingFor(deviceId)).map((one) => shown(deps, one)));
 }
 

@@ -49,7 +49,7 @@ export interface Enrolled {
 
 /**
  * Begins to enrol an authenticator; it counts once it was used.
- * @throws AuthError 400 when the factor is off or the address is none, 503 when the code cannot be sent.
+ * @throws AuthError 400 when the factor is off, the address is none or there are too many, 503 when the code cannot be sent.
  */
 export async function enroll(
   deps: EnrollDependencies,
@@ -58,12 +58,20 @@ export async function enroll(
 ): Promise<Enrolled> {
   requireFactor(deps, wanted.kind);
   const { user, clientId, ip } = request;
+  const own = (await deps.authenticators.of(user.id)).filter(
+    ({ active, kind }) => active && kind !== 'recovery-code',
+  );
+  if (own.length >= MOST)
+    throw new AuthError(400, 'invalid_request', 'The user has too many authenticators: one must be removed.');
   deps.events.record({ type: 'gd_start_enroll', user_id: user.id, client_id: clientId, ip });
   const made = await make(deps, request, wanted);
   const hasNone = (await activeAuthenticators(deps, user)).length === 0;
   if (!hasNone || !enabledFactors(deps.directory).has('recovery-code')) return made;
   return { ...made, recoveryCode: await deps.authenticators.addRecoveryCode(made.authenticator.id) };
 }
+
+/** How many authenticators a user may have. */
+const MOST = 20;
 
 const FACTOR = { otp: 'otp', sms: 'phone', email: 'email', push: 'push-notification' } as const;
 

@@ -36,6 +36,8 @@ export interface OobChallenges {
 const CODE_SECONDS = 300;
 const DEVICE_SECONDS = 300;
 const TRIES = 3;
+/** How many open requests a device shows: of more the oldest end. */
+const MOST_WAITING = 5;
 /** Who asks again sooner is told to slow down (wire-details 2.4), milliseconds. */
 const POLL_PAUSE = 3_000;
 
@@ -74,6 +76,11 @@ export function createOobChallenges({
     return { oobCode, id };
   };
 
+  const waitingFor = async (authenticatorId: string): Promise<OobChallenge[]> =>
+    (await challenges.findBy('authenticator', authenticatorId))
+      .filter(({ state, bindingHash }) => state === 'pending' && bindingHash === undefined)
+      .sort((a, b) => b.createdAt - a.createdAt);
+
   return {
     issueCode: async (about) => {
       const code = String((random(6).readUIntBE(0, 6) % 1_000_000) + 1_000_000).slice(1);
@@ -84,6 +91,8 @@ export function createOobChallenges({
     issueDevice: async (about) => {
       const number = String(10 + ((random(2)[0] ?? 0) % 90));
       const { oobCode } = await keep(about, { number }, DEVICE_SECONDS);
+      const oldest = (await waitingFor(about.authenticator.id)).slice(MOST_WAITING);
+      await Promise.all(oldest.map(({ id }) => challenges.delete(id)));
       return { oobCode, number };
     },
     find: (oobCode) => challenges.get(hashSecret(oobCode)),
@@ -96,10 +105,7 @@ export function createOobChallenges({
       });
       return outcome;
     },
-    waitingFor: async (authenticatorId) =>
-      (await challenges.findBy('authenticator', authenticatorId))
-        .filter(({ state, bindingHash }) => state === 'pending' && bindingHash === undefined)
-        .sort((a, b) => b.createdAt - a.createdAt),
+    waitingFor,
     decide: async (challengeId, authenticatorId, answer) => {
       let isDone = false;
       await challenges.update(challengeId, (current) => {

@@ -66,6 +66,7 @@ export async function giveOob(
     const outcome = await deps.oob.use(oobCode, bindingCode);
     if (outcome !== 'accepted') return { ok: false, outcome };
     if (challenge.bindingHash !== undefined) await deps.limits.giveBack('mfaMessage', user.id);
+    else if (authenticator.active) await deps.limits.giveBack('mfaPush', user.id);
     return (await settle(deps, giver, authenticator)) ? { ok: true } : { ok: false, outcome: 'unknown' };
   };
   // Asking whether a device has answered guesses nothing.

@@ -31,6 +31,10 @@ export const DEFAULTS = {
   mfaCode: { capacity: 10, perMinute: 1 / 6 },
   /** Codes sent for one user, wherever to: nobody's account pays for numbers of others; used ones are given back. */
   mfaMessage: { capacity: 10, perMinute: 1 / 60 },
+  /** Requests to the devices of one user that approve logins, whoever asks; allowed ones are given back. */
+  mfaPush: { capacity: 10, perMinute: 1 / 6 },
+  /** Event streams that the devices of one user open; each lives for a minute at most. */
+  deviceStream: { capacity: 60, perMinute: 60 },
 
   // The rest is per address.
   /** 50 an hour. */

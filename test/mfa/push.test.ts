@@ -1,16 +1,12 @@
 // Approval by a device: the states table at the token endpoint, and the API that a device speaks.
-import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { exportJWK, jwtVerify, SignJWT } from 'jose';
+import { exportJWK, jwtVerify } from 'jose';
 import { startServer, type TestServer } from '../support/server.ts';
+import { type Device, devicesOf } from './device.ts';
 import { callsOf, tenant } from './tenant.ts';
-
-interface Device {
-  id: string;
-  key: KeyObject;
-}
 
 describe('approval by a device', () => {
   let server: TestServer;
@@ -23,65 +19,9 @@ describe('approval by a device', () => {
   after(() => server.stop());
   const someone = () => `mfa-${people++}@example.test`;
 
-  const sign = (key: KeyObject, claims: Record<string, unknown>, over: { aud?: string; iat?: number } = {}) =>
-    new SignJWT({ ...claims, iat: over.iat ?? Math.floor(Date.now() / 1000) })
-      .setProtectedHeader({ alg: 'ES256' })
-      .setAudience(over.aud ?? server.url)
-      .sign(key);
-  const newKey = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const begin = async (user: string, clientId = 'web') => {
-    const mfa_token = await calls.mfaToken(user, {}, clientId);
-    const answer = await calls.associate(mfa_token, {
-      authenticator_types: ['oob'],
-      oob_channels: ['auth0'],
-    });
-    expect(answer.status, answer.text).to.equal(200);
-    const body = answer.json();
-    const ticket = new URL(body.barcode_uri).searchParams.get('enrollment_tx_id') ?? '';
-    return { mfa_token, body, ticket };
-  };
-  const register = async (ticket: string, over: Record<string, unknown> = {}, keys = newKey()) => {
-    const proof = await sign(keys.privateKey, { enrollment_tx_id: ticket });
-    const answer = await calls.agent.request('/authenticator/devices', {
-      json: {
-        enrollment_tx_id: ticket,
-        public_key: await exportJWK(keys.publicKey),
-        name: 'Phone',
-        proof,
-        ...over,
-      },
-    });
-    return { answer, key: keys.privateKey };
-  };
-  /** A user with a device. */
-  const enrolled = async (clientId = 'web'): Promise<{ user: string; device: Device }> => {
-    const user = someone();
-    const { mfa_token, body, ticket } = await begin(user, clientId);
-    const { answer, key } = await register(ticket);
-    expect(answer.status, answer.text).to.equal(200);
-    const done = await calls.verify('oob', { mfa_token, oob_code: body.oob_code }, clientId);
-    expect(done.status, done.text).to.equal(200);
-    return { user, device: { id: answer.json().id, key } };
-  };
-  const challenged = async (user: string, clientId = 'web') => {
-    const mfa_token = await calls.mfaToken(user, {}, clientId);
-    const { oob_code, ...rest } = (
-      await calls.challenge({ mfa_token, challenge_type: 'oob' }, clientId)
-    ).json();
-    expect(rest, 'no binding method: the device answers').to.deep.equal({ challenge_type: 'oob' });
-    return { mfa_token, oob_code };
-  };
-  const requests = async ({ id, key }: Device, jwt?: string) =>
-    calls.agent.get('/authenticator/requests', {
-      authorization: `Device ${jwt ?? (await sign(key, { sub: id }))}`,
-    });
-  const answerWith = async ({ id, key }: Device, request: string, answer: string, jwt?: string) =>
-    calls.agent.request(`/authenticator/requests/${request}`, {
-      method: 'POST',
-      headers: { authorization: `Device ${jwt ?? (await sign(key, { sub: id, request, answer }))}` },
-    });
-  const waiting = async (device: Device): Promise<{ id: string; application: string; number: string }[]> =>
-    (await requests(device)).json() as never;
+  const { sign, newKey, begin, register, enrolled, challenged, requests, answerWith, waiting } = devicesOf(
+    () => ({ server, calls, someone }),
+  );
 
   it('is enrolled as the table says, and confirmed by the device', async () => {
     const { body, mfa_token } = await begin(someone());

@@ -124,6 +124,8 @@
     const stream = new EventSource(`/authenticator/events?assertion=${encodeURIComponent(assertion)}`);
     streams.set(device.id, stream);
     stream.addEventListener('requests', (event) => showRequests(device, JSON.parse(event.data)));
+    // Newer pages of the same user took its place: coming again would end one of theirs.
+    stream.addEventListener('replaced', () => stream.close());
     stream.onerror = () => {
       // The assertion is good for a minute: each new stream needs one of its own.
       stream.close();

@@ -1,0 +1,200 @@
+// State that somebody with a password, or with a device of their own, makes the server keep: bounded, whatever they do.
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { expect } from 'chai';
+import { type Device, devicesOf } from '../mfa/device.ts';
+import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const generous = { capacity: 10_000, perMinute: 10_000 };
+
+describe('what one user’s second factor may fill', () => {
+  let server: TestServer;
+  let calls: ReturnType<typeof callsOf>;
+  let people = 0;
+  before(async () => {
+    const { attackProtection } = tenant;
+    const rateLimits = { ...attackProtection.rateLimits, mfaChallenge: generous, mfaAssociate: generous };
+    server = await startServer({
+      tenant: { ...tenant, attackProtection: { ...attackProtection, rateLimits } },
+    });
+    calls = callsOf(server);
+  });
+  after(() => server.stop());
+  const someone = () => `mfa-${people++}@example.test`;
+  const devices = devicesOf(() => ({ server, calls, someone }));
+  const recordsOf = async <N extends 'authenticators' | 'oobChallenges'>(name: N, email: string) => {
+    const user = await server.users.findInConnection({ name: 'users' }, email);
+    return server.store.collection(name).findBy('user', user?.id ?? '');
+  };
+
+  describe('requests to a device', () => {
+    it('are ten at once and ten an hour after that, from whatever address and by whatever token', async () => {
+      const { user } = await devices.enrolled();
+      const statuses: number[] = [];
+      for (let i = 0; i < 13; i++) {
+        const mfa_token = await calls.mfaToken(user);
+        statuses.push((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status);
+      }
+      expect(statuses).to.deep.equal([...Array(10).fill(200), ...Array(3).fill(429)]);
+      server.tick(360_000);
+      const mfa_token = await calls.mfaToken(user);
+      expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(200);
+      expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(429);
+    });
+
+    it('are given back when the user allows them, and not when they deny', async () => {
+      const { user, device } = await devices.enrolled();
+      for (let i = 0; i < 12; i++) {
+        const challenge = await devices.challenged(user);
+        const [request] = await devices.waiting(device);
+        expect((await devices.answerWith(device, request?.id ?? '', 'allow')).status).to.equal(204);
+        expect((await calls.verify('oob', challenge)).json().access_token, String(i)).to.be.a('string');
+      }
+      for (let i = 0; i < 10; i++) {
+        await devices.challenged(user);
+        const [request] = await devices.waiting(device);
+        await devices.answerWith(device, request?.id ?? '', 'deny');
+      }
+      const mfa_token = await calls.mfaToken(user);
+      expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(429);
+    });
+
+    it('show five at a time on the device, also of ten that come at once; the oldest end', async () => {
+      const { user, device } = await devices.enrolled();
+      const first = await devices.challenged(user);
+      server.tick(1_000);
+      const tokens = await Promise.all(Array.from({ length: 9 }, () => calls.mfaToken(user)));
+      await Promise.all(tokens.map((mfa_token) => calls.challenge({ mfa_token, challenge_type: 'oob' })));
+      expect(await devices.waiting(device)).to.have.length(5);
+      const pending = (await recordsOf('oobChallenges', user)).filter(({ state }) => state === 'pending');
+      expect(pending).to.have.length(5);
+      expect((await calls.verify('oob', first)).json()).to.include({ error: 'invalid_grant' });
+    });
+  });
+
+  describe('event streams', () => {
+    const open = async (device: Device) => {
+      const assertion = await devices.sign(device.key, { sub: device.id });
+      const sent = https.get(`${server.url}/authenticator/events?assertion=${assertion}`, {
+        ca: server.ca,
+        agent: false,
+      });
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      const stream = { status: response.statusCode, text: '', ended: false, response };
+      response.setEncoding('utf8').on('data', (chunk) => {
+        stream.text += chunk;
+      });
+      response.on('end', () => {
+        stream.ended = true;
+      });
+      return stream;
+    };
+    const ends = async (stream: { ended: boolean; response: IncomingMessage }) => {
+      if (!stream.ended) await once(stream.response, 'end');
+    };
+
+    it('are ten of a user, over all devices; the oldest ends, and is told not to come again', async () => {
+      const { device } = await devices.enrolled();
+      const streams = [];
+      for (let i = 0; i < 13; i++) streams.push(await open(device));
+      expect(streams.map(({ status }) => status)).to.deep.equal(Array(13).fill(200));
+      for (const stream of streams.slice(0, 3)) {
+        await ends(stream);
+        expect(stream.text).to.contain('event: replaced');
+      }
+      expect(streams.slice(3).filter(({ ended }) => ended)).to.deep.equal([]);
+      const another = await open((await devices.enrolled()).device);
+      expect(streams[3]?.ended, 'another user’s streams are their own').to.equal(false);
+      for (const { response } of [...streams, another]) response.destroy();
+    });
+
+    it('that were closed make room', async () => {
+      const { device } = await devices.enrolled();
+      const kept = await open(device);
+      for (let i = 0; i < 20; i++) {
+        const { response } = await open(device);
+        const closed = once(response, 'close');
+        response.destroy();
+        await closed;
+      }
+      // The server hears of it a moment later.
+      const deadline = performance.now() + 5_000;
+      while (performance.now() < deadline && kept.text === '') await new Promise(setImmediate);
+      expect(kept.text).to.contain('event: requests').and.not.contain('replaced');
+      kept.response.destroy();
+    });
+
+    it('end with the device', async () => {
+      const { user, device } = await devices.enrolled();
+      const stream = await open(device);
+      expect((await recordsOf('authenticators', user)).map(({ id }) => id)).to.include(device.id);
+      await server.store.collection('authenticators').delete(device.id);
+      await ends(stream);
+      expect((await open(device)).status).to.equal(401);
+    });
+  });
+
+  describe('enrolments that are begun', () => {
+    it('are ten, the newest; the last one can be confirmed', async () => {
+      const user = someone();
+      const mfa_token = await calls.mfaToken(user);
+      let secret = '';
+      for (let i = 0; i < 25; i++) {
+        secret = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json().secret;
+      }
+      expect(await recordsOf('authenticators', user)).to.have.length(10);
+      const done = await calls.verify('otp', { mfa_token, otp: codeOf(secret) });
+      expect(done.status, done.text).to.equal(200);
+    });
+
+    it('are ten, also when thirty are begun at once', async () => {
+      const user = someone();
+      const mfa_token = await calls.mfaToken(user);
+      await Promise.all(
+        Array.from({ length: 30 }, () => calls.associate(mfa_token, { authenticator_types: ['otp'] })),
+      );
+      expect((await recordsOf('authenticators', user)).length).to.be.at.most(10);
+    });
+
+    it('are gone after an hour; one that was confirmed stays', async () => {
+      const [user, other] = [someone(), someone()];
+      await calls.associate(await calls.mfaToken(user), { authenticator_types: ['otp'] });
+      await calls.enrollOtp(other);
+      server.tick(3_601_000);
+      expect(await recordsOf('authenticators', user)).to.have.length(0);
+      expect((await recordsOf('authenticators', other)).map(({ kind }) => kind)).to.have.members([
+        'otp',
+        'recovery-code',
+      ]);
+    });
+  });
+
+  it('authenticators of a user are twenty', async () => {
+    const user = someone();
+    const { secret } = await calls.enrollOtp(user);
+    const { id: user_id } = (await server.users.findInConnection({ name: 'users' }, user)) ?? { id: '' };
+    const others = Array.from({ length: 19 }, (_, i) => ({
+      id: `sms|dev_many${i}`,
+      user_id,
+      kind: 'sms' as const,
+      active: true,
+      phone_number: `+165055501${i + 10}`,
+      created_at: new Date().toISOString(),
+    }));
+    for (const other of others) await server.store.collection('authenticators').insert(other);
+    server.tick(31_000);
+    const scope = 'enroll remove:authenticators';
+    const mfa_token = await calls.mfaToken(user, { audience: `${server.issuer}mfa/`, scope });
+    const { access_token } = (await calls.verify('otp', { mfa_token, otp: codeOf(secret) })).json();
+    const refused = await calls.associate(access_token, { authenticator_types: ['otp'] });
+    expect(refused.status, refused.text).to.equal(400);
+    await calls.agent.request(`/mfa/authenticators/${encodeURIComponent('sms|dev_many0')}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${access_token}` },
+    });
+    const taken = await calls.associate(access_token, { authenticator_types: ['otp'] });
+    expect(taken.status, taken.text).to.equal(200);
+  });
+});
