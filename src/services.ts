@@ -48,7 +48,10 @@ export interface TenantDependencies {
   store: Store;
   users: Users;
   log: Logger;
+  /** Never goes back: for how long something lasts. */
   clock: Clock;
+  /** For what others have dated, or compare with their own clocks. */
+  wallClock: Clock;
   random: Random;
   /** How the pauses between tries of a message are waited for. */
   pause?: Pause;
@@ -79,6 +82,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     directory,
     users,
     clock,
+    wallClock: deps.wallClock,
     random: deps.random,
     log,
     challenges,
@@ -176,6 +180,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     views: createViews({ directory: viewsDirectory, random, settings: directory.settings }),
     csrf: createCsrf(baseUrl, random),
     clock,
+    wallClock: deps.wallClock,
     random,
     log,
   };
@@ -184,13 +189,13 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
 type Base = Awaited<ReturnType<typeof createBase>>;
 
 /** What the second factor needs beside. */
-function createMfa({ settings, store, clock, random }: TenantDependencies, base: Base) {
+function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
   const box = createSecretBox(join(settings.dataDir, 'keys', 'authenticators.key'), random);
-  const authenticators = createAuthenticators({ store, box, clock, random });
+  const authenticators = createAuthenticators({ store, box, clock: wallClock, random });
   return {
     ...base,
     authenticators,
-    webPush: createWebPush({ ...base, authenticators, production: settings.production }),
+    webPush: createWebPush({ ...base, clock: wallClock, authenticators, production: settings.production }),
     browsers: createKnownBrowsers({ store, clock, random }),
     oob: createOobChallenges({ store, clock, random }),
     streams: createStreams(),

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import type { Pause } from './delivery/queue.ts';
-import { type Clock, type Random, systemClock, systemRandom } from './http/runtime.ts';
+import { type Clock, type Random, steadyClock, systemClock, systemRandom } from './http/runtime.ts';
 import { createTenant, type Tenant } from './server.ts';
 import type { TenantDependencies } from './services.ts';
 import { hasDevelopmentPages, readSettings, type Settings, withPort } from './settings.ts';
@@ -28,6 +28,7 @@ export interface StartOptions {
   log: Logger;
   /** Reads the tenant that the settings name. */
   loadTenant(settings: Settings): Promise<LoadedTenant>;
+  /** The wall clock; it may be set back. */
   clock?: Clock;
   random?: Random;
   hasher?: Hasher;
@@ -57,7 +58,14 @@ const IDLE_CHECK = 50;
  * @throws SettingsFault, TenantFault, or an Error that says in one sentence what is in the way.
  */
 export async function startGatehouse(options: StartOptions): Promise<Running> {
-  const { env, log, clock = systemClock, random = systemRandom, hasher = createHasher() } = options;
+  const {
+    env,
+    log,
+    clock: wallClock = systemClock,
+    random = systemRandom,
+    hasher = createHasher(),
+  } = options;
+  const clock = steadyClock(wallClock);
   const read = readSettings(env);
   const loaded = await options.loadTenant(read);
   const faults = read.production ? productionFaults(loaded.tenant, read) : [];
@@ -70,7 +78,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) await refuseExampleRemains(read, store, users);
     const { pause } = options;
-    const tenant = { settings: read, store, users, log, clock, random, ...(pause && { pause }) };
+    const tenant = { settings: read, store, users, log, clock, wallClock, random, ...(pause && { pause }) };
     return await serve({ ...tenant, file: loaded.tenant });
   } catch (thrown) {
     await store.close();
@@ -97,8 +105,8 @@ async function refuseExampleRemains({ dataDir }: Settings, store: Store, users: 
 
 /** Listens, and builds the tenant in an open store. */
 async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile }): Promise<Running> {
-  const { settings: read, store, users, clock, random } = deps;
-  const tls = await tlsOptions(read, clock);
+  const { settings: read, store, users, wallClock, random } = deps;
+  const tls = await tlsOptions(read, wallClock);
   const server =
     tls.secure === undefined
       ? http.createServer()

@@ -1,6 +1,6 @@
 // The engine's artifacts (sessions, codes, tokens …), kept in the store.
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import { type Clock, epochSeconds, SET_BACK } from '../http/runtime.ts';
 import type { ArtifactRecord } from '../store/collections.ts';
 import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
@@ -84,10 +84,16 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
   };
 }
 
-/** A client assertion's jti counts once (RFC 7523 §3), also when two arrive together. */
+/**
+ * A client assertion's jti counts once (RFC 7523 §3), also when two arrive together, and when the clock is set
+ * back to a time at which the assertion is good once more.
+ */
 async function insertOnce(artifacts: Collection<ArtifactRecord>, record: ArtifactRecord): Promise<void> {
+  const { expiresAt = 0 } = record;
+  // JSON has room for an `exp` that is no number of seconds any more.
+  if (!Number.isFinite(expiresAt)) throw new errors.InvalidClientAuth('exp is too far away');
   try {
-    await artifacts.insert(record);
+    await artifacts.insert({ ...record, expiresAt: expiresAt + SET_BACK });
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) throw new errors.InvalidClientAuth('assertion already used');
     throw thrown;
@@ -126,5 +132,8 @@ async function withinLeeway(
   if (payload.kind !== 'RefreshToken' || typeof payload.clientId !== 'string') return false;
   const client = await directory.client(payload.clientId);
   const leeway = client?.refresh_token.leeway ?? 0;
-  return typeof payload.consumed === 'number' && epochSeconds(clock) < payload.consumed + leeway;
+  if (typeof payload.consumed !== 'number') return false;
+  // A use that lies in the future, by a clock that was set back between two runs, was not just now.
+  const ago = epochSeconds(clock) - payload.consumed;
+  return ago >= 0 && ago < leeway;
 }

@@ -6,6 +6,7 @@ import { type Client, errors, type Grant, type KoaContextWithOIDC, type Session 
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
 
 /** The version that the imports and changes in this file were written against. */
 export const ENGINE_VERSION = '9.13.3';
@@ -76,8 +77,9 @@ interface SchemaInstance {
 /**
  * Adapts one provider's classes where its configuration has no switch. Nothing global is touched: the
  * classes are the provider instance's own.
+ * @param wallClock what the engine's own dates are by.
  */
-export function adaptEngine(provider: Provider): void {
+export function adaptEngine(provider: Provider, wallClock: Clock): void {
   const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
   // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
@@ -116,6 +118,13 @@ export function adaptEngine(provider: Provider): void {
   // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
   Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
     this.sidFor(clientId, this.uid);
+  };
+
+  // A login that lies in the future, because the clock was set back since, cannot be shown to be recent: `max_age`
+  // (OpenID Connect Core §3.1.2.1) asks again.
+  const { past } = Session.prototype;
+  Session.prototype.past = function isPast(this: Session, age) {
+    return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
   };
 
   // What an ID token claims of the methods of a login is less than is known of them.

@@ -16,7 +16,11 @@ const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
 /** How long a login page may stay open. */
 const INTERACTION = HOUR;
 
-/** The engine's `ttl` configuration. */
+/**
+ * The engine's `ttl` configuration.
+ * @param clock the wall clock: when a session or a family of tokens began is dated by it. What began in its future,
+ *   because it was set back since, has the whole lifetime left and no more.
+ */
 export function lifetimes(directory: Directory, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
     AccessToken: (_ctx, token) =>
@@ -43,7 +47,7 @@ export function expiresByIdleness(client: Client): boolean {
 /** What a refresh token has left: its idle lifetime from now, but no longer than the absolute one. */
 export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: Client): number {
   const now = epochSeconds(clock);
-  const left = (token.iiat ?? now) + absoluteLifetime(client) - now;
+  const left = Math.min(token.iiat ?? now, now) + absoluteLifetime(client) - now;
   const idle = expiresByIdleness(client)
     ? applicationSettings(client).refreshToken.idle_token_lifetime
     : NEVER;
@@ -62,6 +66,6 @@ function absoluteLifetime(client: Client): number {
 function sessionLifetime(directory: Directory, clock: Clock, session: Session): number {
   const { session_lifetime, idle_session_lifetime } = directory.settings().tenant;
   const now = epochSeconds(clock);
-  const left = (session.loginTs ?? now) + session_lifetime * HOUR - now;
+  const left = Math.min(session.loginTs ?? now, now) + session_lifetime * HOUR - now;
   return Math.max(1, Math.floor(Math.min(left, idle_session_lifetime * HOUR)));
 }

@@ -48,7 +48,10 @@ export interface EngineDependencies {
   store: Store;
   directory: Directory;
   users: Users;
+  /** Never goes back: for how long something lasts. */
   clock: Clock;
+  /** For what is dated for others; the engine's own dates are by it. */
+  wallClock: Clock;
   random: Random;
   log: Logger;
   challenges: Challenges;
@@ -88,19 +91,19 @@ const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credenti
 
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { settings, store, directory, users, clock, log } = deps;
-  const keys = await signingKeys(store, clock, new URL(settings.baseUrl).hostname);
+  const { settings, store, directory, users, clock, wallClock, log } = deps;
+  const keys = await signingKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, sessions }, ctx, ticket);
   const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket));
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
-  adaptEngine(provider);
+  adaptEngine(provider, wallClock);
   registerWebMessage(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
     registerVendorGrant(
-      { store, directory, users, failures, clock, secondFactor: deps.secondFactor },
+      { store, directory, users, failures, clock: wallClock, secondFactor: deps.secondFactor },
       provider,
       grant,
     );
@@ -121,10 +124,10 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     internalRequests: internal,
     sessions,
     signingKeys: keys,
-    userinfo: userinfo({ provider, keySet, directory, users, clock }),
+    userinfo: userinfo({ provider, keySet, directory, users, clock: wallClock }),
     keySet,
-    readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock }),
-    signLogoutToken: logoutTokens({ issuer: settings.issuer, keys, clock, random: deps.random }),
+    readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock: wallClock }),
+    signLogoutToken: logoutTokens({ issuer: settings.issuer, keys, clock: wallClock, random: deps.random }),
     readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, directory }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };
@@ -136,7 +139,7 @@ function configuration(
   grantTypes: ReadonlySet<string>,
   useTicket: UseTicket,
 ): Configuration {
-  const { settings, store, directory, users, clock } = deps;
+  const { settings, store, directory, users, clock, wallClock } = deps;
   return {
     adapter: createAdapter({ store, directory, clock, grantTypes, baseUrl: settings.baseUrl }),
     jwks: { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS,
@@ -191,10 +194,10 @@ function configuration(
       const { RefreshToken: token, Client: client } = ctx.oidc.entities;
       if (token === undefined || client === undefined) return true;
       if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
-      await keepRefreshTokenAlive(store, clock, token, client);
+      await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
       return false;
     },
-    ttl: lifetimes(directory, clock),
+    ttl: lifetimes(directory, wallClock),
     formats: { customizers: { jwt: accessTokenFormat(settings.issuer, directory, users) } },
     // Answered by our own CORS middleware, for all endpoints alike.
     clientBasedCORS: () => true,

@@ -10,15 +10,17 @@ import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';
  * does not expire by idleness has nothing to move.
  */
 export async function keepRefreshTokenAlive(
-  store: Store,
-  clock: Clock,
+  { store, clock, wallClock }: { store: Store; clock: Clock; wallClock: Clock },
   token: RefreshToken,
   client: Client,
 ): Promise<void> {
   if (!expiresByIdleness(client)) return;
-  const expiresAt = epochSeconds(clock) + refreshTokenLifetime(clock, token, client);
+  const left = refreshTokenLifetime(wallClock, token, client);
+  const expiresAt = epochSeconds(clock) + left;
+  // The engine looks at its own date as well.
+  const exp = epochSeconds(wallClock) + left;
   await store.collection('artifacts').update(`RefreshToken:${token.jti}`, (record) => {
     const current = structuredClone(record) as ArtifactRecord;
-    return { ...current, expiresAt, payload: { ...current.payload, exp: expiresAt } };
+    return { ...current, expiresAt, payload: { ...current.payload, exp } };
   });
 }

@@ -81,6 +81,7 @@ export interface Authenticators {
 export function createAuthenticators(deps: {
   store: Store;
   box: SecretBox;
+  /** The wall clock: authenticator apps go by their own. */
   clock: Clock;
   random: Random;
 }): Authenticators {

@@ -22,7 +22,8 @@ export interface DeviceDependencies {
   challenges: Challenges;
   events: Events;
   webPush: WebPush;
-  clock: Clock;
+  /** The wall clock: devices date what they sign by their own. */
+  wallClock: Clock;
 }
 
 /** What a device says at once is a minute old at most. */
@@ -197,7 +198,7 @@ function subjectOf(assertion: string): string | undefined {
 
 /** The claims of a JWT that the key has signed for us just now; undefined when it has not. */
 async function verified(
-  { baseUrl, clock }: DeviceDependencies,
+  { baseUrl, wallClock }: DeviceDependencies,
   jwt: string,
   key: JWK,
 ): Promise<Record<string, unknown> | undefined> {
@@ -208,7 +209,7 @@ async function verified(
       maxTokenAge: FRESH_SECONDS,
       clockTolerance: 30,
       requiredClaims: ['iat'],
-      currentDate: new Date(clock()),
+      currentDate: new Date(wallClock()),
     });
     return payload;
   } catch (thrown) {

@@ -25,6 +25,8 @@ export interface SamlDependencies {
   internalRequests: InternalRequests;
   idp: IdentityProvider;
   clock: Clock;
+  /** What messages are dated by. */
+  wallClock: Clock;
   random: Random;
 }
 
@@ -84,13 +86,13 @@ export async function refuse(
 }
 
 async function frameOf(
-  { idp, clock }: SamlDependencies,
+  { idp, wallClock }: SamlDependencies,
   provider: ServiceProvider,
   request: LoginRequest,
 ): Promise<ResponseFrame> {
   return {
     issuer: await idp.entityId(provider.clientId),
-    now: epochSeconds(clock),
+    now: epochSeconds(wallClock),
     inResponseTo: request.id,
     destination: provider.destination ?? request.acsUrl,
   };

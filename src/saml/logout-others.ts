@@ -18,7 +18,7 @@ export async function askNext(
   const { logoutUrl: destination } = provider;
   if (destination === undefined) throw badMessage('The application has no logout callback any more.');
   const issuer = await deps.idp.entityId(provider.clientId);
-  const frame = { id, issuer, now: epochSeconds(deps.clock), destination };
+  const frame = { id, issuer, now: epochSeconds(deps.wallClock), destination };
   const markup = logoutRequest(frame, structuredClone(part.name_id), part.session_index);
   return {
     message: {

@@ -1,7 +1,7 @@
 // Single logout: what a LogoutRequest ends, and what the service provider that sent it is told.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
-import { epochSeconds } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
 import { type Outgoing, open, type Received } from './bindings.ts';
@@ -19,6 +19,8 @@ export interface SamlLogoutDependencies extends LogoutRunDependencies {
   sessions: Sessions;
   challenges: Challenges;
   events: Events;
+  /** What messages are dated by. */
+  wallClock: Clock;
 }
 
 /** What the browser gets: an address to go to, or a message to carry. */
@@ -78,13 +80,13 @@ export async function takeLogoutRequest(
 
 /** What a message about logout must be, to be ours. */
 export function expectation(
-  { idp, clock }: SamlLogoutDependencies,
+  { idp, wallClock }: SamlLogoutDependencies,
   provider: ServiceProvider,
 ): Omit<Expected, 'name'> {
   return {
     destination: idp.addresses(provider.clientId).logout,
     destinationRequired: provider.verifier !== undefined,
-    clock,
+    clock: wallClock,
   };
 }
 
@@ -198,7 +200,7 @@ function statusOf(partial: boolean): Status {
 }
 
 async function response(
-  { idp, clock, random }: SamlLogoutDependencies,
+  { idp, wallClock, random }: SamlLogoutDependencies,
   provider: ServiceProvider,
   { requestId, relayState }: Pick<Started, 'requestId' | 'relayState'>,
   status: Status,
@@ -210,7 +212,7 @@ async function response(
   const id = newId(random);
   const frame = {
     issuer: await idp.entityId(provider.clientId),
-    now: epochSeconds(clock),
+    now: epochSeconds(wallClock),
     inResponseTo: requestId,
     destination: location,
   };

@@ -1,6 +1,6 @@
 // What all protocol messages have in common (SAML Core §3.2): who sent it, when, to whom, and that it counts once.
 import type { Element } from '@xmldom/xmldom';
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import { type Clock, epochSeconds, type Random, SET_BACK } from '../http/runtime.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
@@ -24,6 +24,7 @@ export interface Expected {
   destination: string;
   /** A signed message must say whom it is for (Bindings §3.4.5.2, §3.5.5.2). */
   destinationRequired: boolean;
+  /** The wall clock: it is compared with the sender's. */
   clock: Clock;
 }
 
@@ -89,7 +90,7 @@ export function newId(random: Random): string {
  * @throws AuthError 400 the second time.
  */
 export async function countOnce(store: Store, clock: Clock, clientId: string, id: string): Promise<void> {
-  const expiresAt = epochSeconds(clock) + FRESH + 2 * SKEW + 1;
+  const expiresAt = epochSeconds(clock) + FRESH + 2 * SKEW + 1 + SET_BACK;
   try {
     await store.collection('samlMessages').insert({ id: `${clientId}\n${id}`, expiresAt });
   } catch (thrown) {

@@ -116,7 +116,7 @@ async function requestOf(
     {
       destination: deps.idp.addresses(provider.clientId).login,
       destinationRequired: provider.verifier !== undefined,
-      clock: deps.clock,
+      clock: deps.wallClock,
     },
     received.relayState,
   );

@@ -15,16 +15,27 @@ import {
   THIRD_CALLBACK,
   tenant,
   token,
+  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+
+const members = {
+  client_id: 'members',
+  name: 'For members of organizations',
+  app_type: 'regular_web',
+  client_secret: 'members-secret',
+  organization_usage: 'require',
+  callbacks: [WEB_CALLBACK],
+  grant_types: ['authorization_code', 'password'],
+};
 
 describe('GET /authorize', () => {
   let server: TestServer;
   const { challenge } = pkce();
 
   before(async () => {
-    server = await startServer({ tenant });
+    server = await startServer({ tenant: { ...tenant, clients: [...tenant.clients, members] } });
   });
   after(() => server.stop());
 

@@ -55,6 +55,7 @@ describe('client authentication at endpoints of ours', () => {
       directory: await openDirectory(server.store),
       users: server.users,
       clock: Date.now,
+      wallClock: Date.now,
       random: systemRandom,
       log,
       challenges,

@@ -48,6 +48,7 @@ describe('the sessions of a user', () => {
       users,
       directory: await openDirectory(store),
       clock: Date.now,
+      wallClock: Date.now,
       random: systemRandom,
       log,
       challenges,

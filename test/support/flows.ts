@@ -77,15 +77,6 @@ export const tenant = {
       grant_types: ['authorization_code', 'refresh_token', 'password'],
     },
     {
-      client_id: 'members',
-      name: 'For members of organizations',
-      app_type: 'regular_web',
-      client_secret: 'members-secret',
-      organization_usage: 'require',
-      callbacks: [WEB_CALLBACK],
-      grant_types: ['authorization_code', 'password'],
-    },
-    {
       client_id: 'm2m',
       name: 'Machine',
       app_type: 'non_interactive',
@@ -96,7 +87,7 @@ export const tenant = {
   databases: [
     {
       name: 'users',
-      enabled_clients: ['spa', 'web', 'code-only', 'leeway', 'hs256', 'third', 'members'],
+      enabled_clients: ['spa', 'web', 'code-only', 'leeway', 'hs256', 'third'],
       options: { passwordPolicy: 'good' },
     },
     { name: 'staff', enabled_clients: ['web'], options: { requires_username: true, passwordPolicy: 'low' } },
