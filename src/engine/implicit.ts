@@ -3,6 +3,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Directory } from '../tenant/directory.ts';
+import { isBuilt } from '../tenant/strategies.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience, toResource } from './audience.ts';
 import { checkOrganization } from './organizations.ts';
@@ -168,6 +169,12 @@ export function extraParameters(
       if (connection === undefined) throw new errors.InvalidRequest('the connection was not found');
       if (!connection.enabled_clients.includes(client.clientId)) {
         throw new errors.InvalidRequest('the connection is not enabled for this application');
+      }
+      const { strategy } = connection;
+      if (!isBuilt(strategy)) {
+        throw new errors.InvalidRequest(
+          `the connection ${name} is of a kind (${strategy}) that is not available here`,
+        );
       }
     },
     organization: (_ctx, idOrName, client) => checkOrganization(directory, idOrName, client),

@@ -18,7 +18,7 @@ import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
-import { databaseFor } from '../tenant/databases.ts';
+import { databaseFor, findDatabase } from '../tenant/databases.ts';
 import type { Connection } from '../tenant/directory.ts';
 import { signUp } from '../users/signup.ts';
 import { type LoginDependencies, type LoginLimit, logIn, PASSWORD } from './login.ts';
@@ -65,8 +65,7 @@ export function loginRoutes(deps: LoginRoutesDependencies): Route[] {
 async function begin(deps: LoginRoutesDependencies, ctx: Context): Promise<void> {
   const visit = await openVisit(deps, ctx);
   if (await useTicket(deps, ctx, visit)) return;
-  const elsewhere = await otherWay(deps, visit);
-  if (elsewhere !== undefined) return ctx.redirect(stepPath(visit.pending, elsewhere));
+  if (visit.pending.firstFactor !== undefined) return ctx.redirect(stepPath(visit.pending, 'mfa'));
   await show(deps, ctx, visit, nextStep(visit.pending));
 }
 
@@ -84,30 +83,40 @@ async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending 
   return true;
 }
 
-/** The step of another feature where the request names its connection, or the application has no password login. */
-async function otherWay({ directory }: LoginRoutesDependencies, { pending, client }: Visit) {
-  if (pending.firstFactor !== undefined) return 'mfa';
-  if (nextStep(pending) !== 'login') return undefined;
-  const { connection: name } = pending.params;
-  const named = name === undefined ? undefined : await directory.connection(name);
-  if (named !== undefined) return passwordlessStep(named);
-  const all = await directory.connectionsOf(client.client_id);
-  if (all.some(({ strategy }) => strategy === 'auth0')) return undefined;
-  return all.map(passwordlessStep).find((step) => step !== undefined);
-}
-
 async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, step: Step): Promise<void> {
   const { pending } = visit;
   const user = pending.userId === undefined ? undefined : await deps.users.get(pending.userId);
   if (step === 'consent')
     return render(deps, ctx, visit, step, await consentPage(visit, deps.directory, user));
   if (step === 'account') return render(deps, ctx, visit, step, accountPage(visit, user));
-  const connection = await connectionOf(deps, pending);
+  const connection = await wayIn(deps, pending);
+  if (connection === undefined)
+    return deps.interactions.refuse(ctx, 'invalid_request', 'no connections enabled for the client');
+  const elsewhere = passwordlessStep(connection);
+  if (elsewhere !== undefined) return ctx.redirect(stepPath(pending, elsewhere));
   const hint = pending.params.login_hint ?? '';
   if (step === 'signup')
     return render(deps, ctx, visit, step, signUpPage(visit, connection, { email: hint, username: '' }));
   const choices = await passwordlessChoices(deps.directory, visit);
   return render(deps, ctx, visit, step, loginPage(visit, connection, choices, { username: hint }));
+}
+
+/**
+ * The connection that a request's user logs in with: the one that it names, else one with passwords, else a
+ * passwordless one. @returns undefined when the application has none: it is told, instead of showing a dead page.
+ */
+async function wayIn(
+  { directory }: LoginRoutesDependencies,
+  { clientId, params }: PendingInteraction,
+): Promise<Connection | undefined> {
+  const { connection: name } = params;
+  const passwordless = (await directory.connectionsOf(clientId)).filter(
+    (connection) => passwordlessStep(connection) !== undefined,
+  );
+  const named = passwordless.find((connection) => connection.name === name);
+  if (named !== undefined) return named;
+  const database = await findDatabase(directory, clientId, name);
+  return database ?? (name === undefined ? passwordless[0] : undefined);
 }
 
 function render(

@@ -12,18 +12,25 @@ export async function databaseFor(
   clientId: string,
   name?: string,
 ): Promise<Connection> {
-  const enabled = (await directory.connectionsOf(clientId)).filter(({ strategy }) => strategy === 'auth0');
-  const { default_directory: preferred } = directory.settings().tenant;
-  const found =
-    name === undefined
-      ? (enabled.find((connection) => connection.name === preferred) ?? enabled[0])
-      : enabled.find((connection) => isNamed(connection, name));
+  const found = await findDatabase(directory, clientId, name);
   if (found !== undefined) return found;
   throw new AuthError(
     400,
     'invalid_request',
     'The connection was not found or is not enabled for this application.',
   );
+}
+
+/** The same. @returns undefined when it does not exist or is not the application's. */
+export async function findDatabase(
+  directory: Directory,
+  clientId: string,
+  name?: string,
+): Promise<Connection | undefined> {
+  const enabled = (await directory.connectionsOf(clientId)).filter(({ strategy }) => strategy === 'auth0');
+  const { default_directory: preferred } = directory.settings().tenant;
+  if (name !== undefined) return enabled.find((connection) => isNamed(connection, name));
+  return enabled.find((connection) => connection.name === preferred) ?? enabled[0];
 }
 
 function isNamed(connection: Connection, name: string): boolean {
