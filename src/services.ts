@@ -40,6 +40,7 @@ import { hasDevelopmentPages, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openDirectory } from './tenant/directory.ts';
 import { createEvents } from './tenant/events.ts';
+import type { Login } from './users/login.ts';
 import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
@@ -73,7 +74,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const credentialGrants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
   const grants = [
     ...credentialGrants,
-    ...mfaGrants({ ...mfa, readEnrollToken: (token) => enrollToken(engine, settings.issuer, token) }),
+    ...mfaGrants({ ...mfa, readEnrollToken: (token) => enrollToken(engine, users, settings.issuer, token) }),
   ];
   const participants = createSessionParticipants(log);
   const engine: Engine = await createEngine({
@@ -208,11 +209,27 @@ function createMfa({ settings, store, clock, wallClock, random }: TenantDependen
 }
 
 /** An access token for the MFA API that may enrol, as a session of the second factor. */
-async function enrollToken(engine: Engine, issuer: string, token: string): Promise<MfaSession | undefined> {
+async function enrollToken(
+  engine: Engine,
+  users: Users,
+  issuer: string,
+  token: string,
+): Promise<MfaSession | undefined> {
   const read = await engine.readApiToken(token, mfaAudience(issuer));
   if (read?.scopes.includes('enroll') !== true) return undefined;
   const { userId, clientId, scopes } = read;
   // The token does not say how its user logged in.
-  const request = { scope: scopes.join(' '), gty: 'mfa', amr: [], resource: toResource(mfaAudience(issuer)) };
+  const firstFactor: Login = {
+    userId,
+    amr: [],
+    connection: (await users.get(userId))?.identities[0]?.connection ?? '',
+    credentialVersion: await users.credentialVersion(userId),
+  };
+  const request = {
+    scope: scopes.join(' '),
+    gty: 'mfa',
+    resource: toResource(mfaAudience(issuer)),
+    firstFactor,
+  };
   return { userId, clientId, request, ticket: '' };
 }

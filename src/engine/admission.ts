@@ -1,15 +1,40 @@
 // Whether a user who has proved who they are may come in. Asked at every place where a login ends
-// (tokens.ts, interaction.ts) and whenever the engine looks a user up, so that no path can skip it.
+// (tokens.ts, settle.ts) and whenever the engine looks a user up, so that no path can skip it.
 import { AuthError } from '../http/errors.ts';
 import type { UserRecord } from '../store/collections.ts';
 import type { Frozen } from '../store/contract.ts';
+import type { Login } from '../users/login.ts';
+import type { Users } from '../users/users.ts';
+import { WRONG_PASSWORD } from './failures.ts';
 
 /**
  * Decides on a user's admission.
  * @returns why not, as the error to answer; undefined when the user may come in.
  */
 export function admit(user: Frozen<UserRecord>): AuthError | undefined {
-  // "user is blocked" is compared by SDKs (wire-details 0.5).
+  // SDKs compare "user is blocked".
   if (user.blocked === true) return new AuthError(403, 'unauthorized', 'user is blocked');
   return undefined;
+}
+
+/** What of a login can be overtaken. */
+export type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
+
+/**
+ * Why nothing may be made of a login: its user may not come in, is gone, or has a new password since it was
+ * proved. A change of password ends what is stored when it happens; what a login under way stores after that,
+ * only the login itself can see. So this is asked before something is stored, and again after, when what was
+ * stored can be taken back.
+ * @returns `invalid_grant`, in the words of a wrong password, for a login that no longer holds; `unauthorized`
+ *   for a user who may not come in; undefined when all is well.
+ */
+export async function refusalOf(users: Users, login: Overtakable): Promise<AuthError | undefined> {
+  const user = await users.get(login.userId);
+  if (user !== undefined && (await isCurrent(users, login))) return admit(user);
+  return new AuthError(403, 'invalid_grant', WRONG_PASSWORD);
+}
+
+/** Whether the user's credential is still the one that a login was proved by. */
+export async function isCurrent(users: Users, { userId, credentialVersion }: Overtakable): Promise<boolean> {
+  return (await users.credentialVersion(userId)) === credentialVersion;
 }

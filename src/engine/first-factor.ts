@@ -1,40 +1,32 @@
 // A login between its first factor and its second: kept beside the request, by the server.
 import type Provider from 'oidc-provider';
+import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import { isCurrent } from './admission.ts';
 import { MFA_REASON } from './policy.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
-/** A login that lacks its second factor. Kept by the server: the browser has no say in it. */
-export interface FirstFactor {
-  userId: string;
-  /** Authentication methods (RFC 8176 §2). */
-  amr: readonly string[];
-  connection?: string | undefined;
-  /** When the user's password was last set, as it was then; empty for never. None where the session is meant. */
-  passwordSetAt?: string;
-}
-
-/** The first factor of this request; or of the session, where it lacks nothing but the second. */
-export function firstFactorOf(interaction: Interaction): FirstFactor | undefined {
-  const { firstFactor } = (interaction.lastSubmission ?? {}) as { firstFactor?: FirstFactor };
-  if (firstFactor !== undefined) return firstFactor;
-  const { session, prompt } = interaction;
-  const onlyMfa = prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === MFA_REASON;
-  if (!onlyMfa || session?.accountId === undefined) return undefined;
-  return { userId: session.accountId, amr: [...(session.amr ?? [])] };
-}
-
-/** A new password ends what was begun with the old one, and the end of a session what was begun in it. */
-export async function isStillGood(
+/**
+ * The login that lacks its second factor: that of this request; or of the browser's session, where it lacks
+ * nothing but the second factor. The browser has no say in it.
+ * @returns undefined when there is none, or no more: a new password ends what was begun with the old one, and the
+ *   end of a session what was begun in it.
+ */
+export async function firstFactorOf(
   provider: Provider,
   users: Users,
-  { session }: Interaction,
-  { userId, passwordSetAt }: FirstFactor,
-): Promise<boolean> {
-  if (passwordSetAt !== undefined) {
-    return ((await users.get(userId))?.last_password_reset ?? '') === passwordSetAt;
-  }
-  const open = session?.uid === undefined ? undefined : await provider.Session.findByUid(session.uid);
-  return open?.accountId === userId;
+  { lastSubmission, session, prompt }: Interaction,
+): Promise<Login | undefined> {
+  const { firstFactor } = (lastSubmission ?? {}) as { firstFactor?: Login };
+  if (firstFactor !== undefined) return (await isCurrent(users, firstFactor)) ? firstFactor : undefined;
+  const onlyMfa = prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === MFA_REASON;
+  const userId = session?.accountId;
+  if (!onlyMfa || userId === undefined || session?.uid === undefined) return undefined;
+  // Before the session is looked at: one that a new password has not ended yet, it still ends.
+  const credentialVersion = await users.credentialVersion(userId);
+  const open = await provider.Session.findByUid(session.uid);
+  if (open?.accountId !== userId) return undefined;
+  const { connection = '' } = open as { connection?: string };
+  return { userId, amr: [...(open.amr ?? [])], connection, credentialVersion };
 }

@@ -4,14 +4,16 @@ import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
+import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { admit } from './admission.ts';
+import { refusalOf } from './admission.ts';
 import { toAudience } from './audience.ts';
 import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
-import { type FirstFactor, firstFactorOf, isStillGood } from './first-factor.ts';
+import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
 import type { Sessions } from './sessions.ts';
+import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
@@ -32,7 +34,7 @@ export interface PendingInteraction {
   /** What a third-party application asks the user to allow. */
   missing: MissingConsent;
   /** Who has given the first factor and still lacks the second: in this request, or in the session. */
-  firstFactor: FirstFactor | undefined;
+  firstFactor: Login | undefined;
   /** What {@link Interactions.remember} kept. */
   remembered: Readonly<Record<string, unknown>>;
 }
@@ -43,26 +45,20 @@ export interface MissingConsent {
   apis: Record<string, string[]>;
 }
 
-/** Who has logged in, and how. */
-export interface BrowserLogin {
-  userId: string;
-  /** How the user proved it: authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`. */
-  amr: readonly string[];
-  /** The name of the connection, for logging out there (federated logout). */
-  connection?: string;
-}
-
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
   /**
    * The user has logged in: the request goes on, to the second factor where one is needed. A user who may not
    * come in is sent back as an error.
+   * @throws AuthError 403 `invalid_grant` when the login does not hold any more: the user is gone, or has a new
+   *   password since.
    */
-  login(ctx: Context, user: BrowserLogin): Promise<void>;
+  login(ctx: Context, login: Login): Promise<void>;
   /**
-   * The user who has given the first factor has given the second, too.
-   * @throws AuthError 400 when there is no first factor, or it was somebody else's.
+   * The user who has given the first factor has given the second, too: the request goes on; where the first
+   * factor does not hold any more, to the page that asks for it.
+   * @throws AuthError 400 when it was somebody else's.
    */
   secondFactor(ctx: Context, user: { userId: string; acr: string }): Promise<void>;
   /** Keeps JSON beside the request, until it ends; the browser does not see it. */
@@ -112,45 +108,47 @@ export function interactions(
   const finish = async (
     ctx: Context,
     interaction: Interaction,
-    { userId, amr, acr, connection }: FirstFactor & { acr?: string },
+    login: Login & { acr?: string },
   ): Promise<void> => {
     await Promise.all([
-      forgetOtherAccount(deps.sessions, interaction, userId),
-      deps.users.recordLogin(userId, ctx.ip),
+      forgetOtherAccount(deps.sessions, interaction, login.userId),
+      deps.users.recordLogin(login.userId, ctx.ip),
     ]);
     await goOn(ctx, {
-      login: {
-        accountId: userId,
-        amr: [...amr],
-        ...(acr === undefined ? {} : { acr }),
-        ...(connection === undefined ? {} : { connection }),
-      },
+      login: { ...engineLogin(login) },
       select_account: {},
     });
   };
 
   return {
-    pending: async (ctx) => describe(await load(ctx)),
-    login: async (ctx, { userId, amr, connection }) => {
+    pending: async (ctx) => {
       const interaction = await load(ctx);
-      const refusal = await refusalOf(deps.users, userId);
+      return {
+        ...describe(interaction),
+        firstFactor: await firstFactorOf(provider, deps.users, interaction),
+      };
+    },
+    login: async (ctx, login) => {
+      const { userId, amr, connection, credentialVersion } = login;
+      const interaction = await load(ctx);
+      const refusal = await refusalOf(deps.users, login);
+      if (refusal?.error === 'invalid_grant') throw refusal;
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
       const { clientId, params } = describe(interaction);
       const asked = { ...wantedOf(params), browser: true, ctx };
       if (await deps.secondFactor.isDemanded({ userId, clientId, amr, ...asked })) {
         // Beside the request, where only we write.
-        const passwordSetAt = (await deps.users.get(userId))?.last_password_reset ?? '';
-        await keep(interaction, { firstFactor: { userId, amr, connection, passwordSetAt } });
+        await keep(interaction, { firstFactor: { userId, amr, connection, credentialVersion } });
         return ctx.redirect(`${interactionPath(interaction.uid)}/mfa`);
       }
-      await finish(ctx, interaction, { userId, amr, connection });
+      await finish(ctx, interaction, login);
     },
     secondFactor: async (ctx, { userId, acr }) => {
       const interaction = await load(ctx);
-      const { firstFactor } = describe(interaction);
-      if (firstFactor?.userId !== userId) throw requestExpired();
-      if (!(await isStillGood(provider, deps.users, interaction, firstFactor))) throw requestExpired();
-      const refusal = await refusalOf(deps.users, userId);
+      const firstFactor = await firstFactorOf(provider, deps.users, interaction);
+      if (firstFactor === undefined) return ctx.redirect(interactionPath(interaction.uid));
+      if (firstFactor.userId !== userId) throw requestExpired();
+      const refusal = await refusalOf(deps.users, firstFactor);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
       const amr = [...new Set([...firstFactor.amr, 'mfa'])];
       await finish(ctx, interaction, { ...firstFactor, amr, acr });
@@ -178,7 +176,7 @@ export function interactions(
 
 const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
 
-function describe(interaction: Interaction): PendingInteraction {
+function describe(interaction: Interaction): Omit<PendingInteraction, 'firstFactor'> {
   const params = interaction.params as Record<string, string | undefined>;
   return {
     uid: interaction.uid,
@@ -189,7 +187,6 @@ function describe(interaction: Interaction): PendingInteraction {
     loginTicket: readNotes(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
-    firstFactor: firstFactorOf(interaction),
     remembered:
       (interaction.lastSubmission as { remembered?: Record<string, unknown> } | undefined)?.remembered ?? {},
   };
@@ -199,12 +196,6 @@ function describe(interaction: Interaction): PendingInteraction {
 async function keep(interaction: Interaction, data: object): Promise<void> {
   Object.assign(interaction, { lastSubmission: data });
   await interaction.persist();
-}
-
-/** @returns why the user may not come in; undefined when they may. */
-async function refusalOf(users: Users, userId: string): Promise<AuthError | undefined> {
-  const user = await users.get(userId);
-  return user === undefined ? new AuthError(403, 'access_denied', 'The user does not exist.') : admit(user);
 }
 
 function missingConsent(interaction: Interaction): MissingConsent {

@@ -62,8 +62,8 @@ function absoluteLifetime(client: Client): number {
   return expires ? refreshToken.token_lifetime : NEVER;
 }
 
-/** The idle lifetime from now, but no longer than the absolute one from the login. */
-function sessionLifetime(directory: Directory, clock: Clock, session: Session): number {
+/** What a session has left, seconds: the idle lifetime from now, but no longer than the absolute one from the login. */
+export function sessionLifetime(directory: Directory, clock: Clock, session: Session): number {
   const { session_lifetime, idle_session_lifetime } = directory.settings().tenant;
   const now = epochSeconds(clock);
   const left = Math.min(session.loginTs ?? now, now) + session_lifetime * HOUR - now;

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { readNotes } from './implicit.ts';
+import { type SettleDependencies, settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
@@ -12,8 +13,13 @@ const { Check, Prompt, base } = interactionPolicy;
 const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
+export interface PolicyDependencies extends SettleDependencies {
+  secondFactor: SecondFactor;
+}
+
 /** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
-export function policy(users: Users, secondFactor: SecondFactor): interactionPolicy.Prompt[] {
+export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
+  const { users, secondFactor } = deps;
   const prompts = base();
   const login = prompts.get('login');
   const consent = prompts.get('consent');
@@ -22,7 +28,6 @@ export function policy(users: Users, secondFactor: SecondFactor): interactionPol
     new Check('connection', LOGIN_REQUIRED, 'login_required', (ctx) => wrongConnection(users, ctx)),
   );
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
-  login.checks.add(new Check('remember', 'never asked', rememberConnection));
   login.checks.add(
     new Check(MFA_REASON, MFA_REQUIRED, 'login_required', (ctx) => lacksSecondFactor(secondFactor, ctx)),
   );
@@ -33,6 +38,11 @@ export function policy(users: Users, secondFactor: SecondFactor): interactionPol
   }
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
+  const stored = new Check('stored', 'never asked', async (ctx) => {
+    await settle(deps, ctx);
+    return Check.NO_NEED_TO_PROMPT;
+  });
+  prompts.add(new Prompt({ name: 'settle' }, stored), 0);
   prompts.add(new Prompt({ name: 'grant' }, new Check('saved', 'never asked', saveGrant)));
   return prompts;
 }
@@ -75,13 +85,6 @@ async function wrongConnection(users: Users, { oidc }: KoaContextWithOIDC): Prom
   const user = await users.get(accountId);
   const matches = user?.identities.some((identity) => identity.connection === connection) === true;
   return matches ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
-}
-
-/** A login is followed by these checks at once: the moment to note how the user came in. */
-function rememberConnection({ oidc }: KoaContextWithOIDC): boolean {
-  const { connection } = (oidc.result?.login ?? {}) as { connection?: string };
-  if (oidc.session !== undefined && connection !== undefined) Object.assign(oidc.session, { connection });
-  return Check.NO_NEED_TO_PROMPT;
 }
 
 /**

@@ -31,7 +31,7 @@ import { type Interactions, interactionPath, interactions } from './interaction.
 import { type InternalRequests, internalRequests } from './internal-requests.ts';
 import { adaptEngine } from './internals.ts';
 import { publicKeySet, signingKeys } from './keys.ts';
-import { lifetimes } from './lifetimes.ts';
+import { lifetimes, sessionLifetime } from './lifetimes.ts';
 import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
@@ -183,7 +183,11 @@ function configuration(
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {
-      policy: policy(users, deps.secondFactor),
+      policy: policy({
+        users,
+        secondFactor: deps.secondFactor,
+        sessionLifetime: (session) => sessionLifetime(directory, clock, session),
+      }),
       url: (_ctx, interaction) => interactionPath(interaction.uid),
     },
     findAccount: accounts(users),

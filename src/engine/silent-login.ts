@@ -4,9 +4,10 @@ import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { Users } from '../users/users.ts';
-import { admit } from './admission.ts';
+import { refusalOf } from './admission.ts';
 import { MFA_REQUIRED } from './policy.ts';
 import type { Sessions } from './sessions.ts';
+import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
@@ -37,7 +38,8 @@ export async function logInSilently(
   if (login === undefined || user === undefined) return;
   const connection = params?.connection;
   if (typeof connection === 'string' && !user.identities.some((one) => one.connection === connection)) return;
-  const refusal = admit(user);
+  const refusal = await refusalOf(deps.users, login);
+  if (refusal?.error === 'invalid_grant') return;
   if (refusal !== undefined) {
     throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
   }
@@ -53,7 +55,7 @@ export async function logInSilently(
   // A session id that was known before the login is not the login's (session fixation).
   session?.resetIdentifier();
   // As after an interaction: the policy's checks read it.
-  Object.assign(ctx.oidc, { result: { login: { accountId: user.id } } });
+  Object.assign(ctx.oidc, { result: { login: engineLogin(login) } });
 }
 
 /** Another account's session ends for all its parties before this one begins, with an id of its own. */

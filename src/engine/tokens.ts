@@ -5,8 +5,9 @@ import type Provider from 'oidc-provider';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { admit } from './admission.ts';
+import { refusalOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
@@ -28,11 +29,8 @@ export interface GrantRequest {
   ctx: Context;
 }
 
-/** Who a vendor grant has authenticated. */
-export interface AuthenticatedUser {
-  userId: string;
-  /** How the user proved it: authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`, `mfa`. */
-  amr: readonly string[];
+/** The login that a vendor grant was. */
+export interface AuthenticatedUser extends Login {
   /** Authentication context class, in the ID token's `acr` where given. */
   acr?: string;
   /** The request that this one completes: its scopes, API and grant type are what tokens are issued for. */
@@ -47,8 +45,7 @@ export interface CompletedRequest {
   /** A resource indicator, as the engine has it. */
   resource?: string;
   gty: string;
-  /** The methods of the first factor. */
-  amr: readonly string[];
+  firstFactor: Login;
 }
 
 /** Whether a login needs a second factor, and what is answered where it lacks one. */
@@ -148,15 +145,13 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
 async function respondWithTokens(
   deps: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  { userId, amr, acr }: AuthenticatedUser,
+  login: AuthenticatedUser,
   { gty, userAddress }: { gty: string; userAddress: string | undefined },
 ): Promise<void> {
-  const { provider, client, params } = ctx.oidc;
-  const user = await deps.users.get(userId);
-  if (client === undefined || params === undefined || user === undefined) {
-    throw new AuthError(403, 'invalid_grant', 'The user does not exist.');
-  }
-  const refusal = admit(user);
+  const { userId, amr, acr } = login;
+  const { provider, client } = ctx.oidc;
+  if (client === undefined) throw new TypeError('a grant is asked for without an application');
+  const refusal = await refusalOf(deps.users, login);
   if (refusal !== undefined) throw refusal;
   if (!applicationSettings(client).firstParty) {
     throw new AuthError(
@@ -166,7 +161,7 @@ async function respondWithTokens(
     );
   }
   const resource = await requestedResource(deps, ctx);
-  await requireSecondFactor(deps, ctx, { userId, amr, resource, gty, userAddress });
+  await requireSecondFactor(deps, ctx, login, { resource, gty, userAddress });
   const scopes = await grantableScopes(deps, ctx, resource);
   const grant = await buildGrant(
     deps,
@@ -187,31 +182,31 @@ async function respondWithTokens(
     ...(acr === undefined ? {} : { acr }),
   });
   await issueTokenResponse(provider, ctx, source, grant, gty);
+  const overtaken = await refusalOf(deps.users, login);
+  if (overtaken === undefined) return;
+  await Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grantId)]);
+  throw overtaken;
 }
 
 /** @throws AuthError 403 `mfa_required` */
 async function requireSecondFactor(
   { secondFactor }: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  login: {
-    userId: string;
-    amr: readonly string[];
-    resource: string | undefined;
-    gty: string;
-    userAddress: string | undefined;
-  },
+  login: Login,
+  asked: { resource: string | undefined; gty: string; userAddress: string | undefined },
 ): Promise<void> {
-  const { userId, amr, resource, gty, userAddress } = login;
+  const { userId, amr, connection, credentialVersion } = login;
+  const { resource, gty, userAddress } = asked;
   const { client, params } = ctx.oidc;
   const clientId = client?.clientId ?? '';
   const audience = resource === undefined ? undefined : toAudience(resource);
-  const asked = { acrValues: [], audience, browser: false, userAddress, ctx: ctx as unknown as Context };
-  if (!(await secondFactor.isDemanded({ userId, clientId, amr, ...asked }))) return;
+  const judged = { acrValues: [], audience, browser: false, userAddress, ctx: ctx as unknown as Context };
+  if (!(await secondFactor.isDemanded({ userId, clientId, amr, ...judged }))) return;
   const scope = typeof params?.scope === 'string' ? params.scope : '';
   throw await secondFactor.refusal(userId, clientId, {
     scope,
     gty,
-    amr,
+    firstFactor: { userId, amr, connection, credentialVersion },
     ...(resource !== undefined && { resource }),
   });
 }

@@ -150,6 +150,8 @@ function tokenReader({ provider, keySet, clock }: UserinfoDependencies) {
     if (token.split('.').length === 3) return readJwt(token);
     const found = await provider.AccessToken.find(token);
     if (found?.accountId === undefined || found.clientId === undefined) return undefined;
+    // A token that was being issued while its grant was revoked is as dead as the others of it.
+    if ((await provider.Grant.find(found.grantId ?? '')) === undefined) return undefined;
     return {
       userId: found.accountId,
       clientId: found.clientId,

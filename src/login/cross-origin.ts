@@ -47,9 +47,9 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
   if (grant === undefined) {
     throw new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
   }
-  const { userId, amr } = await authenticate(grant, ctx, client, params);
-  const ticket = await deps.tickets.issue(ctx, { userId, amr, clientId: client.client_id });
-  deps.events.record({ type: 'scoa', client_id: client.client_id, user_id: userId, ip: ctx.ip });
+  const login = await authenticate(grant, ctx, client, params);
+  const ticket = await deps.tickets.issue(ctx, login, client.client_id);
+  deps.events.record({ type: 'scoa', client_id: client.client_id, user_id: login.userId, ip: ctx.ip });
   ctx.set('Cache-Control', 'no-store');
   // SDKs file the verifier under the id, for browsers that keep no cookie of ours; the ticket's cookie is what counts.
   ctx.body = {

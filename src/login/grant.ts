@@ -2,7 +2,7 @@
 import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { databaseFor } from '../tenant/databases.ts';
-import { type LoginDependencies, type LoginLimit, logIn, PASSWORD } from './login.ts';
+import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
 
 /** The `password` and `password-realm` grants of the tenant. */
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
@@ -12,14 +12,13 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
     const password = requiredParameter(request, 'password');
     const connection = await databaseFor(directory, request.clientId, realm);
     await limit(request.ctx, connection, identifier);
-    const user = await logIn(deps, {
+    return logIn(deps, {
       clientId: request.clientId,
       connection,
       identifier,
       password,
       ip: request.ip,
     });
-    return { userId: user.id, amr: PASSWORD };
   };
   return [
     {

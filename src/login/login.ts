@@ -2,10 +2,9 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
-import type { UserRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
+import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 
 export interface LoginDependencies {
@@ -28,18 +27,27 @@ export interface PasswordLogin {
 export type LoginLimit = (ctx: Context, connection: Connection, identifier: string) => Promise<void>;
 
 /** What a password proves: the authentication method `pwd` (RFC 8176 §2). */
-export const PASSWORD: readonly string[] = ['pwd'];
+const PASSWORD: readonly string[] = ['pwd'];
+
+/** A login by a password. */
+export function passwordLogin(
+  user: { id: string },
+  connection: { name: string },
+  credentialVersion: number,
+): Login {
+  return { userId: user.id, amr: PASSWORD, connection: connection.name, credentialVersion };
+}
 
 /** One answer for an unknown user and a wrong password; SDKs compare it (wire-details 0.5). */
 export const WRONG_CREDENTIALS = 'Wrong email or password.';
 
 /**
  * Verifies a password; takes as long for an unknown user as for a wrong password.
- * @returns the user.
+ * @returns the login.
  * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 `too_many_attempts` when there were
  *   too many wrong ones.
  */
-export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Frozen<UserRecord>> {
+export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Login> {
   const { connection, identifier, password, ip, clientId } = login;
   const known = await deps.users.findInConnection(connection, identifier);
   const attempt = {
@@ -49,11 +57,11 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     ip,
     locks: connection.options.brute_force_protection !== false,
   };
-  const user = await tryProof(deps.attempts, attempt, () =>
+  const right = await tryProof(deps.attempts, attempt, () =>
     deps.users.verifyPassword(connection, identifier, password),
   );
   const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip };
-  if (user === undefined) {
+  if (right === undefined) {
     deps.events.record({
       ...seen,
       type: known === undefined ? 'fu' : 'fp',
@@ -61,10 +69,12 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     });
     throw new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS);
   }
+  const { user, credentialVersion } = right;
+  const proved = passwordLogin(user, connection, credentialVersion);
   if (user.blocked === true) {
     deps.events.record({ ...seen, type: 'f', user_id: user.id, description: 'user is blocked' });
-    return user;
+    return proved;
   }
   deps.events.record({ ...seen, type: 's', user_id: user.id });
-  return user;
+  return proved;
 }

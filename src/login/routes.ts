@@ -20,8 +20,9 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor, findDatabase } from '../tenant/databases.ts';
 import type { Connection } from '../tenant/directory.ts';
+import { FIRST_VERSION } from '../users/login.ts';
 import { signUp } from '../users/signup.ts';
-import { type LoginDependencies, type LoginLimit, logIn, PASSWORD } from './login.ts';
+import { type LoginDependencies, type LoginLimit, logIn, passwordLogin } from './login.ts';
 import { accountPage, consentPage, loginPage, signUpPage } from './pages.ts';
 import { accepts, nextStep, type Step } from './steps.ts';
 
@@ -79,8 +80,14 @@ async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending 
   if (pending.loginTicket === undefined || nextStep(pending) === 'consent') return false;
   const login = await deps.tickets.redeem(ctx, pending.loginTicket, pending.clientId);
   if (login === undefined) return false;
-  await deps.interactions.login(ctx, login);
-  return true;
+  try {
+    await deps.interactions.login(ctx, login);
+    return true;
+  } catch (thrown) {
+    // It does not hold any more: the page asks anew.
+    if (thrown instanceof AuthError && thrown.error === 'invalid_grant') return false;
+    throw thrown;
+  }
 }
 
 async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, step: Step): Promise<void> {
@@ -147,14 +154,14 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
   if (username === '' || password === '') return again('login.missing', 400);
   try {
     await deps.limit(ctx, connection, username);
-    const user = await logIn(deps, {
+    const login = await logIn(deps, {
       clientId: pending.clientId,
       connection,
       identifier: username,
       password,
       ip: ctx.ip,
     });
-    await deps.interactions.login(ctx, { userId: user.id, amr: PASSWORD, connection: connection.name });
+    await deps.interactions.login(ctx, login);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
@@ -196,11 +203,7 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
   deps.events.record({ ...seen, type: 's', user_id: result.user.id });
   const languages = visitLanguages(ctx, visit);
   await askToVerify(deps, { user: result.user, connection, client: visit.client, languages, ip: ctx.ip });
-  await deps.interactions.login(ctx, {
-    userId: result.user.id,
-    amr: PASSWORD,
-    connection: connection.name,
-  });
+  await deps.interactions.login(ctx, passwordLogin(result.user, connection, FIRST_VERSION));
 }
 
 async function postConsent({ interactions }: LoginRoutesDependencies, ctx: Context): Promise<void> {

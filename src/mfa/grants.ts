@@ -90,9 +90,10 @@ async function complete(
     if (!(await spendMfaToken(deps, session))) throw malformed();
     if (request.userAddress !== undefined) await deps.browsers.noteAddress(request.userAddress, user.id);
   }
+  const { firstFactor } = session.request;
   return {
-    userId: user.id,
-    amr: [...new Set([...session.request.amr, 'mfa'])],
+    ...firstFactor,
+    amr: [...new Set([...firstFactor.amr, 'mfa'])],
     acr: MFA_POLICY,
     completes: session.request,
     ...(given.recoveryCode !== undefined && { extra: { recovery_code: given.recoveryCode } }),

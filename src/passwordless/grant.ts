@@ -3,7 +3,7 @@ import { type GrantRequest, requiredParameter, type VendorGrant } from '../engin
 import { AuthError } from '../http/errors.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { normalizeAddress, passwordlessConnection } from './connection.ts';
-import { METHODS, redeem, type VerifyDependencies } from './verify.ts';
+import { redeem, type VerifyDependencies } from './verify.ts';
 
 /** The `passwordless/otp` grant of the tenant. */
 export function passwordlessGrant(deps: VerifyDependencies & { directory: Directory }): VendorGrant {
@@ -20,8 +20,7 @@ export function passwordlessGrant(deps: VerifyDependencies & { directory: Direct
       await checkRedirectUri(directory, request);
       const connection = await connectionOf(directory, clientId, realm);
       const address = normalizeAddress(connection.channel, username);
-      const user = await redeem(deps, { clientId, connection, address, secret, ip });
-      return { userId: user.id, amr: METHODS[connection.channel] };
+      return redeem(deps, { clientId, connection, address, secret, ip });
     },
   };
 }

@@ -19,7 +19,7 @@ import { PAGE, type Route } from '../http/routes.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start, subjectOf } from './start.ts';
-import { METHODS, redeem, type VerifyDependencies } from './verify.ts';
+import { redeem, type VerifyDependencies } from './verify.ts';
 
 export interface PasswordlessPagesDependencies
   extends HostedDependencies,
@@ -125,12 +125,8 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   if (secret === '') return again('passwordless.missing', 400);
   try {
     const clientId = visit.client.client_id;
-    const user = await redeem(deps, { clientId, connection, address, secret, ip: ctx.ip });
-    await deps.interactions.login(ctx, {
-      userId: user.id,
-      amr: METHODS[connection.channel],
-      connection: connection.record.name,
-    });
+    const login = await redeem(deps, { clientId, connection, address, secret, ip: ctx.ip });
+    await deps.interactions.login(ctx, login);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;

@@ -31,7 +31,7 @@ import {
   textOf,
 } from './requests.ts';
 import { PURPOSE, type StartDependencies, start } from './start.ts';
-import { check, METHODS, redeem, type VerifyDependencies } from './verify.ts';
+import { check, redeem, type VerifyDependencies } from './verify.ts';
 
 export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies {
   baseUrl: string;
@@ -225,12 +225,8 @@ async function follow(
   ctx.set('Cache-Control', 'no-store');
   try {
     await deps.limits.takeFrom(ctx, 'passwordlessVerify');
-    const user = await redeem(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
-    const ticket = await deps.tickets.issue(ctx, {
-      userId: user.id,
-      amr: METHODS[connection.channel],
-      clientId: client.client_id,
-    });
+    const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
+    const ticket = await deps.tickets.issue(ctx, login, client.client_id);
     ctx.redirect(authorizationUrl(client, connection, params, ticket));
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;

@@ -3,8 +3,9 @@ import { AuthError } from '../http/errors.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
+import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Channel } from '../users/proved.ts';
-import type { User, Users } from '../users/users.ts';
+import type { Users } from '../users/users.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import { PURPOSE, subjectOf } from './start.ts';
 
@@ -26,7 +27,7 @@ export interface Proof {
 }
 
 /** What a code or link proves: a one-time password, for a number one that came by SMS (RFC 8176 §2). */
-export const METHODS: Record<Channel, readonly string[]> = { email: ['otp'], sms: ['otp', 'sms'] };
+const METHODS: Record<Channel, readonly string[]> = { email: ['otp'], sms: ['otp', 'sms'] };
 
 /** SDKs compare these (wire-details 0.5). */
 const WRONG: Record<Channel, string> = {
@@ -44,14 +45,17 @@ export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met
 
 /**
  * Uses a proof up: of any number of racers exactly one gets through.
- * @returns the user, made at the first login, with the address verified.
+ * @returns the login; its user is made at the first one, with the address verified.
  * @throws AuthError as {@link check}.
  */
-export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<User> {
-  await attempt(deps, proof, true);
+export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Login> {
   const { connection, address, clientId, ip } = proof;
   if (address === undefined) throw wrong(connection);
   const identity = { connection: connection.record.name, channel: connection.channel, address };
+  const before = await deps.users.findByAddress(identity);
+  const credentialVersion =
+    before === undefined ? FIRST_VERSION : await deps.users.credentialVersion(before.id);
+  await attempt(deps, proof, true);
   const known = await deps.users.findByAddress(identity);
   // A user who was removed since the code was sent does not come back where nobody may sign up.
   if (known === undefined && connection.disableSignup) throw wrong(connection);
@@ -63,7 +67,12 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Us
       ? { ...seen, type: 'f', user_id: user.id, description: 'user is blocked' }
       : { ...seen, type: 's', user_id: user.id },
   );
-  return user;
+  return {
+    userId: user.id,
+    amr: METHODS[connection.channel],
+    connection: identity.connection,
+    credentialVersion,
+  };
 }
 
 async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): Promise<Met> {

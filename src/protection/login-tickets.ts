@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../http/runtime.ts';
+import type { Login } from '../users/login.ts';
 import type { Challenges } from './challenges.ts';
 
 /** `None`: the cross-origin login of an application sets it from the application's own site. */
@@ -14,25 +15,17 @@ const PURPOSE = 'login_ticket';
 /** From the ticket's making to the request that carries it; the browser is on its way already. */
 const LIFETIME_SECONDS = 120;
 
-/** A login that was done. */
-export interface TicketedLogin {
-  userId: string;
-  /** How the user proved it: authentication methods (RFC 8176 §2). */
-  amr: readonly string[];
-  clientId: string;
-}
-
 export interface LoginTickets {
-  /** Makes a ticket for this browser and application. */
-  issue(ctx: Context, login: TicketedLogin): Promise<string>;
+  /** Makes a ticket for a login, good in this browser and for this application. */
+  issue(ctx: Context, login: Login, clientId: string): Promise<string>;
   /** Uses a ticket up. @returns the login; undefined when it is not this browser's and application's. */
-  redeem(ctx: Context, ticket: string, clientId: string): Promise<TicketedLogin | undefined>;
+  redeem(ctx: Context, ticket: string, clientId: string): Promise<Login | undefined>;
 }
 
 /** Login tickets over one-time challenges. */
 export function createLoginTickets(challenges: Challenges, random: Random): LoginTickets {
   return {
-    issue: async (ctx, { userId, amr, clientId }) => {
+    issue: async (ctx, { userId, amr, connection, credentialVersion }, clientId) => {
       const browser = random(32).toString('base64url');
       ctx.cookies.set(COOKIE, browser, {
         httpOnly: true,
@@ -46,7 +39,7 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
         subject: browser,
         userId,
         ttlSeconds: LIFETIME_SECONDS,
-        data: { clientId, amr, browser: fingerprint(browser) },
+        data: { clientId, browser: fingerprint(browser), amr, connection, credentialVersion },
       });
       return secret;
     },
@@ -59,7 +52,8 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       ctx.cookies.set(COOKIE, null, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
       const met = await challenges.spendTicket(PURPOSE, ticket);
       if (met?.userId === undefined) return undefined;
-      return { userId: met.userId, amr: met.data.amr as string[], clientId };
+      const { amr, connection, credentialVersion } = met.data as unknown as Login;
+      return { userId: met.userId, amr, connection, credentialVersion };
     },
   };
 }

@@ -58,6 +58,8 @@ export interface CredentialRecord extends Stored {
   passwordHash: string;
   /** Hashes of earlier passwords, newest first, for the connection's history rule. */
   history: string[];
+  /** How often the password was set anew; none for never. */
+  version?: number;
 }
 
 /** A signing key of the tenant; `id` is its `kid`. `current` signs, all but `retired` are published. */

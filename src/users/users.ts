@@ -5,6 +5,7 @@ import { type CredentialRecord, connectionKey, type UserRecord } from '../store/
 import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 import { normalizeEmail } from './email.ts';
 import type { Hasher } from './hashing.ts';
+import { FIRST_VERSION } from './login.ts';
 import { type ConnectionAddress, findByAddress, userWhoProved } from './proved.ts';
 
 export type User = Frozen<UserRecord>;
@@ -48,12 +49,17 @@ export interface Users {
   whoProved(address: ConnectionAddress): Promise<User>;
   /** @returns the new user, or which of its identifiers is taken. */
   create(user: NewUser): Promise<{ user: User } | { taken: 'email' | 'username' }>;
-  /** The user when the password is right; takes the same time when there is no such user. */
+  /**
+   * The user when the password is right, and the version of the credential that it was right for; takes the same
+   * time when there is no such user.
+   */
   verifyPassword(
     connection: { name: string },
     identifier: string,
     password: string,
-  ): Promise<User | undefined>;
+  ): Promise<{ user: User; credentialVersion: number } | undefined>;
+  /** The version of a user's credential; it grows with each password that is set. */
+  credentialVersion(userId: string): Promise<number>;
   /** Whether a password is the user's present one or one of the last `size`. */
   isUsedBefore(userId: string, password: string, size: number): Promise<boolean>;
   setPassword(userId: string, password: string): Promise<void>;
@@ -95,8 +101,11 @@ export function createUsers(deps: UsersDependencies): Users {
       id: userId,
       passwordHash,
       history: [current.passwordHash, ...current.history].slice(0, HISTORY),
+      version: versionOf(current) + 1,
     }));
-    if (updated === undefined) await credentials.put({ id: userId, passwordHash, history: [] });
+    if (updated === undefined) {
+      await credentials.put({ id: userId, passwordHash, history: [], version: FIRST_VERSION + 1 });
+    }
     await update(userId, { last_password_reset: now() });
   };
 
@@ -121,8 +130,9 @@ export function createUsers(deps: UsersDependencies): Users {
       }
       const { ok, stale } = await hasher.verify(credential.passwordHash, password);
       if (ok && stale) await rehash(deps, user.id, credential.passwordHash, password);
-      return ok ? user : undefined;
+      return ok ? { user, credentialVersion: versionOf(credential) } : undefined;
     },
+    credentialVersion: async (userId) => versionOf(await credentials.get(userId)),
     isUsedBefore: async (userId, password, size) => {
       const credential = await credentials.get(userId);
       if (credential === undefined) return false;
@@ -176,6 +186,10 @@ async function createUser(
   const user = await store.collection('users').get(id);
   if (user === undefined) throw new Error('the new user is not in the store');
   return { user };
+}
+
+function versionOf(credential: { readonly version?: number } | undefined): number {
+  return credential?.version ?? FIRST_VERSION;
 }
 
 /** An old hash is replaced unless the password was changed meanwhile. */

@@ -7,7 +7,7 @@ import { Writable } from 'node:stream';
 import { createLog } from '../../src/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import { readTenant } from '../../src/tenant/load.ts';
-import { createHasher, type HashCost } from '../../src/users/hashing.ts';
+import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
 import { testClock } from './time.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
@@ -34,6 +34,8 @@ export interface TestServerOptions {
   realHashes?: boolean;
   /** Kept when the server stops, and used again; a new one otherwise. */
   dataDir?: string;
+  /** One that costs next to nothing otherwise. */
+  hasher?: Hasher;
 }
 
 /** Starts a server; `stop` also removes its data, unless it was given a directory. */
@@ -42,6 +44,7 @@ export async function startServer({
   env = {},
   realHashes,
   dataDir,
+  hasher,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const clock = testClock();
@@ -57,7 +60,7 @@ export async function startServer({
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
-    hasher: createHasher(realHashes === true ? {} : { cost: CHEAP }),
+    hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
     pause: async () => new Promise((resolve) => setImmediate(resolve)),
   });

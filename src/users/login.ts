@@ -1,0 +1,16 @@
+// A login: somebody has proved who they are. Each way in states the same of it, and whoever makes a session or
+// tokens of it asks first, and again when they are stored, whether it still holds.
+
+/** Who has proved who they are, and how. */
+export interface Login {
+  userId: string;
+  /** Authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`, `mfa`. */
+  amr: readonly string[];
+  /** The name of the connection that the user came by. */
+  connection: string;
+  /** The version of the user's credential that the proof was judged by: a password set since then ends the login. */
+  credentialVersion: number;
+}
+
+/** The version of a credential whose password was never set anew, and of no credential at all. */
+export const FIRST_VERSION = 0;
