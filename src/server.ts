@@ -17,6 +17,7 @@ import type { Clock, Random } from './http/runtime.ts';
 import { crossOriginRoutes } from './login/cross-origin.ts';
 import { loginRoutes } from './login/routes.ts';
 import { unblockRoutes } from './login/unblock.ts';
+import { SIGNED_OUT } from './logout/departure.ts';
 import { logoutRoutes } from './logout/routes.ts';
 import { deviceRoutes } from './mfa/device-routes.ts';
 import { mfaPages } from './mfa/pages.ts';
@@ -100,6 +101,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
   const saml = {
     ...services,
     idp: identityProvider(settings.baseUrl, services.directory, engine.signingKeys),
+    signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
   services.participants.join(samlParty(saml));
   return [

@@ -2,21 +2,25 @@
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../http/runtime.ts';
 import { open, type Received } from './bindings.ts';
-import { expectation, type SamlLogoutDependencies, type Step, signed } from './logout.ts';
+import { expectation, type SamlLogoutDependencies } from './logout.ts';
+import { type Step, signed } from './logout-answer.ts';
 import { logoutRequest, readLogoutResponse } from './logout-messages.ts';
 import { goOn, nextOf, runOf } from './logout-run.ts';
 import type { ServiceProvider } from './settings.ts';
-import { attribute, badMessage, parseXml } from './xml.ts';
+import { attribute, parseXml } from './xml.ts';
 
-/** The LogoutRequest that a run has come to. @throws AuthError 400 when there is none, or no more. */
+/**
+ * The LogoutRequest that a run has come to. An application that lost its logout callback meanwhile is passed over.
+ * @throws AuthError 400 when there is none, or no more.
+ */
 export async function askNext(
   deps: SamlLogoutDependencies,
   provider: ServiceProvider,
   ticket: string,
 ): Promise<Step> {
-  const { part, requestId: id } = await nextOf(deps, provider.clientId, ticket);
+  const { run, part, requestId: id } = await nextOf(deps, provider.clientId, ticket);
   const { logoutUrl: destination } = provider;
-  if (destination === undefined) throw badMessage('The application has no logout callback any more.');
+  if (destination === undefined) return { redirect: await goOn(deps, run, { isSuccess: false }) };
   const issuer = await deps.idp.entityId(provider.clientId);
   const frame = { id, issuer, now: epochSeconds(deps.wallClock), destination };
   const markup = logoutRequest(frame, structuredClone(part.name_id), part.session_index);

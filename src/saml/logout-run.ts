@@ -98,15 +98,15 @@ export async function nextOf(
   { store, random }: LogoutRunDependencies,
   clientId: string,
   ticket: string,
-): Promise<{ part: Run['waiting'][number]; requestId: string }> {
+): Promise<{ run: Run; part: Run['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
   const run = await store.collection('samlLogouts').update(hash(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
     return { ...(structuredClone(current) as SamlLogoutRecord), request: requestId };
   });
   const part = run?.waiting[0];
-  if (part === undefined) throw expired();
-  return { part, requestId };
+  if (run === undefined || part === undefined) throw expired();
+  return { run, part, requestId };
 }
 
 function expired(): AuthError {

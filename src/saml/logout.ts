@@ -1,30 +1,24 @@
 // Single logout: what a LogoutRequest ends, and what the service provider that sent it is told.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
-import { type Outgoing, open, type Received } from './bindings.ts';
+import { open, type Received } from './bindings.ts';
+import { answerLogout, type LogoutAnswerDependencies, type Step, statusOf } from './logout-answer.ts';
 import { type LogoutRequest, readLogoutRequest } from './logout-messages.ts';
 import { type LogoutRunDependencies, reachable, wasComplete } from './logout-run.ts';
 import { countOnce, type Expected, newId } from './message.ts';
 import { NAME_ID, STATUS } from './names.ts';
-import { type Status, statusResponse } from './response.ts';
+import type { Status } from './response.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
 import type { ServiceProvider } from './settings.ts';
-import { signElement } from './signature.ts';
 import { badMessage } from './xml.ts';
 
-export interface SamlLogoutDependencies extends LogoutRunDependencies {
+export interface SamlLogoutDependencies extends LogoutRunDependencies, LogoutAnswerDependencies {
   sessions: Sessions;
   challenges: Challenges;
   events: Events;
-  /** What messages are dated by. */
-  wallClock: Clock;
 }
-
-/** What the browser gets: an address to go to, or a message to carry. */
-export type Step = { redirect: string } | { message: Outgoing };
 
 const PURPOSE = 'saml_logout';
 const TTL = 900;
@@ -55,11 +49,9 @@ export async function takeLogoutRequest(
   const { relayState } = received;
   const browser = await deps.sessions.current(ctx);
   const named = await sessionsNamed(deps, provider, request, browser?.sid);
-  const answer = async (status: Status) => ({
-    message: await response(deps, provider, { requestId: request.id, relayState }, status),
-  });
-  // Somebody is logged in, but not whom the service provider means (wire-details 5.3).
-  if (named === undefined) return answer({ code: STATUS.responder, message: 'Invalid Session Participant' });
+  const answer = (status: Status) =>
+    answerLogout(deps, provider, { requestId: request.id, relayState }, status);
+  if (named === undefined) return denied(provider, answer);
   const own = named.find(({ session_uid }) => session_uid === browser?.sid);
   const partial = await endElsewhere(
     deps,
@@ -76,6 +68,14 @@ export async function takeLogoutRequest(
     partial,
   };
   return { redirect: await endHere(deps, ctx, provider, started) };
+}
+
+/** Somebody is logged in, but not whom the service provider means; in the hosted service's words. */
+function denied(provider: ServiceProvider, answer: (status: Status) => Promise<Step>): Promise<Step> {
+  const message = 'Invalid Session Participant';
+  // Nothing has ended: a page that says the user is logged out would be wrong.
+  if (provider.logoutUrl === undefined) throw badMessage(message);
+  return answer({ code: STATUS.responder, message });
 }
 
 /** What a message about logout must be, to be ours. */
@@ -191,41 +191,5 @@ export async function finishLogout(
     throw badMessage('This logout has expired or is already done.');
   }
   const complete = await wasComplete(deps, started.sid);
-  return { message: await response(deps, provider, started, statusOf(started.partial || !complete)) };
-}
-
-/** Core §3.7.3.2; as the hosted service words it (wire-details 5.3). */
-function statusOf(partial: boolean): Status {
-  return partial ? { code: STATUS.responder, detail: STATUS.partialLogout } : { code: STATUS.success };
-}
-
-async function response(
-  { idp, wallClock, random }: SamlLogoutDependencies,
-  provider: ServiceProvider,
-  { requestId, relayState }: Pick<Started, 'requestId' | 'relayState'>,
-  status: Status,
-): Promise<Outgoing> {
-  const { logoutUrl: location } = provider;
-  if (location === undefined) {
-    throw badMessage('The application has no logout callback that a LogoutResponse could go to.');
-  }
-  const id = newId(random);
-  const frame = {
-    issuer: await idp.entityId(provider.clientId),
-    now: epochSeconds(wallClock),
-    inResponseTo: requestId,
-    destination: location,
-  };
-  const { markup } = statusResponse('samlp:LogoutResponse', frame, id, status);
-  return { kind: 'response', markup: signed(idp, provider, markup, id), relayState, location };
-}
-
-/** The message as it goes out: a redirect is signed beside it (Bindings §3.4.4.1). */
-export function signed(
-  idp: SamlLogoutDependencies['idp'],
-  provider: ServiceProvider,
-  markup: string,
-  id: string,
-): string {
-  return provider.logoutBinding === 'redirect' ? markup : signElement(markup, id, idp.signer(provider));
+  return answerLogout(deps, provider, started, statusOf(started.partial || !complete));
 }

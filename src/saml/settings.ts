@@ -36,6 +36,8 @@ export interface ServiceProvider {
   includeAttributeNameFormat: boolean;
   /** Where logout messages go; nowhere without it. */
   logoutUrl: string | undefined;
+  /** Where its users may be sent after a logout, letter by letter. */
+  logoutAddresses: readonly string[];
   sloEnabled: boolean;
   logoutBinding: 'post' | 'redirect';
   /** Set where its messages must be signed. */
@@ -77,11 +79,13 @@ function identity(client: Client, addon: SamlpAddon) {
     clientId: client.client_id,
     name: client.name,
     // A form can be sent nowhere else.
-    acsUrls: addresses.filter((address) => /^https?:$/.test(URL.parse(address)?.protocol ?? '')),
+    acsUrls: addresses.filter(isWeb),
     audience: addon.audience,
     recipient,
     destination,
     logoutUrl: logout?.callback,
+    // An entry with a wildcard is no address.
+    logoutAddresses: client.allowed_logout_urls.filter((url) => isWeb(url) && !url.includes('*')),
     sloEnabled: logout?.slo_enabled ?? true,
     logoutBinding: addon.binding === BINDING.redirect ? ('redirect' as const) : ('post' as const),
     verifier:
@@ -91,6 +95,8 @@ function identity(client: Client, addon: SamlpAddon) {
     encryptionKey: encryption === undefined ? undefined : rsaPublicKey(encryption),
   };
 }
+
+const isWeb = (address: string) => /^https?:$/.test(URL.parse(address)?.protocol ?? '');
 
 function content(addon: SamlpAddon) {
   const signResponse = addon.signResponse ?? false;

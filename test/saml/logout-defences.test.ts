@@ -200,7 +200,7 @@ describe('the defences of single logout', () => {
       expect(await who.isLoggedIn()).to.equal(true);
     });
 
-    it('that cannot be answered is refused', async () => {
+    it('that names somebody else is refused where it cannot be answered', async () => {
       const who = await visitor('silent');
       const { status } = await send(who.agent, 'silent', request('silent', who, { nameId: 'nobody' }));
       expect(status).to.equal(400);

@@ -19,6 +19,7 @@ import {
 } from './support.ts';
 
 const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
+const HOME = 'https://homely.example.test/bye';
 const slo = (name: string) => `https://${name}.example.test/slo`;
 
 describe('single logout', () => {
@@ -40,6 +41,11 @@ describe('single logout', () => {
       named('signed', { signingCert: key.certificate }),
       named('deaf', { logout: { callback: slo('deaf'), slo_enabled: false } }),
       named('silent', { logout: undefined }),
+      samlClient(
+        'homely',
+        { audience: 'https://homely.example.test/metadata' },
+        { allowed_logout_urls: [HOME, 'https://*.homely.example.test/bye'] },
+      ),
     ]);
   });
   after(() => server.stop());
@@ -224,6 +230,88 @@ describe('single logout', () => {
       const again = posted(await agent.get(await sp.getLogoutUrlAsync(profile, '', {})));
       expect((await sp.validatePostResponseAsync(again.fields)).loggedOut).to.equal(true);
     });
+  });
+
+  describe('begun by a service provider without a logout callback', () => {
+    const leave = async (agent: Agent, name: string, relayState: string) => {
+      const { sp, profile } = await logInAt(agent, name);
+      return agent.get(await sp.getLogoutUrlAsync(profile, relayState, {}));
+    };
+
+    it('ends the session and says so on our own page', async () => {
+      for (const relayState of ['', 'the-state', 'https://evil.example/', HOME]) {
+        const agent = createAgent(server);
+        const page = await follow(agent, await leave(agent, 'silent', relayState), server.url);
+        expect([page.status, page.location]).to.deep.equal([200, '']);
+        expect(await isLoggedIn(agent)).to.equal(false);
+        const html = await agent.get('/logout/done', { accept: 'text/html' });
+        expect(html.text).to.include('You are logged out');
+      }
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('goes to its RelayState where that is an address that the application may send users to', async () => {
+      const agent = createAgent(server);
+      const end = await follow(agent, await leave(agent, 'homely', HOME), server.url);
+      expect(end.location).to.equal(HOME);
+      expect(await isLoggedIn(agent)).to.equal(false);
+      for (const other of [
+        `${HOME}/`,
+        `${HOME}?x`,
+        'https://*.homely.example.test/bye',
+        'https://a.homely.example.test/bye',
+      ]) {
+        const page = await follow(agent, await leave(agent, 'homely', other), server.url);
+        expect([page.status, page.location], other).to.deep.equal([200, '']);
+      }
+    });
+
+    it('tells the other service providers first', async () => {
+      const agent = createAgent(server);
+      const one = await logInAt(agent, 'one');
+      const asked = await follow(agent, await leave(agent, 'homely', HOME), server.url);
+      expect(posted(asked, 'SAMLRequest').action).to.equal(slo('one'));
+      expect((await agree(agent, asked, one.sp)).location).to.equal(HOME);
+      expect(await leftOver()).to.deep.equal([]);
+    });
+
+    it('says so as well when the session was over, and keeps another one', async () => {
+      const agent = createAgent(server);
+      const { sp, profile } = await logInAt(agent, 'silent');
+      const elsewhere = createAgent(server);
+      const away = await follow(
+        elsewhere,
+        await elsewhere.get(await sp.getLogoutUrlAsync(profile, '', {})),
+        server.url,
+      );
+      expect([away.status, away.location]).to.deep.equal([200, '']);
+      expect(await isLoggedIn(agent)).to.equal(true);
+      const stranger = { ...profile, nameID: 'somebody-else' };
+      const refused = await agent.get(await sp.getLogoutUrlAsync(stranger, '', {}));
+      expect([refused.status, refused.text.includes('Invalid Session Participant')]).to.deep.equal([
+        400,
+        true,
+      ]);
+      expect(await isLoggedIn(agent)).to.equal(true);
+    });
+  });
+
+  it('goes on when a service provider has lost its logout callback meanwhile', async () => {
+    const agent = createAgent(server);
+    const one = await logInAt(agent, 'one');
+    await logInAt(agent, 'two');
+    const clients = server.store.collection('clients');
+    const { addons } = structuredClone((await clients.get('two'))!) as { addons: { samlp: object } };
+    const change = (samlp: object) =>
+      clients.update(
+        'two',
+        (client) => ({ ...(structuredClone(client) as object), addons: { samlp } }) as never,
+      );
+    const started = await agent.get(await one.sp.getLogoutUrlAsync(one.profile, '', {}));
+    await change({ ...addons.samlp, logout: undefined });
+    const end = await follow(agent, started, server.url).finally(() => change(addons.samlp));
+    const page = posted(end);
+    expect([page.action, page.xml.includes(':status:PartialLogout"')]).to.deep.equal([slo('one'), true]);
   });
 
   describe('begun here', () => {
