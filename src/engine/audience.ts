@@ -12,9 +12,51 @@ export function toResource(audience: string): string {
   return PREFIX + encodeURIComponent(audience);
 }
 
-/** The API identifier of a resource indicator made by {@link toResource}. */
+/**
+ * The API identifier of a resource indicator made by {@link toResource}.
+ * @throws errors.InvalidTarget (RFC 8707 §2) for one that was not.
+ */
 export function toAudience(resource: string): string {
-  return decodeURIComponent(resource.slice(PREFIX.length));
+  if (!resource.startsWith(PREFIX)) throw new errors.InvalidTarget(FOREIGN);
+  try {
+    return decodeURIComponent(resource.slice(PREFIX.length));
+  } catch {
+    throw new errors.InvalidTarget(FOREIGN);
+  }
+}
+
+const FOREIGN = 'the requested resource is no API identifier';
+const SEVERAL = 'tokens are for one API: audience and resource must name the same one, once';
+
+/**
+ * The API that a request as it was sent names: by `audience`, or by `resource` (RFC 8707 §2), which means the same
+ * here. Empty parameters count as omitted (RFC 6749 §3.1).
+ * @returns its identifier, or why there is none: for `invalid_target`.
+ */
+export function namedApi(params: {
+  audience?: unknown;
+  resource?: unknown;
+}): { identifier: string | undefined } | { fault: string } {
+  const named = [params.audience, params.resource].filter((value) => value !== undefined && value !== '');
+  const [identifier] = named;
+  if (identifier === undefined) return { identifier };
+  if (typeof identifier !== 'string' || named.some((other) => other !== identifier))
+    return { fault: SEVERAL };
+  // What is not Unicode cannot be in a URI; what looks like the engine's own form was not made by us.
+  if (!identifier.isWellFormed() || identifier.startsWith(PREFIX)) return { fault: FOREIGN };
+  return { identifier };
+}
+
+/**
+ * The API that a request names, once it is in the engine's form.
+ * @param params the engine's.
+ * @throws errors.InvalidTarget when it names several, or what is none.
+ */
+export function requestedAudience(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const resource = params?.resource;
+  if (resource === undefined) return undefined;
+  if (typeof resource !== 'string') throw new errors.InvalidTarget(SEVERAL);
+  return toAudience(resource);
 }
 
 export interface ResourceIndicators {
@@ -42,7 +84,7 @@ export function resourceIndicators(directory: Directory): ResourceIndicators {
     // An authorization for an API gives tokens for that API, without the client naming it again.
     useGrantedResource: () => true,
     getResourceServerInfo: async (ctx, resource, client) => {
-      const audience = resource.startsWith(PREFIX) ? toAudience(resource) : resource;
+      const audience = toAudience(resource);
       const api = await directory.resourceServer(audience);
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)

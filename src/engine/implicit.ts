@@ -2,10 +2,11 @@
 // `audience`, a missing scope, refresh tokens without a consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { z } from 'zod';
 import type { Directory } from '../tenant/directory.ts';
 import { isBuilt } from '../tenant/strategies.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
-import { toAudience, toResource } from './audience.ts';
+import { namedApi, requestedAudience, toResource } from './audience.ts';
 import { checkOrganization } from './organizations.ts';
 
 /** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
@@ -70,25 +71,29 @@ const MOST_FORWARDED = 30;
 const LONGEST_FORWARDED = 1000;
 
 /** What the normalisation took out of a request, and its way back in. */
-interface Notes {
+const notesSchema = z.object({
   /** `offline_access` was asked for. */
-  offline: boolean;
+  offline: z.boolean(),
   /** The nonce is a placeholder: the client sent none. */
-  withoutNonce: boolean;
+  withoutNonce: z.boolean(),
   /** Unknown parameters, for the upstream provider. */
-  upstream: Record<string, string>;
+  upstream: z.record(z.string(), z.string()),
   /** A ticket of a login that was done before the request (cross-origin, or by a link). */
-  loginTicket?: string;
-}
+  loginTicket: z.string().optional(),
+  /** Why the API that the request names is none. */
+  invalidTarget: z.string().optional(),
+});
+
+type Notes = z.infer<typeof notesSchema>;
 
 /** An authorization request as the engine takes it, made of one as applications send it. */
 export function normalizeRequest(query: ParsedUrlQuery): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
   for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
-  // A repeated parameter is the engine's to refuse (RFC 6749 §3.1): only single values are touched.
-  const audience = single(request.audience) ?? single(request.resource);
+  const api = namedApi(request);
   delete request.resource;
-  if (audience !== undefined) request.resource = toResource(audience);
+  if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);
+  // Any other repeated parameter is the engine's to refuse (RFC 6749 §3.1): only single values are touched.
   if (request.scope === undefined || request.scope === '') request.scope = DEFAULT_SCOPE;
   const withoutNonce = normalizeResponseType(request);
   const notes: Notes = {
@@ -96,6 +101,7 @@ export function normalizeRequest(query: ParsedUrlQuery): ParsedUrlQuery {
     withoutNonce,
     upstream: forUpstream(query),
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
+    ...('fault' in api && { invalidTarget: api.fault }),
   };
   request[NOTES_PARAMETER] = JSON.stringify(notes);
   return request;
@@ -139,11 +145,19 @@ function forUpstream(query: ParsedUrlQuery): Record<string, string> {
   );
 }
 
-/** The notes of a request that {@link normalizeRequest} made. */
+/** The notes of a request that {@link normalizeRequest} made; those that say nothing of one that it did not make. */
 export function readNotes(params: Readonly<Record<string, unknown>>): Notes {
   const notes = params[NOTES_PARAMETER];
-  if (typeof notes !== 'string') return { offline: false, withoutNonce: false, upstream: {} };
-  return JSON.parse(notes) as Notes;
+  const read = notesSchema.safeParse(typeof notes === 'string' ? parseJson(notes) : undefined);
+  return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
@@ -181,6 +195,8 @@ export function extraParameters(
     [NOTES_PARAMETER]: async (ctx, _value, client) => {
       const { params } = ctx.oidc;
       if (params === undefined) return;
+      const { offline, withoutNonce, loginTicket, invalidTarget } = readNotes(params);
+      if (invalidTarget !== undefined) throw new errors.InvalidTarget(invalidTarget);
       if (
         applicationSettings(client).codeForUsOnly &&
         !isInternalCallback(baseUrl, String(params.redirect_uri)) &&
@@ -188,7 +204,6 @@ export function extraParameters(
       ) {
         throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
       }
-      const { offline, withoutNonce, loginTicket } = readNotes(params);
       if (withoutNonce) params.nonce = undefined;
       if (offline && (await mayStayOnline(directory, params, client))) stayOnline(params);
       await useTicket(ctx, loginTicket);
@@ -214,6 +229,6 @@ async function mayStayOnline(
 ): Promise<boolean> {
   if (!client.grantTypeAllowed('refresh_token')) return false;
   if (!String(params.response_type).split(' ').includes('code')) return false;
-  if (typeof params.resource !== 'string') return true;
-  return (await directory.resourceServer(toAudience(params.resource)))?.allow_offline_access === true;
+  const audience = requestedAudience(params);
+  return audience === undefined || (await directory.resourceServer(audience))?.allow_offline_access === true;
 }

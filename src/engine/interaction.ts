@@ -7,7 +7,7 @@ import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { refusalOf } from './admission.ts';
-import { toAudience } from './audience.ts';
+import { requestedAudience, toAudience } from './audience.ts';
 import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
@@ -212,10 +212,10 @@ function missingConsent(interaction: Interaction): MissingConsent {
 
 function requestedConsent({ params }: Interaction): MissingConsent {
   const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
-  const { resource } = params;
+  const audience = requestedAudience(params);
   return {
     oidcScopes: [...new Set([...scopes.filter(isOidc), ...scopesOfClaims(requestedClaims(params.claims))])],
-    apis: typeof resource === 'string' ? byAudience({ [resource]: scopes }) : {},
+    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidc(scope)) },
   };
 }
 

@@ -1,5 +1,5 @@
 // What a request asks of the login that answers it, beyond who the user is.
-import { toAudience } from './audience.ts';
+import { requestedAudience } from './audience.ts';
 import type { LoginToJudge } from './tokens.ts';
 
 /**
@@ -10,10 +10,10 @@ import type { LoginToJudge } from './tokens.ts';
 export function wantedOf(
   params: Readonly<Record<string, unknown>> | undefined,
 ): Pick<LoginToJudge, 'acrValues' | 'audience'> {
-  const { acr_values: acrValues, claims, resource } = params ?? {};
+  const { acr_values: acrValues, claims } = params ?? {};
   return {
     acrValues: [...String(acrValues ?? '').split(' '), ...acrClaims(claims)].filter(Boolean),
-    audience: typeof resource === 'string' ? toAudience(resource) : undefined,
+    audience: requestedAudience(params),
   };
 }
 

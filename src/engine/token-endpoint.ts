@@ -2,7 +2,7 @@
 // names, and the vendor's words for what goes wrong (wire.md "/oauth/token").
 import type { Context } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
-import { toResource } from './audience.ts';
+import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { EngineFailures } from './failures.ts';
 import { vendorError } from './failures.ts';
@@ -69,9 +69,12 @@ export function bodyFields(ctx: Context, only?: readonly string[]): Record<strin
 }
 
 function engineFields({ audience, resource, ...fields }: Record<string, string>): Record<string, string> {
-  const wanted = audience ?? resource;
-  if (!wanted || !choosesAudience(fields.grant_type)) return fields;
-  return { ...fields, resource: toResource(wanted) };
+  const api = namedApi({ audience, resource });
+  if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
+  // An `audience` beside a code or a refresh token says what the client believes and changes nothing; a `resource`
+  // must be among those that were granted (RFC 8707 §2.2), which the engine checks.
+  const wanted = choosesAudience(fields.grant_type) ? api.identifier : resource;
+  return wanted ? { ...fields, resource: toResource(wanted) } : fields;
 }
 
 /**

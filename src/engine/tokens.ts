@@ -9,7 +9,7 @@ import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { refusalOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
-import { toAudience, toResource } from './audience.ts';
+import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
@@ -215,15 +215,11 @@ async function requestedResource(
   { directory }: TokenDependencies,
   ctx: KoaContextWithOIDC,
 ): Promise<string | undefined> {
-  const { resource } = ctx.oidc.params ?? {};
-  if (typeof resource === 'string') {
-    const audience = toAudience(resource);
-    if ((await directory.resourceServer(audience)) === undefined) {
-      throw new AuthError(403, 'access_denied', `Service not found: ${audience}`);
-    }
-    return resource;
+  const requested = requestedAudience(ctx.oidc.params);
+  if (requested !== undefined && (await directory.resourceServer(requested)) === undefined) {
+    throw new AuthError(403, 'access_denied', `Service not found: ${requested}`);
   }
-  const { default_audience: audience } = directory.settings().tenant;
+  const audience = requested ?? directory.settings().tenant.default_audience;
   return audience === undefined ? undefined : toResource(audience);
 }
 
