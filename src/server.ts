@@ -17,6 +17,7 @@ import type { Clock, Random } from './http/runtime.ts';
 import { crossOriginRoutes } from './login/cross-origin.ts';
 import { loginRoutes } from './login/routes.ts';
 import { unblockRoutes } from './login/unblock.ts';
+import { widgetRoutes } from './login/widget.ts';
 import { SIGNED_OUT } from './logout/departure.ts';
 import { logoutRoutes } from './logout/routes.ts';
 import { deviceRoutes } from './mfa/device-routes.ts';
@@ -120,6 +121,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...crossOriginRoutes(services),
     ...mfaPages(services),
     ...loginRoutes(services),
+    ...widgetRoutes(services),
     ...samlRoutes(saml),
     ...(!hasDevelopmentPages(settings)
       ? []

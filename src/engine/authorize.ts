@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { cspSource, ONWARD } from '../http/headers.ts';
+import { jsonForScript } from '../http/script.ts';
 import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
 import type { InternalRequests } from './internal-requests.ts';
@@ -94,8 +95,8 @@ export function registerWebMessage(provider: Provider, errorPage: ErrorPage): vo
       const description = 'web_message needs a redirect_uri with a web origin.';
       return errorPage(ctx as unknown as Context, new AuthError(400, 'invalid_request', description));
     }
-    const message = JSON.stringify({ type: 'authorization_response', response });
-    const script = `(function(){var target=window.opener||window.parent;target.postMessage(${forScript(message)},${forScript(JSON.stringify(origin))});if(window.opener)window.close();})();`;
+    const message = jsonForScript({ type: 'authorization_response', response });
+    const script = `(function(){var target=window.opener||window.parent;target.postMessage(${message},${jsonForScript(origin)});if(window.opener)window.close();})();`;
     ctx.status = 200;
     ctx.type = 'html';
     ctx.remove('X-Frame-Options');
@@ -108,12 +109,4 @@ export function registerWebMessage(provider: Provider, errorPage: ErrorPage): vo
     );
     ctx.body = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Authorization response</title></head><body><script>${script}</script></body></html>`;
   });
-}
-
-/** JSON that cannot leave a script element: `<`, `>`, `&` and the line separators escaped. */
-function forScript(json: string): string {
-  return json.replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

@@ -1,0 +1,140 @@
+// What the vendor's login widget reads before it shows itself, in an application's page or in a customized login
+// page of ours. All of it is public, and about the one application that is named.
+import type { Context } from 'koa';
+import { AuthError, oauthShape } from '../http/errors.ts';
+import type { Route } from '../http/routes.ts';
+import { jsonForScript } from '../http/script.ts';
+import { findDatabase } from '../tenant/databases.ts';
+import { type Client, type Connection, type Directory, databaseOptions } from '../tenant/directory.ts';
+import { isBuilt } from '../tenant/strategies.ts';
+
+export interface WidgetDependencies {
+  baseUrl: string;
+  directory: Directory;
+}
+
+/** Who is asked to prove to be human: nobody, there are no such challenges here. */
+const CHALLENGES = [
+  '/usernamepassword/challenge',
+  '/dbconnections/signup/challenge',
+  '/dbconnections/change_password/challenge',
+  '/passwordless/challenge',
+];
+
+/** The routes of the widget. */
+export function widgetRoutes(deps: WidgetDependencies): Route[] {
+  return [
+    {
+      methods: ['GET', 'HEAD'],
+      path: '/client/:file',
+      limit: 'discovery',
+      cors: 'any',
+      errors: oauthShape,
+      handle: (ctx) => sendSettings(deps, ctx),
+    },
+    {
+      methods: ['GET'],
+      path: '/user/geoloc/country',
+      limit: 'other',
+      cors: 'applications',
+      errors: oauthShape,
+      handle: sendCountry,
+    },
+    ...CHALLENGES.map(
+      (path): Route => ({
+        methods: ['POST'],
+        path,
+        limit: 'other',
+        cors: 'applications',
+        errors: oauthShape,
+        handle: (ctx) => {
+          ctx.set('Cache-Control', 'no-store');
+          ctx.body = { required: false };
+        },
+      }),
+    ),
+  ];
+}
+
+/** What stands for the tenant's name: the first label of the host, as where each tenant has a host of its own. */
+export function tenantName(baseUrl: string): string {
+  return new URL(baseUrl).hostname.split('.')[0] ?? '';
+}
+
+/** `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
+async function sendSettings({ baseUrl, directory }: WidgetDependencies, ctx: Context): Promise<void> {
+  const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
+  const client = clientId === undefined ? undefined : await directory.client(clientId);
+  if (client === undefined) throw new AuthError(404, 'not_found', 'There is no such application.');
+  const settings = await settingsOf(directory, client, tenantName(baseUrl));
+  ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
+  ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
+  ctx.set('Content-Type', 'application/javascript; charset=utf-8');
+  ctx.body = `Auth0.setClient(${jsonForScript(settings)});`;
+}
+
+async function settingsOf(directory: Directory, client: Client, tenant: string): Promise<object> {
+  const connections = (await directory.connectionsOf(client.client_id)).filter(({ strategy }) =>
+    isBuilt(strategy),
+  );
+  // The widget takes the first one that has passwords.
+  const first = await findDatabase(directory, client.client_id);
+  const ordered = [...connections].sort((a, b) => Number(b.id === first?.id) - Number(a.id === first?.id));
+  const strategies = [...new Set(ordered.map(({ strategy }) => strategy))];
+  return {
+    id: client.client_id,
+    tenant,
+    callback: client.callbacks[0],
+    strategies: strategies.map((name) => ({
+      name,
+      connections: ordered.filter(({ strategy }) => strategy === name).map(describeConnection),
+    })),
+  };
+}
+
+/** What the forms of a connection must know; what its options hold beside stays here. */
+function describeConnection(connection: Connection): object {
+  const { name, display_name, strategy } = connection;
+  if (strategy !== 'auth0') return { name, display_name };
+  const options = databaseOptions(connection);
+  const minimum = options.password_complexity_options?.min_length;
+  const username = options.validation?.username;
+  return {
+    name,
+    display_name,
+    passwordPolicy: options.passwordPolicy,
+    ...(minimum !== undefined && { password_complexity_options: { min_length: minimum } }),
+    showSignup: !options.disable_signup,
+    showForgot: true,
+    requires_username: options.requires_username,
+    ...(username !== undefined && { validation: { username: { min: username.min, max: username.max } } }),
+  };
+}
+
+/**
+ * `GET /user/geoloc/country`: which country's prefix a form for phone numbers begins with. Addresses are looked up
+ * nowhere; the browser's language says enough for a default that people can change.
+ */
+function sendCountry(ctx: Context): void {
+  ctx.vary('Accept-Language');
+  ctx.set('Cache-Control', 'private, max-age=3600');
+  ctx.body = { countryCode: countryOf(ctx.get('Accept-Language')) };
+}
+
+/** The country of the first language, or where that is spoken by most (CLDR likely subtags). @returns ISO 3166-1. */
+function countryOf(accepted: string): string {
+  const [first = ''] = accepted.split(/[,;]/);
+  for (const tag of [first.trim(), first.trim().split('-')[0] ?? '', 'und']) {
+    const region = likelyRegion(tag);
+    if (region !== undefined && /^[A-Z]{2}$/.test(region)) return region;
+  }
+  return 'US';
+}
+
+function likelyRegion(tag: string): string | undefined {
+  try {
+    return new Intl.Locale(tag).maximize().region;
+  } catch {
+    return undefined;
+  }
+}

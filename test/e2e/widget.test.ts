@@ -1,0 +1,189 @@
+// The vendor's login widget (auth0-lock), unmodified, in an application's own page: what it shows comes from its
+// settings here, and each thing that it can do ends where it should.
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { tenant } from '../passwordless/tenant.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { bundle } from '../support/bundle.ts';
+import { payload, USER } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('the login widget in an application', () => {
+  let server: TestServer;
+  let browser: Browser;
+  let application: http.Server;
+  let origin: string;
+  let context: BrowserContext;
+  let page: Page;
+
+  before(async () => {
+    const script = bundle('auth0-lock', 'lock');
+    application = http.createServer((request, response) => {
+      const isScript = request.url === '/lock.js';
+      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+      response.end(isScript ? script : '<!doctype html><title>App</title><script src="/lock.js"></script>');
+    });
+    await new Promise<void>((resolve) => application.listen(0, 'localhost', resolve));
+    origin = `http://localhost:${(application.address() as AddressInfo).port}`;
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: tenant.clients.map((client) =>
+          client.client_id === 'spa'
+            ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
+            : client,
+        ),
+      },
+    });
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    application?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({ locale: 'de-AT' });
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(origin);
+  });
+  afterEach(() => context.close());
+
+  interface Shown {
+    passwordless?: boolean;
+    redirect: boolean;
+    options?: Record<string, unknown>;
+  }
+  /** Makes the widget and shows it; what it tells the application is kept in the page. */
+  const show = ({ passwordless = false, redirect, options = {} }: Shown) =>
+    page.evaluate(
+      ([domain, at, isPasswordless, isRedirect, more]) => {
+        const { lock, told } = Object.assign(globalThis as any, { told: {} }); // any: it brings no types of its own
+        const Widget = isPasswordless ? lock.Auth0LockPasswordless : lock.Auth0Lock;
+        const widget = new Widget('spa', domain, {
+          auth: {
+            redirect: isRedirect,
+            redirectUrl: `${at}/callback`,
+            responseType: 'token id_token',
+            params: { scope: 'openid email' },
+          },
+          autoclose: false,
+          ...(more as object),
+        });
+        for (const event of [
+          'authenticated',
+          'authorization_error',
+          'unrecoverable_error',
+          'signup success',
+        ]) {
+          widget.on(event, (value: unknown) => {
+            told[event] = value ?? true;
+          });
+        }
+        (globalThis as any).widget = widget;
+        widget.show();
+      },
+      [new URL(server.url).host, origin, passwordless, redirect, options] as const,
+    );
+  const told = async (event: string): Promise<any> => {
+    // any: a test reads what it expects
+    await page.waitForFunction((name) => (globalThis as any).told[name] !== undefined, event);
+    return page.evaluate((name) => (globalThis as any).told[name], event);
+  };
+  const fill = async (fields: Record<string, string>) => {
+    for (const [name, value] of Object.entries(fields))
+      await page.locator(`input[name="${name}"]`).fill(value);
+  };
+  const submit = () => page.locator('button[name="submit"]').click();
+  /** The address of the user whose ID token the application's callback got. */
+  const atCallback = async () => {
+    await page.waitForURL((url) => url.origin === origin && url.pathname === '/callback');
+    const answer = new URLSearchParams(new URL(page.url()).hash.slice(1));
+    return payload(answer.get('id_token') ?? '').email;
+  };
+  const message = (text: string) => page.locator('.auth0-global-message', { hasText: text }).waitFor();
+
+  it('logs in by redirect', async () => {
+    await show({ redirect: true });
+    await fill({ email: USER.email, password: USER.password });
+    await submit();
+    expect(await atCallback()).to.equal(USER.email);
+  });
+
+  it('logs in in popup mode, without leaving the page', async () => {
+    await show({ redirect: false });
+    await fill({ email: USER.email, password: USER.password });
+    await submit();
+    const { idTokenPayload, accessToken } = await told('authenticated');
+    expect(idTokenPayload).to.include({ email: USER.email });
+    expect(accessToken).to.be.a('string');
+    expect(page.url()).to.equal(`${origin}/`);
+  });
+
+  it('shows who was logged in last, and logs them in again without a password', async () => {
+    await show({ redirect: false });
+    await fill({ email: USER.email, password: USER.password });
+    await submit();
+    await told('authenticated');
+    await page.goto(origin);
+    await show({ redirect: false });
+    await page.getByText(USER.email).first().click();
+    expect((await told('authenticated')).idTokenPayload).to.include({ email: USER.email });
+  });
+
+  it('says that a password is wrong', async () => {
+    await show({ redirect: false });
+    await fill({ email: USER.email, password: 'wrong' });
+    await submit();
+    await message('Wrong email or password.');
+  });
+
+  it('signs up and logs in', async () => {
+    await show({ redirect: false, options: { initialScreen: 'signUp' } });
+    await fill({ email: 'by-widget@example.test', password: USER.password });
+    await submit();
+    await told('signup success');
+    expect((await told('authenticated')).idTokenPayload).to.include({ email: 'by-widget@example.test' });
+  });
+
+  it('knows the password policy, and is told of a refused sign-up', async () => {
+    await show({ redirect: false, options: { initialScreen: 'signUp' } });
+    await fill({ email: USER.email, password: 'weak' });
+    await page.getByText('At least 8 characters in length').waitFor();
+    await fill({ password: USER.password });
+    await submit();
+    await message("We're sorry, something went wrong when attempting to sign up.");
+  });
+
+  it('asks for another password', async () => {
+    await show({ redirect: false, options: { initialScreen: 'forgotPassword' } });
+    await fill({ email: USER.email });
+    await submit();
+    await message("We've just sent you an email to reset your password.");
+    expect((await nextMessageTo(server, USER.email)).link).to.contain('/u/reset-password?ticket=');
+  });
+
+  it('logs in with a code by e-mail', async () => {
+    const email = 'code-by-widget@example.test';
+    await show({
+      passwordless: true,
+      redirect: true,
+      options: { allowedConnections: ['email'], passwordlessMethod: 'code' },
+    });
+    await fill({ email });
+    await submit();
+    await page.locator('input[name="vcode"]').waitFor();
+    await fill({ vcode: (await nextMessageTo(server, email)).code ?? '' });
+    await submit();
+    expect(await atCallback()).to.equal(email);
+  });
+
+  it('begins a phone number with the prefix of the country', async () => {
+    await show({ passwordless: true, redirect: true, options: { allowedConnections: ['sms'] } });
+    await page.getByText('+43').first().waitFor();
+  });
+});
