@@ -6,39 +6,64 @@ import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { type Settings, SettingsFault } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
+import { STOP_BUDGET } from './stop.ts';
 import { EXAMPLE_FILE } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The longest a stop may take, milliseconds. */
-const STOP_LIMIT = 10_000;
+/** What a stop may be late by before the process ends all the same: its own timers may be, milliseconds. */
+const LATE = 500;
 
-/** Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once. */
-export async function runServer(env: Environment, log: Logger): Promise<void> {
-  process.on('unhandledRejection', (reason) => fatal(log, reason));
-  process.on('uncaughtException', (error) => fatal(log, error));
-  let running: Running;
+/**
+ * Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once.
+ * @param stopBudget how long a stop may take, milliseconds.
+ */
+export async function runServer(env: Environment, log: Logger, stopBudget = STOP_BUDGET): Promise<void> {
+  let running: Running | undefined;
+  let stopping = false;
+  const end = (code: number): void => {
+    stopping = true;
+    // Nothing that is acknowledged is lost: it is on disk before.
+    if (running === undefined) process.exit(code);
+    setTimeout(() => process.exit(code), stopBudget + LATE).unref();
+    running.stop(stopBudget).then(
+      () => process.exit(code),
+      (error: unknown) => {
+        log.fatal({ err: error }, 'the store could not be closed');
+        process.exit(1);
+      },
+    );
+  };
+  surviveFaults(log, () => {
+    if (!stopping) end(1);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1);
+      log.info({ signal }, 'stopping');
+      end(0);
+    });
+  }
   try {
     running = await startGatehouse({ env, log, loadTenant: (settings) => tenantOf(settings, env, log) });
   } catch (thrown) {
     return fail(thrown);
   }
-  let stopping = false;
-  const stop = (signal: string) => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    log.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), STOP_LIMIT).unref();
-    running.stop().then(
-      () => process.exit(0),
-      (error) => fatal(log, error),
-    );
-  };
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
   // Last: whoever waits for this line may send a signal at once.
   announce(running, log);
+}
+
+/**
+ * A promise that fails and that nobody waits for is a fault of ours, but no reason to log everybody out. After an
+ * exception that nobody caught the process may be in any state: it finishes what is in flight and ends.
+ */
+function surviveFaults(log: Logger, end: () => void): void {
+  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a failure that nothing handled'));
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'ended by an unexpected error');
+    end();
+  });
 }
 
 /** Whether the example is the tenant file: where there is none, and none was asked for. */
@@ -86,9 +111,4 @@ export function faultText(thrown: unknown): string {
   if (thrown instanceof SettingsFault) return list('The settings are wrong:', thrown.faults);
   if (thrown instanceof TenantFault) return list('The tenant file is wrong:', thrown.faults);
   return thrown instanceof Error ? thrown.message : String(thrown);
-}
-
-function fatal(log: Logger, error: unknown): never {
-  log.fatal({ err: error }, 'ended by an unexpected error');
-  process.exit(1);
 }

@@ -8,6 +8,7 @@ import { accountPages } from './database/account-pages.ts';
 import { databaseRoutes } from './database/routes.ts';
 import { developmentRoutes } from './development/routes.ts';
 import type { Engine } from './engine/provider.ts';
+import type { Deadline } from './http/deadline.ts';
 import { oauthShape } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
@@ -31,6 +32,7 @@ import { identityProvider } from './saml/provider.ts';
 import { samlRoutes } from './saml/routes.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { hasDevelopmentPages } from './settings.ts';
+import { finishWork } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { isApplicationOrigin } from './tenant/directory.ts';
 
@@ -40,8 +42,8 @@ export interface Tenant {
   routes: readonly Route[];
   /** Ends what would keep connections busy for long: the server is about to end. */
   drain(): void;
-  /** Waits for background work; the store is the caller's to close. */
-  close(): Promise<void>;
+  /** Waits for background work, by the deadline at the latest; the store is the caller's to close. */
+  close(deadline?: Deadline): Promise<void>;
 }
 
 const { version: VERSION } = createRequire(import.meta.url)('../package.json') as { version: string };
@@ -50,9 +52,6 @@ const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 
 /** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. */
 const LARGEST_BODY = '56kb';
-
-/** How long messages that wait may take when the server stops, milliseconds. */
-const LAST_MESSAGES = 3_000;
 
 /** What a load balancer asks, by plain HTTP even where all else must come by HTTPS. */
 const PROBES = { alive: '/healthz', ready: '/readyz' };
@@ -64,7 +63,7 @@ const PROBES = { alive: '/healthz', ready: '/readyz' };
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { settings, log, clock, random } = deps;
   const services = await createServices(deps, VIEWS);
-  const { directory, views, limits, background, messages, events } = services;
+  const { directory, views, limits } = services;
   const routes = routesOf(deps, services);
 
   const app = new Koa();
@@ -88,11 +87,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     app,
     routes,
     drain: () => services.ending.abort(),
-    close: async () => {
-      await background.flush();
-      await Promise.all([messages.flush(LAST_MESSAGES), services.backChannel.flush(LAST_MESSAGES)]);
-      await events.flush();
-    },
+    close: (deadline) => finishWork(services, deadline),
   };
 }
 

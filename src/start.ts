@@ -13,6 +13,7 @@ import { type Clock, type Random, steadyClock, systemClock, systemRandom } from 
 import { createTenant, type Tenant } from './server.ts';
 import type { TenantDependencies } from './services.ts';
 import { hasDevelopmentPages, readSettings, type Settings, withPort } from './settings.ts';
+import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
@@ -43,15 +44,12 @@ export interface Running {
   store: Store;
   users: Users;
   tenant: Tenant;
-  /** Finishes what is in flight, flushes and closes the store. */
-  stop(): Promise<void>;
+  /**
+   * Finishes what is in flight, flushes and closes the store.
+   * @param within how long that may take in all, milliseconds (default: {@link STOP_BUDGET}).
+   */
+  stop(within?: number): Promise<void>;
 }
-
-/** How long requests in flight may take when the server stops, milliseconds. */
-const DRAIN = 8_000;
-
-/** How often a server that stops looks for connections that are done, milliseconds. */
-const IDLE_CHECK = 50;
 
 /**
  * Starts the server: it listens when the promise resolves.
@@ -111,6 +109,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     tls.secure === undefined
       ? http.createServer()
       : https.createServer({ ...tls.secure, minVersion: 'TLSv1.2' });
+  const connections = trackConnections(server);
   // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
   const app = Promise.withResolvers<http.RequestListener>();
   server.on('request', (request, response) => void app.promise.then((handle) => handle(request, response)));
@@ -119,10 +118,19 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     await applyTenant({ store, users, random }, file, { mode: 'create-missing', users: !read.production });
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
-    return { settings, caFile: tls.caFile, store, users, tenant, stop: () => stop(server, tenant, store) };
+    const parts = {
+      server,
+      connections,
+      drain: tenant.drain,
+      finish: tenant.close,
+      closeStore: () => store.close(),
+      log: deps.log,
+    };
+    const stop = (within = STOP_BUDGET) => stopWithin(within, parts);
+    return { settings, caFile: tls.caFile, store, users, tenant, stop };
   } catch (thrown) {
     server.close();
-    server.closeAllConnections();
+    connections.closeAll();
     throw thrown;
   }
 }
@@ -183,17 +191,4 @@ async function listen(server: http.Server, { port, host }: Settings): Promise<nu
     because(`HOST, PORT: cannot listen on port ${port} of ${host}`)(thrown);
   }
   return (server.address() as AddressInfo).port;
-}
-
-async function stop(server: http.Server, tenant: Tenant, store: Store): Promise<void> {
-  tenant.drain();
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Connections that clients keep open would hold up the end: each goes when its answer is out.
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK);
-  const late = setTimeout(() => server.closeAllConnections(), DRAIN);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(late);
-  await tenant.close();
-  await store.close();
 }

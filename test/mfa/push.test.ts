@@ -4,6 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { exportJWK, jwtVerify } from 'jose';
+import { deadlineIn } from '../../src/http/deadline.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { type Device, devicesOf } from './device.ts';
 import { callsOf, tenant } from './tenant.ts';
@@ -105,13 +106,14 @@ describe('approval by a device', () => {
     };
     let service: http.Server;
     let endpoint: string;
+    /** What the service answers; nothing at all for 0. */
     let status: number;
     const pushed: http.IncomingMessage[] = [];
     let ordinary: [TestServer, ReturnType<typeof callsOf>];
     before(async () => {
       service = http.createServer((request, response) => {
         pushed.push(request);
-        response.writeHead(status).end();
+        if (status !== 0) response.writeHead(status).end();
       });
       await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
       endpoint = `http://127.0.0.1:${(service.address() as AddressInfo).port}/push/abc`;
@@ -123,6 +125,7 @@ describe('approval by a device', () => {
       await server.stop();
       [server, calls] = ordinary;
       service.close();
+      service.closeAllConnections();
     });
     beforeEach(() => {
       pushed.length = 0;
@@ -158,6 +161,17 @@ describe('approval by a device', () => {
         await server.tenant.close();
       }
       expect(pushed).to.have.length(1);
+    });
+
+    it('without holding up the end of the server when the service never answers', async () => {
+      const { user, device } = await enrolled();
+      await subscribe(device, endpoint);
+      status = 0;
+      await challenged(user);
+      const started = performance.now();
+      await server.tenant.close(deadlineIn(500));
+      expect(performance.now() - started).to.be.below(1_500);
+      expect(server.logged()).to.contain('work in the background was not finished before the end');
     });
 
     for (const address of [

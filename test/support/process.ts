@@ -1,6 +1,6 @@
 // Runs the server as people do: a process of its own, spoken to over its own TLS.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,6 +12,8 @@ export interface ServerProcess {
   ca: string;
   /** All lines of its log so far. */
   lines: string[];
+  /** Waits for a line of its log; one that was there before counts, too. */
+  line(is: (line: string) => boolean): Promise<string>;
   /** Sends a signal and waits for the end. @returns the exit code, or the signal that ended it. */
   end(signal: NodeJS.Signals): Promise<number | string>;
 }
@@ -43,6 +45,7 @@ export async function runServer({
   const [file = '', ...args] = command;
   const child = spawn(file, args, { cwd, detached, env: environment({ PORT: '0', ...env }) });
   const lines: string[] = [];
+  const heard = new EventEmitter();
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += String(chunk);
@@ -51,6 +54,7 @@ export async function runServer({
     child.once('exit', (code) => reject(new Error(`ended with ${code} before it listened: ${errors}`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(line);
+      heard.emit('line', line);
       if (line.includes('"msg":"listening"')) resolve(String(JSON.parse(line).url));
     });
   });
@@ -59,6 +63,13 @@ export async function runServer({
     url,
     ca: readFileSync(join(cwd, env?.DATA_DIR ?? 'data', 'tls/ca.pem'), 'utf8'),
     lines,
+    line: async (is) => {
+      for (;;) {
+        const found = lines.find(is);
+        if (found !== undefined) return found;
+        await once(heard, 'line');
+      }
+    },
     end: async (signal) => {
       const ended = once(child, 'exit');
       child.kill(signal);

@@ -1,0 +1,201 @@
+// How the process ends: whoever hangs, it is over in time and with 0.
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import https from 'node:https';
+import net, { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import tls from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { logoutTenant, v2 } from '../logout/support.ts';
+import { tenant } from '../passwordless/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { logIn, webRequest } from '../support/flows.ts';
+import { runServer, type ServerProcess } from '../support/process.ts';
+
+const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
+/** A budget that lets each part show that it ends in time, and the tests not take long. */
+const BUDGET = 2_000;
+/** What an end within the budget may take longer on a busy machine. */
+const SLACK = 1_500;
+
+describe('the end of the process', function () {
+  this.timeout(90_000);
+  let cwd: string;
+  const closers: (() => void)[] = [];
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-stop-'));
+  });
+  afterEach(() => {
+    for (const close of closers.splice(0)) close();
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  const run = async (env: Record<string, string> = {}, budget = BUDGET, file: object = tenant) => {
+    writeFileSync(join(cwd, 'tenant.yaml'), stringify(file));
+    const server = await runServer({
+      cwd,
+      env: { TENANT_FILE: 'tenant.yaml', ...env },
+      command: [process.execPath, SERVER, String(budget)],
+    });
+    closers.push(() => server.child.kill('SIGKILL'));
+    return server;
+  };
+  /** Ends a server. @returns its exit code, and how long that took, milliseconds. */
+  const end = async (server: ServerProcess) => {
+    const started = Date.now();
+    return { code: await server.end('SIGTERM'), ms: Date.now() - started };
+  };
+  const portOf = ({ url }: ServerProcess) => Number(new URL(url).port);
+
+  /** Takes connections and never says a word. @returns its port. */
+  async function silence(): Promise<number> {
+    const sockets = new Set<net.Socket>();
+    const server = net.createServer((socket) => sockets.add(socket.on('error', () => {})));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closers.push(() => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    });
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** A connection whose TLS handshake stops after its first bytes. */
+  async function unfinishedHandshake(server: ServerProcess): Promise<void> {
+    const socket = net.connect(portOf(server), '127.0.0.1').on('error', () => {});
+    closers.push(() => socket.destroy());
+    await once(socket, 'connect');
+    // The header of a TLS record with a ClientHello (RFC 8446 §5.1), of which no more comes.
+    socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
+  }
+
+  /** A connection whose TLS handshake is done, and that asks for nothing. */
+  async function silentConnection(server: ServerProcess): Promise<void> {
+    const options = { host: '127.0.0.1', port: portOf(server), servername: 'localhost', ca: server.ca };
+    const socket = tls.connect(options).on('error', () => {});
+    closers.push(() => socket.destroy());
+    await once(socket, 'secureConnect');
+  }
+
+  /** A request whose body goes on and on. */
+  async function trickle(server: ServerProcess): Promise<void> {
+    const request = https.request(`${server.url}/oauth/token`, {
+      method: 'POST',
+      ca: server.ca,
+      agent: false,
+      headers: { 'content-type': 'application/json', 'content-length': 5_000, expect: '100-continue' },
+    });
+    request.on('error', () => {});
+    request.flushHeaders();
+    await once(request, 'continue');
+    const timer = setInterval(() => request.write(' '), 100);
+    closers.push(() => {
+      clearInterval(timer);
+      request.destroy();
+    });
+  }
+
+  const mailTo = (port: number) => ({
+    SMTP_URL: `smtp://127.0.0.1:${port}`,
+    MAIL_FROM: 'login@example.test',
+  });
+  /** Asks for a code by mail, and for a mail that is sent in the background; neither can be sent. */
+  async function askForMail(server: ServerProcess): Promise<void> {
+    const agent = createAgent(server);
+    const email = { client_id: 'spa', connection: 'email', email: 'someone@example.test', send: 'code' };
+    agent.request('/passwordless/start', { json: email }).catch(() => {});
+    const answer = await agent.request('/dbconnections/change_password', {
+      json: { client_id: 'spa', connection: 'users', email: 'ada@example.test' },
+    });
+    expect(answer.status, answer.text).to.equal(200);
+  }
+
+  it('does not wait for a TLS handshake that is never finished, nor for a connection that asks nothing', async () => {
+    const server = await run({}, 9_000);
+    await unfinishedHandshake(server);
+    await silentConnection(server);
+    const { code, ms } = await end(server);
+    expect(code).to.equal(0);
+    expect(ms).to.be.below(3_000);
+  });
+
+  it('comes in time when a request never ends', async () => {
+    const server = await run();
+    await trickle(server);
+    const { code, ms } = await end(server);
+    expect(code).to.equal(0);
+    expect(ms).to.be.below(BUDGET + SLACK);
+    expect(server.lines.join('\n')).to.contain('requests that did not end were cut off');
+  });
+
+  it('comes in time when the mail server never answers', async () => {
+    const server = await run(mailTo(await silence()));
+    await askForMail(server);
+    const { code, ms } = await end(server);
+    expect(code).to.equal(0);
+    expect(ms).to.be.below(BUDGET + SLACK);
+  });
+
+  it('comes in time when an application never answers to a logout token', async () => {
+    const backchannel_logout_urls = [`http://127.0.0.1:${await silence()}/logout`];
+    const server = await run({}, BUDGET, logoutTenant({ web: { oidc_logout: { backchannel_logout_urls } } }));
+    const browser = createAgent(server);
+    await logIn(browser, server, webRequest());
+    expect((await v2(browser)).status).to.equal(302);
+    const { code, ms } = await end(server);
+    expect(code).to.equal(0);
+    expect(ms).to.be.below(BUDGET + SLACK);
+  });
+
+  it('comes within ten seconds, with 0, when all of them hang at once', async () => {
+    const server = await run(mailTo(await silence()), 9_000);
+    await unfinishedHandshake(server);
+    await silentConnection(server);
+    await trickle(server);
+    await askForMail(server);
+    const { code, ms } = await end(server);
+    expect(code).to.equal(0);
+    expect(ms).to.be.below(10_000);
+  });
+
+  it('does not come from a promise that fails unheard: that is logged, and the server goes on', async () => {
+    const server = await run();
+    server.child.stdin?.write('reject\n');
+    await server.line((line) => line.includes('a bug that rejects'));
+    expect((await createAgent(server).get('/healthz')).status).to.equal(200);
+    expect((await end(server)).code).to.equal(0);
+    const said = server.lines.find((line) => line.includes('a bug that rejects'));
+    expect(JSON.parse(said ?? '{}')).to.include({ level: 50, msg: 'a failure that nothing handled' });
+  });
+
+  it('comes in order, with 1, when an exception was not caught', async () => {
+    const server = await run();
+    const agent = createAgent(server);
+    const answered = agent.request('/dbconnections/signup', {
+      json: { client_id: 'spa', connection: 'users', email: 'late@example.test', password: 'Of-Their-0wn' },
+    });
+    const ended = once(server.child, 'exit');
+    server.child.stdin?.write('throw\n');
+    expect(await ended).to.deep.equal([1, null]);
+    expect(server.lines.join('\n')).to.contain('a bug that throws');
+    // Either it came in time to be finished, or it was refused: it was never left halfway.
+    const outcome = await answered.then(
+      ({ status }) => status,
+      ({ code }) => code,
+    );
+    expect(outcome).to.be.oneOf([200, 'ECONNRESET', 'ECONNREFUSED']);
+  });
+
+  it('comes at once at the second signal', async () => {
+    const server = await run(mailTo(await silence()), 9_000);
+    await askForMail(server);
+    const ended = once(server.child, 'exit');
+    server.child.kill('SIGTERM');
+    await server.line((line) => line.includes('"stopping"'));
+    server.child.kill('SIGTERM');
+    expect(await ended).to.deep.equal([1, null]);
+  });
+});
