@@ -34,6 +34,7 @@ import { createWebPush } from './mfa/web-push.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createChallenges } from './protection/challenges.ts';
+import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits } from './protection/rate-limit.ts';
 import { hasDevelopmentPages, type Settings } from './settings.ts';
@@ -141,7 +142,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   const tenantDirectory = await openDirectory(store);
   const withApi = withMfaApi(tenantDirectory, settings.issuer);
   const directory = hasDevelopmentPages(settings) ? withTryLogin(withApi, baseUrl) : withApi;
-  const events = createEvents(store, clock, random, log);
+  const events = createEvents({ store, clock, random, log, budget: createEventBudget(clock) });
   const challenges = createChallenges({ store, clock, random });
   const limits = createRateLimits(store, directory, clock);
   const background = createBackground(log);

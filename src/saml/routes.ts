@@ -78,9 +78,9 @@ function recorded({ events }: SamlRoutesDependencies, handle: Route['handle']) {
       if (thrown instanceof AuthError && thrown.status < 500) {
         events.record({
           type: ctx.path.includes('/logout') ? 'flo' : 'f',
-          client_id: String(ctx.params.client_id).slice(0, 255),
+          client_id: String(ctx.params.client_id),
           ip: ctx.ip,
-          description: `SAML: ${thrown.error_description}`.slice(0, 1000),
+          description: `SAML: ${thrown.error_description}`,
         });
       }
       throw thrown;

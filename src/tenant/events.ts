@@ -58,8 +58,14 @@ export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'de
   type: EventType;
 };
 
+/**
+ * Which events are recorded of those that anybody can cause.
+ * @returns `leftOut`: how many of the type were not recorded since the last that was.
+ */
+export type EventBudget = (event: TenantEvent) => { isRecorded: boolean; leftOut: number };
+
 export interface Events {
-  /** Records an event, without waiting for it. */
+  /** Records an event, without waiting for it; one of no known user only while the budget has room. */
   record(event: TenantEvent): void;
   /** Waits for the events recorded so far. */
   flush(): Promise<void>;
@@ -67,22 +73,36 @@ export interface Events {
 
 /** How long events are kept. */
 const RETENTION_SECONDS = 30 * 86_400;
-/** A name typed by whoever sends the request is cut, lest it fill the log. */
-const LONGEST_NAME = 255;
+/** What whoever sends the request has typed is cut, lest it fill the log. */
+const LONGEST = { name: 255, description: 1000 };
+
+export interface EventsDependencies {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  budget: EventBudget;
+}
 
 /** The event log of a tenant, in its store. */
-export function createEvents(store: Store, clock: Clock, random: Random, log: Logger): Events {
+export function createEvents({ store, clock, random, log, budget }: EventsDependencies): Events {
   const pending = new Set<Promise<void>>();
   return {
     record: (event) => {
+      const { isRecorded, leftOut } = budget(event);
+      if (!isRecorded) return;
       const record: LogEventRecord = {
         ...event,
+        ...(leftOut === 0 ? {} : { details: { left_out: leftOut } }),
         // Ids in the order of time, so that a list of events is one, too.
         id: `${new Date(clock()).toISOString().replaceAll(/\D/g, '')}${random(12).toString('hex')}`,
         date: new Date(clock()).toISOString(),
         expiresAt: epochSeconds(clock) + RETENTION_SECONDS,
       };
-      if (event.user_name !== undefined) record.user_name = event.user_name.slice(0, LONGEST_NAME);
+      for (const field of ['user_name', 'client_id', 'connection', 'description'] as const) {
+        const longest = field === 'description' ? LONGEST.description : LONGEST.name;
+        if (event[field] !== undefined) record[field] = event[field].slice(0, longest);
+      }
       log.info(
         { event: record.type, client_id: event.client_id, user_id: event.user_id, ip: event.ip },
         'event',
