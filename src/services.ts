@@ -155,7 +155,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     mailFrom,
     log,
   });
-  const messages = createMessages({ templates, ...transports, events, log, pause });
+  const messages = createMessages({ templates, ...transports, events, log, clock, pause });
   const attempts = createAttempts({
     store,
     directory,

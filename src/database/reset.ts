@@ -91,7 +91,7 @@ async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise
   });
   const url = `${deps.baseUrl}${RESET_PATH}?ticket=${secret}`;
   const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
-  deps.messages.post('reset_email', notice, revoke);
+  deps.messages.post('reset_email', notice, { revoke, ttlSeconds });
 }
 
 /** A reset that a link allows. */

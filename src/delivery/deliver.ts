@@ -1,9 +1,10 @@
 // Messages as features send them: rendered, handed to the transport of their channel, tried again, and each
 // outcome told to the log and to the tenant's events.
 import type { Logger } from 'pino';
+import type { Clock } from '../http/runtime.ts';
 import type { Events, EventType } from '../tenant/events.ts';
-import { DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
-import { createQueue, type Pause, timerPause } from './queue.ts';
+import { type Carried, DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
+import { createQueue, type Pause, type Queue, timerPause } from './queue.ts';
 import type { Templates } from './templates.ts';
 import type { Outgoing, OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 
@@ -13,80 +14,105 @@ export interface MessagesDependencies {
   sms: Transport<OutgoingSms>;
   events: Events;
   log: Logger;
+  clock: Clock;
   pause?: Pause;
 }
 
-/** While somebody waits for the answer: two more tries, within about two seconds beside the provider's own time. */
-const PATIENT_PAUSES = [300, 1_500];
+/** How long somebody waits for the outcome, milliseconds, over all tries. */
+const PATIENCE = 2_000;
+/** Who still waits when so many tries have failed is told so. */
+const PATIENT_TRIES = 3;
+const PATIENT_PAUSES = [300, 1_500, 5_000, 30_000, 120_000];
 /** In the background: over some ten minutes, which a provider's restart or a greylisting mail server need. */
 const BACKGROUND_PAUSES = [1_000, 5_000, 30_000, 120_000, 480_000];
 const CONCURRENCY = 8;
 const CAPACITY = 2_000;
 
+/** A message on its way. */
+interface Sending {
+  kind: MessageKind;
+  notice: Notice;
+  carried: Carried | undefined;
+  /** Whether somebody waits for the outcome just now. */
+  isAwaited(): boolean;
+  /** Called once, with why it was given up, or undefined when it was sent. */
+  ended(error: DeliveryError | undefined): void;
+}
+
 /** The messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
-  const { templates, log, pause = timerPause } = deps;
-  const queue = createQueue({
-    pauses: BACKGROUND_PAUSES,
-    concurrency: CONCURRENCY,
-    capacity: CAPACITY,
-    pause,
-  });
-  const deliver = (message: Outgoing) =>
-    message.channel === 'email' ? deps.email.deliver(message) : deps.sms.deliver(message);
-
-  const send: Messages['send'] = async (kind, notice) => {
-    const message = await templates.render(kind, notice);
-    const never = new AbortController().signal;
-    for (const ms of [...PATIENT_PAUSES, undefined]) {
-      try {
-        await deliver(message);
-        return report(deps, kind, notice);
-      } catch (error) {
-        if (ms !== undefined && mayPass(error)) await pause(ms, never);
-        else {
-          report(deps, kind, notice, error);
-          throw asDeliveryError(error);
-        }
-      }
-    }
-  };
-
-  const post: Messages['post'] = (kind, notice, onFailure) => {
-    let rendered: Promise<Outgoing> | undefined;
-    const gaveUp = async (error: unknown) => {
-      report(deps, kind, notice, error);
-      await onFailure?.();
-    };
-    const taken = queue.add({
-      run: async () => {
-        rendered ??= templates.render(kind, notice);
-        await deliver(await rendered);
-        report(deps, kind, notice);
-      },
-      mayPass,
-      gaveUp: (error) =>
-        gaveUp(error).catch((thrown: unknown) =>
-          log.error({ err: thrown }, 'a failed message left its code'),
-        ),
-    });
-    if (taken) return;
-    const full = new DeliveryError('queue-full', 'too many messages wait to be sent');
-    void gaveUp(full).catch((thrown: unknown) =>
-      log.error({ err: thrown }, 'a failed message left its code'),
-    );
-  };
+  const { templates, pause = timerPause } = deps;
+  const settings = { pauses: BACKGROUND_PAUSES, concurrency: CONCURRENCY, capacity: CAPACITY, pause };
+  // One each: a mail server that hangs must not keep an SMS waiting.
+  const queues = { email: createQueue(settings), sms: createQueue(settings) };
+  const queueOf = (kind: MessageKind) => queues[isSms(kind) ? 'sms' : 'email'];
 
   return {
-    send,
-    post,
+    send: async (kind, notice, carried) => {
+      let awaited = true;
+      const patience = new AbortController();
+      const outcome = new Promise<void>((resolve, reject) => {
+        const ended = (error?: DeliveryError) => (error === undefined ? resolve() : reject(error));
+        start(deps, queueOf(kind), { kind, notice, carried, isAwaited: () => awaited, ended });
+      });
+      try {
+        await Promise.race([outcome, timerPause(PATIENCE, patience.signal)]);
+      } finally {
+        awaited = false;
+        patience.abort();
+      }
+    },
+    post: (kind, notice, carried) =>
+      start(deps, queueOf(kind), { kind, notice, carried, isAwaited: () => false, ended: () => {} }),
     template: (kind) => templates.settings(kind),
     flush: async (ms) => {
-      const left = await queue.flush(ms);
-      if (left > 0) log.error({ left }, 'messages were not sent before the end');
+      const left = await Promise.all(Object.values(queues).map((queue) => queue.flush(ms)));
+      const sum = left.reduce((a, b) => a + b, 0);
+      if (sum > 0) deps.log.error({ left: sum }, 'messages were not sent before the end');
       await Promise.all([deps.email.close(), deps.sms.close()]);
     },
   };
+}
+
+/** Puts a message into its channel's queue; what becomes of it is recorded, whoever waits. */
+function start(deps: MessagesDependencies, queue: Queue, sending: Sending): void {
+  const { templates, log, clock } = deps;
+  const { kind, notice, carried, isAwaited, ended } = sending;
+  const tooLate = clock() + (carried?.ttlSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+  let rendered: Promise<Outgoing> | undefined;
+  const gaveUp = async (thrown: unknown) => {
+    const error = asDeliveryError(thrown);
+    report(deps, kind, notice, thrown);
+    try {
+      await carried?.revoke();
+    } catch (fault) {
+      log.error({ err: fault }, 'a failed message left its code');
+    }
+    ended(error);
+  };
+  const taken = queue.add({
+    run: async () => {
+      if (clock() >= tooLate)
+        throw new DeliveryError('rejected', 'what the message carried is no longer good');
+      rendered ??= templates.render(kind, notice);
+      await deliver(deps, await rendered);
+      report(deps, kind, notice);
+      ended(undefined);
+    },
+    mayPass: (error, tries) => mayPass(error) && !(isAwaited() && tries >= PATIENT_TRIES),
+    gaveUp,
+    urgent: isAwaited(),
+    ...(isAwaited() && { pauses: PATIENT_PAUSES }),
+  });
+  if (!taken) void gaveUp(new DeliveryError('queue-full', 'too many messages wait to be sent'));
+}
+
+function deliver({ email, sms }: MessagesDependencies, message: Outgoing): Promise<void> {
+  return message.channel === 'email' ? email.deliver(message) : sms.deliver(message);
+}
+
+function isSms(kind: MessageKind): boolean {
+  return kind === 'passwordless_sms' || kind === 'mfa_sms';
 }
 
 function mayPass(error: unknown): boolean {

@@ -24,6 +24,8 @@ export interface MailOptions {
 }
 
 const TIMEOUT = 15_000;
+/** One message at most, in such steps: a server that trickles its answers would never be too slow in any step. */
+const STEPS = 3;
 const CONNECTIONS = 4;
 
 /** A transport to a mail server. */
@@ -42,6 +44,7 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
     connectionTimeout: timeout,
     greetingTimeout: timeout,
     socketTimeout: timeout,
+    dnsTimeout: timeout,
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
     // Messages are rendered here: nothing is read from files or fetched for them.
     disableFileAccess: true,
@@ -62,13 +65,15 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
           messageId: `<${crypto.randomUUID()}@${messageHost}>`,
           // RFC 3834 §5: no out-of-office answers to this.
           headers: { 'Auto-Submitted': 'auto-generated' },
+          signal: AbortSignal.timeout(timeout * STEPS),
         });
       } catch (thrown) {
         throw mailError(thrown);
       }
     },
     close: async () => {
-      if (mailer.isMade()) (await mailer()).close();
+      // With what is still being sent: the caller has waited for it as long as it wanted to.
+      if (mailer.isMade()) (await mailer()).close({ force: true });
     },
   };
 }

@@ -57,17 +57,23 @@ export class DeliveryError extends Error {
   }
 }
 
+/** The code or link in a message. */
+export interface Carried {
+  /** Called once when the message is given up: what nobody was sent must not stay valid. */
+  revoke(): Promise<void>;
+  /** Seconds for which it is good: the message is not sent later than that. */
+  ttlSeconds: number;
+}
+
 export interface Messages {
   /**
-   * Sends and waits until the provider has taken the message, trying again a few times where that may help.
-   * @throws DeliveryError when it has not.
+   * Sends, and waits for about two seconds: until the provider has taken the message, or three tries have
+   * failed. What is not decided by then goes on as with {@link Messages.post}, and this resolves.
+   * @throws DeliveryError when the message was given up meanwhile.
    */
-  send(kind: MessageKind, notice: Notice): Promise<void>;
-  /**
-   * Sends in the background, trying again for longer; nobody waits, the outcome is a log event.
-   * @param onFailure called once when it is given up: what the message carried must not stay valid.
-   */
-  post(kind: MessageKind, notice: Notice, onFailure?: () => Promise<void>): void;
+  send(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
+  /** Sends in the background, trying again for longer; nobody waits, the outcome is a log event. */
+  post(kind: MessageKind, notice: Notice, carried?: Carried): void;
   /** What the tenant file says of an e-mail template, with what it leaves out filled in. */
   template(kind: EmailKind): TemplateSettings;
   /** Waits for what is in the queue, at most `ms` milliseconds; what is left then is logged as not sent. */

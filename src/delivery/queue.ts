@@ -1,13 +1,17 @@
-// Messages that nobody waits for: so many at once, tried again with growing pauses, and no more waiting than
-// memory is meant for.
+// Messages on their way: so many at once, tried again with growing pauses, and no more of them than memory is
+// meant for.
 
 /** One thing to be done, and again when it fails in a way that may pass. */
 export interface Job {
   run(): Promise<void>;
-  /** Whether another try may help. */
-  mayPass(error: unknown): boolean;
+  /** Whether another try may help. @param tries how many there were. */
+  mayPass(error: unknown, tries: number): boolean;
   /** Called once, when it is given up. */
   gaveUp(error: unknown): Promise<void>;
+  /** Pauses of its own between tries, milliseconds; the queue's otherwise. */
+  pauses?: readonly number[];
+  /** Whether somebody waits for it: its tries come before those of jobs that nobody waits for. */
+  urgent?: boolean;
 }
 
 export interface Queue {
@@ -48,22 +52,24 @@ export const timerPause: Pause = (ms, signal) =>
 
 /** A queue in memory: what it holds is lost with the process, so it is flushed before that ends. */
 export function createQueue({ pauses, concurrency, capacity, pause = timerPause }: QueueOptions): Queue {
-  const waiting: (() => void)[] = [];
+  const [urgent, waiting]: [(() => void)[], (() => void)[]] = [[], []];
   const open = new Set<Promise<void>>();
   const ending = new AbortController();
   let running = 0;
 
-  const turn = async (): Promise<void> => {
-    if (running >= concurrency) await new Promise<void>((resolve) => waiting.push(resolve));
-    running++;
+  const turn = async (job: Job): Promise<void> => {
+    if (running < concurrency) running++;
+    // Who ends hands the place on: it is never free in between for somebody who came later.
+    else await new Promise<void>((resolve) => (job.urgent === true ? urgent : waiting).push(resolve));
   };
   const done = (): void => {
-    running--;
-    waiting.shift()?.();
+    const next = urgent.shift() ?? waiting.shift();
+    if (next === undefined) running--;
+    else next();
   };
 
   const attempt = async (job: Job): Promise<unknown> => {
-    await turn();
+    await turn(job);
     try {
       await job.run();
       return undefined;
@@ -76,12 +82,14 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
 
   const work = async (job: Job): Promise<void> => {
     let error = await attempt(job);
-    for (const ms of pauses) {
-      if (error === undefined || !job.mayPass(error)) break;
+    let tries = 1;
+    for (const ms of job.pauses ?? pauses) {
+      if (error === undefined || !job.mayPass(error, tries)) break;
       const late = ending.signal.aborted;
       await pause(ms, ending.signal);
       if (late) break;
       error = await attempt(job);
+      tries++;
     }
     if (error !== undefined) await job.gaveUp(error);
   };

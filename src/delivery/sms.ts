@@ -1,4 +1,5 @@
 // SMS by Twilio's Messages API, through Twilio's own client.
+import { setTimeout } from 'node:timers/promises';
 import type { SmsSettings } from '../settings.ts';
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
@@ -7,6 +8,8 @@ import type { OutgoingSms, Transport } from './transport.ts';
 /** Numbers that no message will ever reach, or that want none (Twilio's error dictionary). */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
 const TIMEOUT = 15_000;
+/** One message at most, in such timeouts: the client's own begins anew with every byte of a trickling answer. */
+const STEPS = 2;
 
 /** A transport to Twilio. @param timeout milliseconds that a request may take. */
 export function createSmsTransport(settings: SmsSettings, timeout: number = TIMEOUT): Transport<OutgoingSms> {
@@ -17,18 +20,28 @@ export function createSmsTransport(settings: SmsSettings, timeout: number = TIME
     deliver: async (message) => {
       const sender = message.from ?? from;
       const { messages } = await client();
+      const sending = messages.create({
+        to: message.to,
+        body: message.text,
+        ...(sender === undefined ? { messagingServiceSid: messagingServiceSid ?? '' } : { from: sender }),
+      });
+      const over = new AbortController();
       try {
-        await messages.create({
-          to: message.to,
-          body: message.text,
-          ...(sender === undefined ? { messagingServiceSid: messagingServiceSid ?? '' } : { from: sender }),
-        });
+        await Promise.race([sending, tooSlow(timeout * STEPS, over.signal)]);
       } catch (thrown) {
         throw smsError(thrown);
+      } finally {
+        over.abort();
       }
     },
     close: async () => {},
   };
+}
+
+/** Fails after `ms` milliseconds. */
+async function tooSlow(ms: number, signal: AbortSignal): Promise<never> {
+  await setTimeout(ms, undefined, { ref: false, signal });
+  throw new Error('the answer took too long');
 }
 
 async function createClient(

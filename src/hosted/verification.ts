@@ -45,6 +45,6 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
       languages,
       ip,
     },
-    revoke,
+    { revoke, ttlSeconds },
   );
 }

@@ -66,7 +66,11 @@ async function sendLink(
     data: { connection: name },
   });
   const url = `${deps.baseUrl}${PATH}?ticket=${secret}`;
-  deps.messages.post('blocked_account', { to: user.email, connection, user, url, ip }, revoke);
+  deps.messages.post(
+    'blocked_account',
+    { to: user.email, connection, user, url, ip },
+    { revoke, ttlSeconds },
+  );
 }
 
 export interface UnblockDependencies {

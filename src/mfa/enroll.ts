@@ -7,6 +7,7 @@ import { normalizeEmail } from '../users/email.ts';
 import type { User } from '../users/users.ts';
 import { type Authenticator, otpauthUri } from './authenticators.ts';
 import { enabledFactors } from './factors.ts';
+import { CODE_SECONDS } from './oob.ts';
 import { activeAuthenticators } from './service.ts';
 import type { VerifyDependencies } from './verify.ts';
 import type { WebPush } from './web-push.ts';
@@ -141,10 +142,10 @@ export async function sendCode(
   const application = await deps.directory.client(clientId);
   try {
     const kind = authenticator.kind === 'sms' ? 'mfa_sms' : 'mfa_oob_code';
-    await deps.messages.send(kind, { to, application, user, code, languages, ip });
+    const notice = { to, application, user, code, languages, ip };
+    await deps.messages.send(kind, notice, { revoke, ttlSeconds: CODE_SECONDS });
     return oobCode;
   } catch (thrown) {
-    await revoke();
     if (!(thrown instanceof DeliveryError)) throw thrown;
     throw thrown.code === 'invalid-number'
       ? new AuthError(400, 'invalid_phone_number', thrown.message, { cause: thrown })

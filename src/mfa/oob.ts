@@ -33,7 +33,8 @@ export interface OobChallenges {
   revokeAllOf(userId: string): Promise<void>;
 }
 
-const CODE_SECONDS = 300;
+/** How long a code that was sent is good. */
+export const CODE_SECONDS = 300;
 const DEVICE_SECONDS = 300;
 const TRIES = 3;
 /** How many open requests a device shows: of more the oldest end. */

@@ -1,5 +1,5 @@
 // Starting a passwordless login: a code or a link is made and sent.
-import { DeliveryError, type Messages } from '../delivery/messages.ts';
+import { DeliveryError, type MessageKind, type Messages, type Notice } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges, Issued, NewChallenge } from '../protection/challenges.ts';
 import type { Client, Organization } from '../tenant/directory.ts';
@@ -56,12 +56,12 @@ export async function start(deps: StartDependencies, request: Start): Promise<vo
     request.link === undefined
       ? await deps.challenges.issueCode({ ...challenge, digits })
       : await deps.challenges.issueTicket(challenge);
+  const carried = { revoke: issued.revoke, ttlSeconds };
   // Where the provider's time would tell who has an account, nobody waits for it.
-  if (disableSignup) return deps.messages.post(...message(request, issued, user), issued.revoke);
+  if (disableSignup) return deps.messages.post(...message(request, issued, user), carried);
   try {
-    await deps.messages.send(...message(request, issued, user));
+    await deps.messages.send(...message(request, issued, user), carried);
   } catch (thrown) {
-    await issued.revoke();
     throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;
   }
 }
@@ -70,7 +70,7 @@ function message(
   { client, connection, address, link, organization, languages, ip }: Start,
   { secret }: Issued,
   user: User | undefined,
-): Parameters<Messages['send']> {
+): [MessageKind, Notice] {
   const notice = {
     to: address,
     application: client,

@@ -1,6 +1,8 @@
 // Mail to a real SMTP server: what arrives, and what is said of what does not.
+import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
+import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -91,6 +93,25 @@ describe('mail', () => {
   it('waits no longer than it should for a server that says nothing', async () => {
     server.behave('silence');
     expect(await deliver()).to.include({ code: 'unavailable' });
+  });
+
+  it('waits no longer for a server that trickles its answers, never too slow in any one of them', async () => {
+    const trickling = net.createServer((socket) => {
+      let drip: NodeJS.Timeout | undefined;
+      socket.write('220 ready\r\n');
+      socket.on('data', () => {
+        drip ??= setInterval(() => socket.write('250-X-ONE-MORE\r\n'), 50);
+      });
+      socket.on('close', () => clearInterval(drip)).on('error', () => {});
+    });
+    trickling.listen(0, '127.0.0.1');
+    await once(trickling, 'listening');
+    try {
+      const { port } = trickling.address() as AddressInfo;
+      expect(await deliver(MESSAGE, { port })).to.include({ code: 'unavailable' });
+    } finally {
+      trickling.close();
+    }
   });
 
   it('cannot be sent where nobody listens', async () => {

@@ -11,8 +11,13 @@ export interface TestMailServer {
   messages: Email[];
   /** The envelopes' recipients, as the server was told them. */
   recipients: string[];
-  /** What becomes of the messages to come: taken, refused with a code, or left without an answer. */
-  behave(how: 'accept' | 'silence' | { code: number; times?: number }): void;
+  /**
+   * What becomes of the messages to come: taken, refused with a code, left without an answer, or left without
+   * one until `release`.
+   */
+  behave(how: 'accept' | 'silence' | 'hold' | { code: number; times?: number }): void;
+  /** Takes the messages that are held, or refuses them with a code. */
+  release(code?: number): void;
   /** How many messages were offered. */
   offered(): number;
   stop(): Promise<void>;
@@ -25,6 +30,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   let behaviour: Parameters<TestMailServer['behave']>[0] = 'accept';
   let refusals = 0;
   let offered = 0;
+  const held: ((code?: number) => void)[] = [];
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
@@ -35,12 +41,21 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       stream.on('end', async () => {
         offered++;
         if (behaviour === 'silence') return;
-        if (behaviour !== 'accept' && refusals++ < (behaviour.times ?? Number.POSITIVE_INFINITY)) {
-          return done(Object.assign(new Error('refused by the test'), { responseCode: behaviour.code }));
+        const take = async () => {
+          recipients.push(...session.envelope.rcptTo.map(({ address }) => address));
+          messages.push(await PostalMime.parse(Buffer.concat(chunks)));
+          done();
+        };
+        const refuse = (responseCode: number) =>
+          done(Object.assign(new Error('refused by the test'), { responseCode }));
+        if (behaviour === 'hold') {
+          held.push((code) => (code === undefined ? void take() : refuse(code)));
+          return;
         }
-        recipients.push(...session.envelope.rcptTo.map(({ address }) => address));
-        messages.push(await PostalMime.parse(Buffer.concat(chunks)));
-        done();
+        if (behaviour !== 'accept' && refusals++ < (behaviour.times ?? Number.POSITIVE_INFINITY)) {
+          return refuse(behaviour.code);
+        }
+        await take();
       });
     },
   });
@@ -57,6 +72,9 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     behave: (how) => {
       behaviour = how;
       refusals = 0;
+    },
+    release: (code) => {
+      for (const end of held.splice(0)) end(code);
     },
     offered: () => offered,
     stop: () => new Promise((resolve) => server.close(() => resolve())),
