@@ -17,9 +17,10 @@ import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
-import { exampleRemains, productionFaults } from './tenant/examples.ts';
+import { exampleRemains, productionFaults, shortSecrets } from './tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
 import type { TenantFile } from './tenant/schema.ts';
+import { storedFaults } from './tenant/stored.ts';
 import { localCertificate } from './tls/authority.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
@@ -69,12 +70,15 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const faults = read.production ? productionFaults(loaded.tenant, read) : [];
   if (faults.length > 0) throw new TenantFault(faults);
   for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
-  if (!read.production && !hasDevelopmentPages(read)) sayWhyNoPages(read, log);
+  if (!read.production && !hasDevelopmentPages(read)) {
+    sayWhyNoPages(read, log);
+    for (const secret of shortSecrets(loaded.tenant.clients)) log.warn({ file: read.tenantFile }, secret);
+  }
 
   const store = await openLowdbStore({ dataDir: read.dataDir, clock, log });
   try {
     const users = createUsers({ store, hasher, clock, random });
-    if (read.production) await refuseExampleRemains(read, store, users);
+    if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
     const { pause } = options;
     const tenant = { settings: read, store, users, log, clock, wallClock, random, ...(pause && { pause }) };
     return await serve({ ...tenant, file: loaded.tenant });
@@ -93,12 +97,10 @@ function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): 
   );
 }
 
-async function refuseExampleRemains({ dataDir }: Settings, store: Store, users: Users): Promise<void> {
-  const remains = await exampleRemains(store, users);
-  if (remains.length === 0) return;
-  throw new Error(
-    [`The store in ${dataDir} is not fit for production:`, ...remains.map((one) => `  - ${one}`)].join('\n'),
-  );
+/** @throws Error that names what is in the store and must not be served, where there is something. */
+function refuseStore({ dataDir }: Settings, why: string, faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
 }
 
 /** Listens, and builds the tenant in an open store. */
@@ -116,6 +118,11 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
   const settings = withPort(read, await listen(server, read));
   try {
     await applyTenant({ store, users, random }, file, { mode: 'create-missing', users: !read.production });
+    refuseStore(
+      read,
+      'cannot be served; correct the tenant file and run gatehouse apply',
+      await storedFaults(store),
+    );
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
     const parts = {

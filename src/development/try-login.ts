@@ -2,7 +2,7 @@
 // in no export, allowed every database connection.
 
 import type { Client, Connection, Directory } from '../tenant/directory.ts';
-import { clientSchema, TRY_LOGIN } from '../tenant/schema.ts';
+import { clientSchema, TRY_LOGIN } from '../tenant/schema-clients.ts';
 
 /** Where the try ends, below the base URL. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';

@@ -1,8 +1,9 @@
 // Our application record → the engine's client metadata (RFC 7591 §2 names).
 
-import { createPublicKey } from 'node:crypto';
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
 import type { Frozen } from '../store/contract.ts';
+import { authenticationMethod } from '../tenant/client-authentication.ts';
+import { type Credential, publicKeyOf } from '../tenant/client-keys.ts';
 import type { Client } from '../tenant/directory.ts';
 import type { ClientRecord } from '../tenant/schema.ts';
 
@@ -87,7 +88,12 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>, baseU
     application_type: 'web',
     redirect_uris: redirectUris,
     response_types: redirectUris.length > 0 ? responseTypes(grantTypes) : [],
-    grant_types: impliedGrants(grantTypes, known).filter((type) => type === 'implicit' || known.has(type)),
+    grant_types: impliedGrants(grantTypes, known).filter(
+      (type) =>
+        (type === 'implicit' || known.has(type)) &&
+        // Only for applications that prove who they are (RFC 6749 §4.4): anybody can name a public one.
+        (type !== 'client_credentials' || authenticated.token_endpoint_auth_method !== 'none'),
+    ),
     id_token_signed_response_alg: client.jwt_configuration.alg,
     ...authenticated,
     [SETTINGS_PROPERTY]: settings,
@@ -111,24 +117,23 @@ function impliedGrants(grantTypes: readonly string[], known: ReadonlySet<string>
 }
 
 function authentication(client: Client): AdapterPayload {
-  const keys = client.client_authentication_methods?.private_key_jwt?.credentials;
+  const method = authenticationMethod(client);
+  const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
   const hmac = client.jwt_configuration.alg === 'HS256' && client.client_secret !== undefined;
-  const secret = hmac && client.client_secret !== undefined ? { client_secret: client.client_secret } : {};
-  if (keys !== undefined && keys.length > 0) {
-    return { ...secret, token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: keys.map(publicJwk) } };
+  const secret = hmac ? { client_secret: client.client_secret } : {};
+  switch (method) {
+    case 'private_key_jwt':
+      return { ...secret, token_endpoint_auth_method: method, jwks: { keys: keys.map(publicJwk) } };
+    case 'none':
+      return { ...secret, token_endpoint_auth_method: method };
+    default:
+      // Without a secret the engine refuses such a client: it must never become a public one by accident.
+      return { token_endpoint_auth_method: method, client_secret: client.client_secret };
   }
-  const isPublic = client.app_type === 'spa' || client.app_type === 'native';
-  const method = client.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_post');
-  if (method === 'none') return { ...secret, token_endpoint_auth_method: method };
-  // Without a secret the engine refuses such a client: it must never become a public one by accident.
-  return { token_endpoint_auth_method: method, client_secret: client.client_secret };
 }
 
-type Credential = NonNullable<
-  NonNullable<NonNullable<Client['client_authentication_methods']>['private_key_jwt']>['credentials']
->[number];
-
-function publicJwk({ alg, pem, jwk }: Credential): JWK {
-  const key = pem === undefined ? jwk : createPublicKey(pem).export({ format: 'jwk' });
-  return { ...(key as JWK), alg, use: 'sig' };
+function publicJwk(credential: Credential): JWK {
+  const { kid } = credential.jwk ?? {};
+  const key = publicKeyOf(credential).export({ format: 'jwk' });
+  return { ...(key as JWK), ...(typeof kid === 'string' && { kid }), alg: credential.alg, use: 'sig' };
 }

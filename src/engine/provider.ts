@@ -2,7 +2,7 @@
 
 import type { JSONWebKeySet } from 'jose';
 import type { Context } from 'koa';
-import Provider, { type Configuration, type JWKS } from 'oidc-provider';
+import Provider, { type Configuration, errors, type JWKS } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
@@ -112,6 +112,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = settings.issuer;
   });
+  await refuseUnfitApplications(provider, directory);
   const sessions = createSessions(provider, { store, clock, participants: deps.participants });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
@@ -131,6 +132,24 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, directory }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };
+}
+
+/**
+ * Has the engine look at each application's metadata (RFC 7591 §2) before it serves: what it does not take would be
+ * `invalid_client_metadata` at every request of that application.
+ * @throws Error that names them all.
+ */
+async function refuseUnfitApplications(provider: Provider, directory: Directory): Promise<void> {
+  const faults: string[] = [];
+  for (const { client_id: id } of await directory.clients()) {
+    try {
+      await provider.Client.find(id);
+    } catch (thrown) {
+      if (!(thrown instanceof errors.InvalidClientMetadata)) throw thrown;
+      faults.push(`  - ${id}: ${thrown.error_description}`);
+    }
+  }
+  if (faults.length > 0) throw new Error(['These applications cannot be served:', ...faults].join('\n'));
 }
 
 function configuration(

@@ -1,6 +1,6 @@
 // The MFA API as an API of the tenant: it exists beside those of the tenant file, in no store and in no export.
 import type { Directory, ResourceServer } from '../tenant/directory.ts';
-import { resourceServerSchema } from '../tenant/schema.ts';
+import { resourceServerSchema } from '../tenant/schema-apis.ts';
 import { MFA_SCOPES, mfaAudience } from './routes.ts';
 
 /** Tokens for it are good for ten minutes (wire-details 2.2). */

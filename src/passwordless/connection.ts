@@ -1,8 +1,8 @@
 // Passwordless connections: strategies `email` and `sms`, and what their options say.
 import { parsePhoneNumberFromString } from 'libphonenumber-js';
-import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
+import { passwordlessOptionsSchema } from '../tenant/schema-connections.ts';
 import { normalizeEmail } from '../users/email.ts';
 import type { Channel } from '../users/proved.ts';
 
@@ -17,22 +17,11 @@ export interface PasswordlessConnection {
   disableSignup: boolean;
 }
 
-/** `totp` is the hosted service's name for the code's length and lifetime; nothing of RFC 6238 is meant. */
-const options = z.looseObject({
-  totp: z
-    .looseObject({
-      time_step: z.number().int().min(30).max(86_400).default(180),
-      length: z.number().int().min(4).max(12).default(6),
-    })
-    .prefault({}),
-  disable_signup: z.boolean().default(false),
-});
-
 /** @returns undefined when the connection's strategy is not a passwordless one. */
 export function passwordless(record: Connection): PasswordlessConnection | undefined {
   const channel = record.strategy;
   if (channel !== 'email' && channel !== 'sms') return undefined;
-  const { totp, disable_signup: disableSignup } = options.parse(record.options);
+  const { totp, disable_signup: disableSignup } = passwordlessOptionsSchema.parse(record.options);
   return { record, channel, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
 }
 

@@ -5,6 +5,7 @@ import { collections, type Records } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import type { Users } from '../users/users.ts';
+import { type AuthenticationMethod, authenticationMethod } from './client-authentication.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 import type { ClientRecord, ConnectionRecord, DevelopmentUser, TenantFile, TenantRecord } from './schema.ts';
 
@@ -115,22 +116,26 @@ const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
   non_interactive: ['client_credentials'],
 };
 
+/** What its kind has, but for what only an application that proves who it is may have. */
+function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
+  return GRANT_TYPES[app_type].filter((type) => method !== 'none' || type !== 'client_credentials');
+}
+
 async function clientsOf(
   { store, random }: ApplyDependencies,
   file: TenantFile,
 ): Promise<Records['clients'][]> {
   return Promise.all(
     file.clients.map(async (client) => {
-      const isPublic = client.app_type === 'spa' || client.app_type === 'native';
-      const hasKeys = (client.client_authentication_methods?.private_key_jwt?.credentials ?? []).length > 0;
-      const method = client.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_post');
+      const method = authenticationMethod(client);
       const record = {
         ...client,
         id: client.client_id,
-        grant_types: client.grant_types ?? GRANT_TYPES[client.app_type],
+        grant_types: client.grant_types ?? defaultGrantTypes(client, method),
       };
-      if (!hasKeys) record.token_endpoint_auth_method = method;
-      if (hasKeys || method === 'none' || client.client_secret !== undefined) return record;
+      if (method === 'private_key_jwt') return record;
+      record.token_endpoint_auth_method = method;
+      if (method === 'none' || client.client_secret !== undefined) return record;
       // A secret that was generated once is kept: applications hold it.
       const before = await store.collection('clients').get(client.client_id);
       return { ...record, client_secret: before?.client_secret ?? random(48).toString('base64url') };

@@ -1,16 +1,11 @@
 // What must hold between the parts of a tenant file.
 import { clientIdOf, directoryOf } from './names.ts';
-import { type TenantFile, TRY_LOGIN } from './schema.ts';
+import type { TenantFile } from './schema.ts';
+import { TRY_LOGIN } from './schema-clients.ts';
 
 /** Every contradiction in a tenant file, with its path. */
 export function crossFaults(file: TenantFile): string[] {
-  return [
-    ...repetitions(file),
-    ...callbackFaults(file),
-    ...clientFaults(file),
-    ...apiFaults(file),
-    ...referenceFaults(file),
-  ];
+  return [...repetitions(file), ...callbackFaults(file), ...clientFaults(file), ...referenceFaults(file)];
 }
 
 /** What stands for two records would leave one of them out, silently. */
@@ -69,27 +64,11 @@ function callbackFaults({ clients }: TenantFile): string[] {
 }
 
 function clientFaults({ clients }: TenantFile): string[] {
-  return clients.flatMap((client, index) => {
-    const faults: string[] = [];
-    if (client.client_id === TRY_LOGIN) {
-      faults.push(`clients[${index}].client_id: ${TRY_LOGIN} is the development page's own`);
-    }
-    const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
-    if (keys.some(({ pem, jwk }) => (pem === undefined) === (jwk === undefined))) {
-      faults.push(`clients[${index}].client_authentication_methods: each credential has either pem or jwk`);
-    }
-    if (client.jwt_configuration.alg === 'HS256' && client.token_endpoint_auth_method === 'none') {
-      faults.push(`clients[${index}].jwt_configuration.alg: HS256 needs an application with a secret`);
-    }
-    return faults;
-  });
-}
-
-function apiFaults({ resourceServers }: TenantFile): string[] {
-  return resourceServers
-    .map((api, index) => ({ api, index }))
-    .filter(({ api }) => api.signing_alg === 'HS256' && api.signing_secret === undefined)
-    .map(({ index }) => `resourceServers[${index}].signing_secret: required with signing_alg HS256`);
+  return clients.flatMap((client, index) =>
+    client.client_id === TRY_LOGIN
+      ? [`clients[${index}].client_id: ${TRY_LOGIN} is the development page's own`]
+      : [],
+  );
 }
 
 function referenceFaults(file: TenantFile): string[] {

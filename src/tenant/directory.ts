@@ -4,7 +4,7 @@ import type { Records } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import type { DatabaseOptions, TenantRecord } from './schema.ts';
-import { databaseOptionsSchema } from './schema.ts';
+import { databaseOptionsSchema } from './schema-connections.ts';
 
 export type Client = Frozen<Records['clients']>;
 export type Connection = Frozen<Records['connections']>;

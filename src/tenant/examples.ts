@@ -4,6 +4,7 @@ import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import type { Users } from '../users/users.ts';
+import { EXPOSED_SECRET } from './client-authentication.ts';
 import { loadTenantFile } from './load.ts';
 import { directoryOf } from './names.ts';
 import type { TenantFile } from './schema.ts';
@@ -16,11 +17,24 @@ const isExampleSecret = (secret: string | undefined) => secret?.startsWith('exam
 /** Which messages the process itself can send. */
 type Delivery = Pick<Settings, 'mail' | 'sms'>;
 
+/** The applications whose secrets are too short for a server that others reach, one sentence each. */
+export function shortSecrets(
+  clients: readonly { client_id: string; client_secret?: string | undefined }[],
+): string[] {
+  return clients
+    .filter(
+      ({ client_secret: secret }) =>
+        !isExampleSecret(secret) && (secret?.length ?? Infinity) < EXPOSED_SECRET,
+    )
+    .map(({ client_id: id }) => `${id} has a client_secret of fewer than ${EXPOSED_SECRET} characters`);
+}
+
 /** Why a tenant file is not fit for production, with the process's settings; empty when it is. */
 export function productionFaults(file: TenantFile, { mail, sms }: Delivery): string[] {
   const faults = file.clients
     .filter((client) => isExampleSecret(client.client_secret))
     .map(({ client_id: id }) => `clients: ${id} has the example's secret`);
+  faults.push(...shortSecrets(file.clients).map((one) => `clients: ${one}`));
   if (file.users.length > 0) faults.push('users: development users are for development only');
   const provider = file.emailProvider;
   const ownMail = provider?.enabled === true && provider.credentials?.smtp_host !== undefined;
@@ -40,11 +54,13 @@ export function productionFaults(file: TenantFile, { mail, sms }: Delivery): str
  * there. One sentence each, with what to do.
  */
 export async function exampleRemains(store: Store, users: Users): Promise<string[]> {
-  const remains = (await listAll(store.collection('clients')))
-    .filter((client) => isExampleSecret(client.client_secret))
-    .map(
-      ({ id }) => `${id} has the example's secret: set another in the tenant file and run gatehouse apply`,
-    );
+  const clients = await listAll(store.collection('clients'));
+  const remains = [
+    ...clients
+      .filter((client) => isExampleSecret(client.client_secret))
+      .map(({ id }) => `${id} has the example's secret`),
+    ...shortSecrets(clients),
+  ].map((one) => `${one}: set another in the tenant file and run gatehouse apply`);
   const { tenant } = await loadTenantFile(fileURLToPath(EXAMPLE_FILE), {});
   for (const user of tenant.users) {
     const connection = { name: directoryOf(tenant, user) };

@@ -83,6 +83,12 @@ describe('the development inbox', () => {
     const production = await startServer({
       tenant: {
         ...tenant,
+        clients: tenant.clients.map(({ client_secret, ...client }) => ({
+          ...client,
+          ...(client_secret !== undefined && {
+            client_secret: `${client_secret}, long enough for production`,
+          }),
+        })),
         users: [],
         connections: tenant.connections.filter(({ strategy }) => strategy !== 'sms'),
       },

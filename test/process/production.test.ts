@@ -9,13 +9,13 @@ import { createLog } from '../../src/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
-import { parseTenant, readTenant } from '../../src/tenant/load.ts';
+import { parseTenant, readTenant, TenantFault } from '../../src/tenant/load.ts';
 
 const DATABASE = 'Username-Password-Authentication';
 const CLEAN = {
   clients: [
-    { client_id: 'example-web', name: 'Example web app', client_secret: 'a-secret-of-its-own' },
-    { client_id: 'example-m2m', name: 'Example machine', client_secret: 'another-of-its-own' },
+    { client_id: 'example-web', name: 'Example web app', client_secret: 'a-secret-of-its-own-000' },
+    { client_id: 'example-m2m', name: 'Example machine', client_secret: 'another-secret-of-its-own' },
   ],
   databases: [{ name: DATABASE, enabled_clients: ['example-web'] }],
 };
@@ -72,6 +72,17 @@ describe('production on a data directory of development', () => {
       .and.contain("- example-m2m has the example's secret")
       .and.contain("- user@example.test has the example's password");
     expect(said).not.to.match(/example-web-secret|example-m2m-secret|Gatehouse-1/);
+  });
+
+  it('is refused for secrets that are too short for a server that others reach', async () => {
+    const short = { clients: [{ client_id: 'web', name: 'W', client_secret: 'x'.repeat(21) }] };
+    await inDevelopment(short);
+    expect(await refusal()).to.contain('- web has a client_secret of fewer than 22 characters: set another');
+    const fresh = await start(short, PRODUCTION).catch((thrown: unknown) => thrown);
+    expect(fresh).to.be.instanceOf(TenantFault);
+    expect((fresh as TenantFault).faults).to.deep.equal([
+      'clients: web has a client_secret of fewer than 22 characters',
+    ]);
   });
 
   it('is not refused for secrets any more when the tenant file was applied', async () => {

@@ -1,0 +1,63 @@
+// The public keys that an application's assertions are verified with (RFC 7523), as the tenant file has them.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+
+/** A key in one of two forms, and the algorithm that it is for. */
+export interface Credential {
+  readonly alg: string;
+  readonly pem?: string | undefined;
+  readonly jwk?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What is wrong with a credential: in words, and where. */
+export interface CredentialFault {
+  path: string[];
+  message: string;
+}
+
+/** The members of a JWK that only a private or a shared key has (RFC 7518 §6.2.2, §6.3.2, §6.4). */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+
+/** The curve of each ECDSA algorithm (RFC 7518 §3.4), by OpenSSL's name. */
+const CURVES: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1' };
+
+/** @returns why a credential could not verify an assertion, or holds more than it may; undefined when it is fit. */
+export function publicKeyFault(credential: Credential): CredentialFault | undefined {
+  const { alg, pem, jwk } = credential;
+  if ((pem === undefined) === (jwk === undefined))
+    return { path: [], message: 'must have either pem or jwk' };
+  const path = [pem === undefined ? 'jwk' : 'pem'];
+  if (pem?.includes('PRIVATE KEY') === true || PRIVATE_MEMBERS.some((name) => jwk?.[name] !== undefined)) {
+    return { path, message: 'is a private or shared key, which the application alone may have' };
+  }
+  if (jwk !== undefined && typeof jwk.kty !== 'string') return { path, message: 'has no kty' };
+  if (jwk?.kid !== undefined && typeof jwk.kid !== 'string')
+    return { path, message: 'has a kid that is no text' };
+  let key: KeyObject;
+  try {
+    key = publicKeyOf(credential);
+  } catch {
+    return { path, message: 'is no public key' };
+  }
+  return isFor(alg, key) ? undefined : { path, message: `is no key for ${alg}: ${needs(alg)}` };
+}
+
+/**
+ * The public key of a credential, read.
+ * @throws Error when it is none.
+ */
+export function publicKeyOf({ pem, jwk }: Credential): KeyObject {
+  if (pem === undefined) return createPublicKey({ key: { ...jwk }, format: 'jwk' });
+  // Deploy tools write line ends as the two characters `\n`.
+  return createPublicKey(pem.replaceAll('\\n', '\n'));
+}
+
+function isFor(alg: string, { asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
+  const curve = CURVES[alg];
+  if (curve !== undefined) return type === 'ec' && details?.namedCurve === curve;
+  return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
+}
+
+function needs(alg: string): string {
+  if (alg === 'ES256') return 'it must be of the curve P-256';
+  return alg === 'ES384' ? 'it must be of the curve P-384' : 'it must be RSA of at least 2048 bits';
+}

@@ -1,0 +1,50 @@
+// APIs in the tenant file, and what applications may ask of them for themselves.
+import { z } from 'zod';
+import { HS256_SECRET } from './client-authentication.ts';
+
+const seconds = z.number().int().positive();
+
+/** One scope (RFC 6749 §3.3): a list of them is written with spaces between. */
+const scopeToken = z
+  .string()
+  .regex(
+    /^[\x21\x23-\x5B\x5D-\x7E]+$/,
+    'must be a scope: ASCII without spaces, quotation marks and backslashes',
+  );
+
+const resourceServerFields = z.looseObject({
+  id: z.string().optional(),
+  name: z.string().min(1),
+  identifier: z
+    .string()
+    .min(1)
+    .refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
+  scopes: z.array(z.looseObject({ value: scopeToken, description: z.string().optional() })).default([]),
+  signing_alg: z.enum(['RS256', 'HS256']).default('RS256'),
+  signing_secret: z.string().min(1).optional(),
+  token_lifetime: seconds.default(86400),
+  token_lifetime_for_web: seconds.default(7200),
+  allow_offline_access: z.boolean().default(false),
+  skip_consent_for_verifiable_first_party_clients: z.boolean().default(true),
+  enforce_policies: z.boolean().default(false),
+  token_dialect: z
+    .enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz'])
+    .default('access_token'),
+});
+
+/** An API. */
+export const resourceServerSchema = resourceServerFields.superRefine((api, context) => {
+  if (api.signing_alg !== 'HS256') return;
+  const fault = (message: string) => context.addIssue({ code: 'custom', path: ['signing_secret'], message });
+  if (api.signing_secret === undefined) fault('required with signing_alg HS256');
+  else if (Buffer.byteLength(api.signing_secret) < HS256_SECRET) {
+    fault(`must have at least ${HS256_SECRET} bytes with HS256 (RFC 7518 §3.2)`);
+  }
+});
+
+export const clientGrantSchema = z.looseObject({
+  id: z.string().optional(),
+  client_id: z.string().min(1),
+  audience: z.string().min(1),
+  scope: z.array(scopeToken).default([]),
+});

@@ -1,0 +1,104 @@
+// Applications in the tenant file, and what of their authentication could not work at a request or would not be safe.
+import { z } from 'zod';
+import { authenticationMethod, HS256_SECRET, LEAST_SECRET } from './client-authentication.ts';
+import { publicKeyFault } from './client-keys.ts';
+import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './schema-logout.ts';
+import { samlpSchema } from './schema-saml.ts';
+
+/** The application of the development page, which is in no tenant file. */
+export const TRY_LOGIN = 'gatehouse-try-login';
+
+const seconds = z.number().int().positive();
+
+/** VSCHAR: what a client_id and a client_secret may be made of (RFC 6749 appendix A.1 and A.2). */
+const printable = z
+  .string()
+  .regex(/^[\x20-\x7E]*$/, 'must be printable ASCII characters alone (RFC 6749 appendix A)');
+
+/** A public key of `private_key_jwt`; kept as it was written. */
+const credentialSchema = z
+  .looseObject({
+    name: z.string().optional(),
+    alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384']).default('RS256'),
+    /** PEM (SPKI) public key, or a certificate. */
+    pem: z.string().optional(),
+    /** Or the public key as a JWK. */
+    jwk: z.record(z.string(), z.unknown()).optional(),
+  })
+  .superRefine((credential, context) => {
+    const fault = publicKeyFault(credential);
+    if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
+  });
+
+export const refreshTokenSchema = z.looseObject({
+  rotation_type: z.enum(['rotating', 'non-rotating']).default('non-rotating'),
+  expiration_type: z.enum(['expiring', 'non-expiring']).default('non-expiring'),
+  /** Seconds during which a rotated token may still be used. */
+  leeway: z.number().int().nonnegative().default(0),
+  token_lifetime: seconds.default(2592000),
+  infinite_token_lifetime: z.boolean().optional(),
+  idle_token_lifetime: seconds.default(1296000),
+  infinite_idle_token_lifetime: z.boolean().optional(),
+});
+
+const clientFields = z.looseObject({
+  client_id: printable.min(1).max(255),
+  name: z.string().min(1),
+  description: z.string().optional(),
+  logo_uri: z.string().optional(),
+  client_secret: printable.min(LEAST_SECRET).optional(),
+  app_type: z.enum(['spa', 'native', 'regular_web', 'non_interactive']).default('regular_web'),
+  callbacks: z.array(z.string().min(1)).default([]),
+  allowed_logout_urls: z.array(z.string()).default([]),
+  allowed_origins: z.array(z.string()).default([]),
+  web_origins: z.array(z.string()).default([]),
+  grant_types: z.array(z.string()).optional(),
+  token_endpoint_auth_method: z.enum(['none', 'client_secret_post', 'client_secret_basic']).optional(),
+  /** private_key_jwt: the public keys that assertions are verified with. */
+  client_authentication_methods: z
+    .looseObject({
+      private_key_jwt: z.looseObject({ credentials: z.array(credentialSchema) }).optional(),
+    })
+    .optional(),
+  is_first_party: z.boolean().default(true),
+  /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
+  is_token_endpoint_ip_header_trusted: z.boolean().optional(),
+  oidc_conformant: z.boolean().default(false),
+  jwt_configuration: z
+    .looseObject({
+      alg: z.enum(['RS256', 'HS256']).default('RS256'),
+      lifetime_in_seconds: seconds.default(36000),
+    })
+    .prefault({}),
+  refresh_token: refreshTokenSchema.prefault({}),
+  addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
+  oidc_logout: clientLogoutSchema.optional(),
+  oidc_backchannel_logout: clientBackChannelSchema.optional(),
+  /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
+  frontchannel_logout_uri: calledAddress.optional(),
+  initiate_login_uri: z.string().optional(),
+  organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
+  sso_disabled: z.boolean().optional(),
+  cross_origin_authentication: z.boolean().optional(),
+  client_metadata: z.record(z.string(), z.string()).optional(),
+});
+
+/** An application. The faults of several keys together are of the one that has to change. */
+export const clientSchema = clientFields.superRefine((client, context) => {
+  const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
+  const method = authenticationMethod(client);
+  if (method === 'none' && client.grant_types?.includes('client_credentials') === true) {
+    fault(
+      'client_credentials is for applications that prove who they are, and this one does not',
+      'grant_types',
+    );
+  }
+  if (client.jwt_configuration.alg !== 'HS256') return;
+  if (method === 'none') {
+    fault('HS256 needs an application with a secret', 'jwt_configuration', 'alg');
+  } else if (method === 'private_key_jwt' && client.client_secret === undefined) {
+    fault('required with HS256, which signs ID tokens with it', 'client_secret');
+  } else if (client.client_secret !== undefined && client.client_secret.length < HS256_SECRET) {
+    fault(`must have at least ${HS256_SECRET} characters with HS256 (RFC 7518 §3.2)`, 'client_secret');
+  }
+});

@@ -1,0 +1,30 @@
+// The tenant in the store, looked at before it serves: a start changes nothing that is there, so what an older
+// version took, or a hand put there, may be what the tenant file would be refused for.
+import type { z } from 'zod';
+import type { CollectionName } from '../store/collections.ts';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+import { clientGrantSchema, resourceServerSchema } from './schema-apis.ts';
+import { clientSchema } from './schema-clients.ts';
+import { connectionSchema, databaseSchema } from './schema-connections.ts';
+
+/**
+ * What of the applications, APIs, client grants and connections in a store could not be served, one sentence each:
+ * the record, the key and the cause.
+ */
+export async function storedFaults(store: Store): Promise<string[]> {
+  const faultsOf = async (name: CollectionName, schemaOf: (record: object) => z.ZodType) =>
+    (await listAll(store.collection(name))).flatMap((record) =>
+      (schemaOf(record).safeParse(structuredClone(record)).error?.issues ?? []).map(
+        ({ path, message }) => `${name} ${record.id}: ${path.join('.')}: ${message}`,
+      ),
+    );
+  const isDatabase = (record: object) => 'strategy' in record && record.strategy === 'auth0';
+  const all = await Promise.all([
+    faultsOf('clients', () => clientSchema),
+    faultsOf('resourceServers', () => resourceServerSchema),
+    faultsOf('clientGrants', () => clientGrantSchema),
+    faultsOf('connections', (record) => (isDatabase(record) ? databaseSchema : connectionSchema)),
+  ]);
+  return all.flat();
+}
