@@ -45,6 +45,14 @@ export interface MissingConsent {
   apis: Record<string, string[]>;
 }
 
+/** A second factor that was given at the hosted pages. */
+export interface SecondFactorGiven {
+  userId: string;
+  acr: string;
+  /** What it was (RFC 8176 §2), where there is a word for it. */
+  methods: readonly string[];
+}
+
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
@@ -60,7 +68,7 @@ export interface Interactions {
    * factor does not hold any more, to the page that asks for it.
    * @throws AuthError 400 when it was somebody else's.
    */
-  secondFactor(ctx: Context, user: { userId: string; acr: string }): Promise<void>;
+  secondFactor(ctx: Context, user: SecondFactorGiven): Promise<void>;
   /** Keeps JSON beside the request, until it ends; the browser does not see it. */
   remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
   /** The user keeps the account that is logged in. */
@@ -143,14 +151,14 @@ export function interactions(
       }
       await finish(ctx, interaction, login);
     },
-    secondFactor: async (ctx, { userId, acr }) => {
+    secondFactor: async (ctx, { userId, acr, methods }) => {
       const interaction = await load(ctx);
       const firstFactor = await firstFactorOf(provider, deps.users, interaction);
       if (firstFactor === undefined) return ctx.redirect(interactionPath(interaction.uid));
       if (firstFactor.userId !== userId) throw requestExpired();
       const refusal = await refusalOf(deps.users, firstFactor);
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
-      const amr = [...new Set([...firstFactor.amr, 'mfa'])];
+      const amr = [...new Set([...firstFactor.amr, ...methods, 'mfa'])];
       await finish(ctx, interaction, { ...firstFactor, amr, acr });
     },
     remember: async (ctx, remembered) => {

@@ -18,7 +18,7 @@ export interface PageState {
   oobCode?: string | undefined;
   number?: string | undefined;
   barcodeUri?: string | undefined;
-  /** The factor was given; what is left is to see the recovery code. */
+  /** The factor was given, by `way`; what is left is to see the recovery code. */
   passed?: boolean;
 }
 

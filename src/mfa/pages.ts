@@ -171,7 +171,7 @@ async function postWay(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit):
   try {
     const given = await give(deps, mfa, way, code.replace(/[\s-]/g, ''));
     if (given.ok)
-      return await pass(deps, ctx, mfa, { enrolled: ways.enrolling, recovered: given.recoveryCode });
+      return await pass(deps, ctx, mfa, { way, enrolled: ways.enrolling, recovered: given.recoveryCode });
     await again(OUTCOMES[given.outcome] ?? 'mfa.wrong', 400);
   } catch (thrown) {
     const { alert, status } = alertOf(thrown);
@@ -202,13 +202,13 @@ async function pass(
   deps: MfaPagesDependencies,
   ctx: Context,
   mfa: MfaVisit,
-  { enrolled, recovered }: { enrolled: boolean; recovered: string | undefined },
+  { way, enrolled, recovered }: { way: FactorType; enrolled: boolean; recovered: string | undefined },
 ): Promise<void> {
   const { remember } = formFields(ctx, 'remember');
   await deps.browsers.note(ctx, mfa.user.id, { remember: remember === 'yes' });
   const shows = recovered !== undefined || (enrolled && enabledFactors(deps.directory).has('recovery-code'));
-  if (!shows) return finish(deps, ctx, mfa);
-  const state: PageState = { passed: true };
+  if (!shows) return finish(deps, ctx, mfa, way);
+  const state: PageState = { passed: true, way };
   await deps.interactions.remember(ctx, { ...state });
   await showNewRecoveryCode(deps, ctx, { ...mfa, state });
 }
@@ -216,11 +216,20 @@ async function pass(
 async function postSaved(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
   if (mfa.state.passed !== true) return showFirst(deps, ctx, mfa);
   if (formFields(ctx, 'saved').saved !== 'yes') return showNewRecoveryCode(deps, ctx, mfa, 'mfa.unsaved');
-  await finish(deps, ctx, mfa);
+  await finish(deps, ctx, mfa, mfa.state.way);
 }
 
-function finish(deps: MfaPagesDependencies, ctx: Context, { user }: MfaVisit): Promise<void> {
-  return deps.interactions.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY });
+/** What a factor proves (RFC 8176 §2); others have no word of their own. */
+const METHODS: Partial<Record<FactorType, readonly string[]>> = { otp: ['otp'], phone: ['sms'] };
+
+function finish(
+  deps: MfaPagesDependencies,
+  ctx: Context,
+  { user }: MfaVisit,
+  way: FactorType | undefined,
+): Promise<void> {
+  const methods = (way === undefined ? undefined : METHODS[way]) ?? [];
+  return deps.interactions.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, methods });
 }
 
 async function postResend(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {

@@ -17,8 +17,8 @@ export interface LoginRequest {
   forceAuthn: boolean;
   nameIdFormat?: string | undefined;
   spNameQualifier?: string | undefined;
-  /** Authentication contexts that would do. */
-  classRefs: string[];
+  /** Authentication contexts that would do; none given where any would. */
+  classRefs?: string[] | undefined;
   /** The user it must be about, by NameID. */
   subject?: string | undefined;
   /** Only an answer by POST can be had. */
@@ -60,7 +60,6 @@ export function unsolicited(provider: ServiceProvider, relayState: string | unde
     relayState,
     isPassive: false,
     forceAuthn: false,
-    classRefs: [],
     unsupportedBinding: false,
   };
 }
@@ -76,10 +75,19 @@ function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string
   );
 }
 
-/** A minimum or better cannot be judged without an order of contexts: those named are then as good as any. */
-function classRefs(root: Element): string[] {
+/**
+ * The classes that a request is content with (Core §3.3.2.2.1). Without an order of contexts a minimum or maximum
+ * is met by what is equal alone, and nothing is better than another; declarations are none of ours.
+ * @returns undefined when it asks for none. @throws AuthError 400 for another comparison.
+ */
+function classRefs(root: Element): string[] | undefined {
   const requested = childOf(root, NS.protocol, 'RequestedAuthnContext');
-  if (requested === undefined) return [];
+  if (requested === undefined || elementsOf(requested).length === 0) return undefined;
+  const comparison = attribute(requested, 'Comparison') ?? 'exact';
+  if (!['exact', 'minimum', 'maximum', 'better'].includes(comparison)) {
+    throw badMessage('The Comparison of RequestedAuthnContext is not known.');
+  }
+  if (comparison === 'better') return [];
   return elementsOf(requested)
     .filter((element) => isNamed(element, NS.assertion, 'AuthnContextClassRef'))
     .map((element) => textOf(element).trim());
@@ -89,45 +97,4 @@ function subjectOf(root: Element): string | undefined {
   const subject = childOf(root, NS.assertion, 'Subject');
   const nameId = subject && childOf(subject, NS.assertion, 'NameID');
   return nameId && textOf(nameId);
-}
-
-/** How strong the authentication was, in the words of contexts. */
-const MULTI_FACTOR = [
-  'http://schemas.openid.net/pape/policies/2007/06/multi-factor',
-  'https://refeds.org/profile/mfa',
-  'urn:oasis:names:tc:SAML:2.0:ac:classes:MobileTwoFactorContract',
-  'urn:oasis:names:tc:SAML:2.0:ac:classes:TimeSyncToken',
-];
-const PASSWORD = [
-  'urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport',
-  'urn:oasis:names:tc:SAML:2.0:ac:classes:Password',
-];
-const UNSPECIFIED = 'urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified';
-
-/** The `acr_values` that ask for a second factor, where every context asked for means one. */
-export function acrValues({ classRefs: asked }: LoginRequest): string | undefined {
-  if (asked.length === 0 || !asked.every((one) => MULTI_FACTOR.includes(one))) return undefined;
-  return MULTI_FACTOR[0];
-}
-
-/**
- * The context to be stated for a login.
- * @param amr its methods (RFC 8176); none known of one is taken for a password.
- * @returns undefined when nothing asked for was met.
- */
-export function statedContext(
-  asked: readonly string[],
-  amr: readonly string[],
-  otherwise: string,
-): string | undefined {
-  if (asked.length === 0) return otherwise;
-  const isMultiFactor = amr.includes('mfa');
-  const isPassword = isMultiFactor || amr.length === 0 || amr.includes('pwd');
-  return asked.find(
-    (one) =>
-      one === UNSPECIFIED ||
-      one === otherwise ||
-      (isMultiFactor && MULTI_FACTOR.includes(one)) ||
-      (isPassword && PASSWORD.includes(one)),
-  );
 }
