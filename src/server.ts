@@ -1,13 +1,13 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { bodyParser } from '@koa/bodyparser';
 import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { accountPages } from './database/account-pages.ts';
 import { databaseRoutes } from './database/routes.ts';
 import { developmentRoutes } from './development/routes.ts';
 import type { Engine } from './engine/provider.ts';
+import { readBody } from './http/body.ts';
 import type { Deadline } from './http/deadline.ts';
 import { oauthShape } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
@@ -15,6 +15,7 @@ import { behindProxy } from './http/proxy.ts';
 import { requestTarget } from './http/request-target.ts';
 import { createRouter, type Route } from './http/routes.ts';
 import type { Clock, Random } from './http/runtime.ts';
+import { closeUnread } from './http/unread.ts';
 import { crossOriginRoutes } from './login/cross-origin.ts';
 import { loginRoutes } from './login/routes.ts';
 import { unblockRoutes } from './login/unblock.ts';
@@ -50,8 +51,8 @@ const { version: VERSION } = createRequire(import.meta.url)('../package.json') a
 
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 
-/** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. */
-const LARGEST_BODY = '56kb';
+/** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. Bytes. */
+const LARGEST_BODY = 56 * 1024;
 
 /** What a load balancer asks, by plain HTTP even where all else must come by HTTPS. */
 const PROBES = { alive: '/healthz', ready: '/readyz' };
@@ -69,6 +70,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
+  app.use(closeUnread(LARGEST_BODY));
   app.use(requestTarget());
   if (settings.tls.mode === 'proxy') {
     app.use(behindProxy(settings.tls.trustedProxies, Object.values(PROBES)));
@@ -80,7 +82,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       isApplicationOrigin: (origin) => isApplicationOrigin(directory, origin),
       errorPage: (ctx, error) => views.error(ctx, error),
       limit: (ctx, name) => limits.takeFrom(ctx, name),
-      readBody: bodyParser({ jsonLimit: LARGEST_BODY, formLimit: LARGEST_BODY, encoding: 'utf-8' }),
+      readBody: readBody(LARGEST_BODY),
     }),
   );
   return {

@@ -51,7 +51,9 @@ function formFields(ctx: Context): ParsedUrlQuery {
   if (typeof body !== 'object' || body === null) return fields;
   for (const [name, value] of Object.entries(body)) {
     if (typeof value === 'string') fields[name] = value;
-    else if (Array.isArray(value)) fields[name] = value.map(String);
+    else if (Array.isArray(value) && value.every((one) => typeof one === 'string')) fields[name] = value;
+    // OIDC Core §3.1.2.1 knows forms alone; some send JSON, where a parameter may be what a form's cannot.
+    else throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name.slice(0, 100)}`);
   }
   return fields;
 }

@@ -3,12 +3,12 @@ import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { bodyParser } from '@koa/bodyparser';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import Koa from 'koa';
 import { createEngine } from '../../src/engine/provider.ts';
 import { createSessionParticipants } from '../../src/engine/session-participants.ts';
+import { readBody } from '../../src/http/body.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
@@ -67,7 +67,7 @@ describe('client authentication at endpoints of ours', () => {
     });
     const app = new Koa();
     app.use((ctx, next) => next().catch((thrown: unknown) => oauthShape(ctx, toAuthError(thrown, log))));
-    app.use(bodyParser());
+    app.use(readBody(100_000));
     app.use(async (ctx) => {
       ctx.body = { client: await engine.authenticateClient(ctx) };
     });

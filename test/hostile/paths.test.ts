@@ -5,19 +5,13 @@ import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH'];
-/** What requests would be refused by before they are looked at. */
-const NO_LIMITS = Object.fromEntries(
-  ['token', 'revoke', 'authorize', 'hosted', 'discovery', 'logout', 'samlp', 'other']
-    .concat(['mfaChallenge', 'mfaAssociate', 'mfaVerify'])
-    .map((name) => [name, { capacity: 1_000_000, perMinute: 1_000_000 }]),
-);
-
 describe('a request', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({ tenant: { ...tenant, attackProtection: { rateLimits: NO_LIMITS } } });
+    server = await startServer({ tenant: { ...tenant, ...UNLIMITED } });
   });
   after(() => server.stop());
 

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bodyParser } from '@koa/bodyparser';
 import Koa, { type Context } from 'koa';
+import { readBody } from '../../src/http/body.ts';
 import { createCsrf } from '../../src/http/csrf.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { securityHeaders } from '../../src/http/headers.ts';
@@ -67,7 +67,7 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
     ),
   );
   app.use((ctx, next) => (assets.get(`${ctx.method} ${ctx.path}`) ?? next)(ctx));
-  app.use(bodyParser());
+  app.use(readBody(100_000));
   app.use(async (ctx) => {
     if (ctx.method === 'POST') return takeForm(ctx);
     const page = shown.get(ctx.path);
@@ -84,7 +84,7 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
       if (!(thrown instanceof AuthError)) throw thrown;
       return views.error(ctx, thrown);
     }
-    const body = ctx.request.body as Record<string, unknown>;
+    const { body } = ctx.request as unknown as { body: Record<string, unknown> };
     posted.push(body);
     if (typeof body.to === 'string') ctx.redirect(body.to);
     else ctx.body = 'accepted';

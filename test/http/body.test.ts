@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import Koa from 'koa';
+import { readBody } from '../../src/http/body.ts';
+import { AuthError } from '../../src/http/errors.ts';
+
+const FORM = 'application/x-www-form-urlencoded';
+const JSON_TYPE = 'application/json';
+const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+
+describe('a body', () => {
+  let server: http.Server;
+  let url: string;
+  before(async () => {
+    const app = new Koa();
+    app.use(async (ctx, next) => {
+      try {
+        await next();
+      } catch (thrown) {
+        if (!(thrown instanceof AuthError)) throw thrown;
+        ctx.status = thrown.status;
+      }
+    });
+    app.use(readBody(1_000));
+    app.use((ctx) => {
+      const { body } = ctx.request as unknown as { body?: unknown };
+      ctx.body = { body };
+    });
+    server = http.createServer(app.callback()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  after(() => server.close());
+
+  const post = async (
+    type: string | undefined,
+    body: string | Buffer,
+    headers: Record<string, string> = {},
+  ) => {
+    const answer = await fetch(url, {
+      method: 'POST',
+      body: typeof body === 'string' ? Buffer.from(body) : body,
+      headers: { ...(type !== undefined && { 'content-type': type }), ...headers },
+    });
+    return answer.status === 200 ? ((await answer.json()) as { body: unknown }).body : answer.status;
+  };
+
+  const cases: [string, string | undefined, string | Buffer, unknown][] = [
+    ['a form', FORM, 'a=1&b=x%20y+z&c=%C3%A9', { a: '1', b: 'x y z', c: 'é' }],
+    ['a form with a repeated name', FORM, 'a=1&a=2', { a: ['1', '2'] }],
+    ['a form with members', FORM, 'a[b]=1&a[c]=2&d=3', { a: { b: '1', c: '2' }, d: '3' }],
+    [
+      'a form with what is no member',
+      FORM,
+      'a[]=1&b[c][d]=2&[e]=3',
+      { 'a[]': '1', 'b[c][d]': '2', '[e]': '3' },
+    ],
+    ['a form with a name twice, as text and as object', FORM, 'a=1&a[b]=2', 400],
+    ['a form that would change what objects are', FORM, '__proto__[x]=1', 400],
+    ['a form whose member would', FORM, 'a[__proto__]=1', 400],
+    ['a form that is no UTF-8', FORM, 'a=%ff&b=%', { a: '\ufffd', b: '%' }],
+    ['a form with a charset', `${FORM}; charset=utf-8`, 'a=1', { a: '1' }],
+    ['a form of 500 fields', FORM, Array(500).fill('a').join('&'), { a: Array(500).fill('') }],
+    ['a form of more', FORM, Array(501).fill('').join('&'), 400],
+    ['JSON', JSON_TYPE, '{"a":{"b":[1,null,true]}}', { a: { b: [1, null, true] } }],
+    ['JSON with a byte order mark', JSON_TYPE, '\ufeff{"a":1}', { a: 1 }],
+    ['JSON of another name', 'application/vnd.x+json', '[1]', [1]],
+    ['JSON that is text', JSON_TYPE, '"a"', 400],
+    ['JSON that is null', JSON_TYPE, 'null', 400],
+    ['JSON that breaks off', JSON_TYPE, '{"a":', 400],
+    ['JSON that nests 32 deep', JSON_TYPE, nested(32), JSON.parse(nested(32))],
+    ['JSON that nests deeper', JSON_TYPE, nested(33), 400],
+    ['JSON with a lone surrogate', JSON_TYPE, '{"a":["\\ud800"]}', 400],
+    ['JSON with a lone surrogate for a name', JSON_TYPE, '{"a":{"\\udc00":1}}', 400],
+    ['JSON with both surrogates', JSON_TYPE, '{"a":"\\ud83d\\ude00"}', { a: '😀' }],
+    ['JSON that would change what objects are', JSON_TYPE, '{"a":{"__proto__":{}}}', 400],
+    ['text', 'text/plain', '{"a":1}', {}],
+    ['what says not what it is', undefined, '{"a":1}', {}],
+    ['nothing', JSON_TYPE, '', {}],
+    ['as much as may be', FORM, `a=${'x'.repeat(998)}`, { a: 'x'.repeat(998) }],
+    ['more', FORM, `a=${'x'.repeat(999)}`, 413],
+  ];
+  for (const [what, type, body, expected] of cases) {
+    it(`${typeof expected === 'number' ? 'is refused' : 'is read'}: ${what}`, async () => {
+      expect(await post(type, body)).to.deep.equal(expected);
+    });
+  }
+
+  for (const coding of ['gzip', 'GZIP', 'br', 'x-unknown', 'identity, gzip']) {
+    it(`is refused when it is coded: ${coding}`, async () => {
+      expect(await post(JSON_TYPE, '{}', { 'content-encoding': coding })).to.equal(415);
+    });
+  }
+
+  it('is not read where none is expected', async () => {
+    const answer = await fetch(url, {
+      method: 'DELETE',
+      body: '{"a":1}',
+      headers: { 'content-type': JSON_TYPE },
+    });
+    expect(await answer.json()).to.deep.equal({});
+  });
+});
