@@ -8,7 +8,6 @@ import { type Pause, timerPause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { withTryLogin } from './development/try-login.ts';
-import { toResource } from './engine/audience.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { createSessionParticipants } from './engine/session-participants.ts';
 import { createBackground } from './http/background.ts';
@@ -22,13 +21,14 @@ import { lockNotice } from './login/unblock.ts';
 import { createBackChannel } from './logout/back-channel.ts';
 import { withMfaApi } from './mfa/api.ts';
 import { createAuthenticators } from './mfa/authenticators.ts';
+import { mfaAudience } from './mfa/bearer.ts';
 import { createKnownBrowsers } from './mfa/browsers.ts';
+import { createElevation } from './mfa/elevation.ts';
 import { MFA_POLICY } from './mfa/factors.ts';
 import { mfaGrants } from './mfa/grants.ts';
 import { createOobChallenges } from './mfa/oob.ts';
-import { mfaAudience } from './mfa/routes.ts';
 import { createSecretBox } from './mfa/secret-box.ts';
-import { createSecondFactor, type MfaSession } from './mfa/service.ts';
+import { createSecondFactor } from './mfa/service.ts';
 import { createStreams } from './mfa/streams.ts';
 import { createWebPush } from './mfa/web-push.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
@@ -41,7 +41,6 @@ import { hasDevelopmentPages, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openDirectory } from './tenant/directory.ts';
 import { createEvents } from './tenant/events.ts';
-import type { Login } from './users/login.ts';
 import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
@@ -72,10 +71,11 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = createMfa(deps, base);
+  const mfaApi = mfaAudience(settings.issuer);
   const credentialGrants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
   const grants = [
     ...credentialGrants,
-    ...mfaGrants({ ...mfa, readEnrollToken: (token) => enrollToken(engine, users, settings.issuer, token) }),
+    ...mfaGrants({ ...mfa, mfaApi, readApiToken: (token, audience) => engine.readApiToken(token, audience) }),
   ];
   const participants = createSessionParticipants(log);
   const engine: Engine = await createEngine({
@@ -90,7 +90,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     challenges,
     tickets: base.tickets,
     grants,
-    secondFactor: createSecondFactor(mfa, mfaAudience(settings.issuer)),
+    secondFactor: createSecondFactor(mfa, mfaApi),
     acrValues: [MFA_POLICY],
     errorPage: (ctx, error) => views.error(ctx, error),
     participants,
@@ -197,6 +197,7 @@ function createMfa({ settings, store, clock, wallClock, random }: TenantDependen
   return {
     ...base,
     authenticators,
+    elevation: createElevation({ store, users: base.users, authenticators, clock }),
     webPush: createWebPush({ ...base, clock: wallClock, authenticators, production: settings.production }),
     browsers: createKnownBrowsers({ store, clock, random }),
     oob: createOobChallenges({ store, clock, random }),
@@ -207,30 +208,4 @@ function createMfa({ settings, store, clock, wallClock, random }: TenantDependen
       throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
     },
   };
-}
-
-/** An access token for the MFA API that may enrol, as a session of the second factor. */
-async function enrollToken(
-  engine: Engine,
-  users: Users,
-  issuer: string,
-  token: string,
-): Promise<MfaSession | undefined> {
-  const read = await engine.readApiToken(token, mfaAudience(issuer));
-  if (read?.scopes.includes('enroll') !== true) return undefined;
-  const { userId, clientId, scopes } = read;
-  // The token does not say how its user logged in.
-  const firstFactor: Login = {
-    userId,
-    amr: [],
-    connection: (await users.get(userId))?.identities[0]?.connection ?? '',
-    credentialVersion: await users.credentialVersion(userId),
-  };
-  const request = {
-    scope: scopes.join(' '),
-    gty: 'mfa',
-    resource: toResource(mfaAudience(issuer)),
-    firstFactor,
-  };
-  return { userId, clientId, request, ticket: '' };
 }

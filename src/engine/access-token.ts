@@ -4,6 +4,8 @@ import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { permissionsAt } from './grants.ts';
+import { credentialVersionOf } from './settle.ts';
+import type { JudgedLogin, SecondFactor } from './tokens.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,
@@ -16,9 +18,21 @@ export function userinfoAudience(issuer: string): string {
   return `${issuer}userinfo`;
 }
 
+export interface AccessTokenDependencies {
+  issuer: string;
+  directory: Directory;
+  users: Users;
+  secondFactor: Pick<SecondFactor, 'tokenClaims'>;
+}
+
 /** The engine's `formats.customizers.jwt`: rewrites its payload into the API's dialect. */
-export function accessTokenFormat(issuer: string, directory: Directory, users: Users): Customizer {
-  return async (_ctx, token, jwt) => {
+export function accessTokenFormat({
+  issuer,
+  directory,
+  users,
+  secondFactor,
+}: AccessTokenDependencies): Customizer {
+  return async (ctx, token, jwt) => {
     const { payload } = jwt;
     const userId = 'accountId' in token ? token.accountId : undefined;
     const scope = typeof payload.scope === 'string' ? payload.scope : '';
@@ -41,8 +55,17 @@ export function accessTokenFormat(issuer: string, directory: Directory, users: U
         ? { permissions: await permissions(users, userId, api.identifier, scope) }
         : {}),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
+      ...(userId === undefined || api === undefined
+        ? {}
+        : await secondFactor.tokenClaims(api.identifier, loginOf(userId, ctx?.oidc.entities.Grant))),
     };
   };
+}
+
+/** The login that a grant was made by. A grant that does not say so proves nothing beyond who the user is. */
+function loginOf(userId: string, grant: object = {}): JudgedLogin {
+  const { amr = [] } = grant as { amr?: readonly string[] };
+  return { userId, amr, credentialVersion: credentialVersionOf(grant) };
 }
 
 /** `gty` names the grants that are not a browser login; those carry none (wire-details 13.1). */

@@ -1,12 +1,17 @@
 // Access tokens for APIs of our own: JWTs that we issued, for that audience.
 import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
 import type { Clock } from '../http/runtime.ts';
+import { hashSecret } from '../protection/secrets.ts';
 
 /** What an access token for one of our APIs says. */
 export interface ApiToken {
   userId: string;
   clientId: string;
   scopes: string[];
+  /** What it is known by: a hash of it. */
+  id: string;
+  /** All that it says. */
+  claims: Readonly<Record<string, unknown>>;
 }
 
 /** Reads an access token. @returns undefined when it is none of ours, for another audience, or over. */
@@ -34,6 +39,8 @@ export function apiTokenReader(deps: {
         userId: String(payload.sub),
         clientId: String(payload.azp ?? payload.client_id),
         scopes: String(payload.scope ?? '').split(' '),
+        id: hashSecret(token),
+        claims: payload,
       };
     } catch (thrown) {
       if (thrown instanceof joseErrors.JOSEError) return undefined;

@@ -4,6 +4,7 @@ import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { isCurrent } from './admission.ts';
 import { MFA_REASON } from './policy.ts';
+import { credentialVersionOf } from './settle.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
@@ -23,10 +24,11 @@ export async function firstFactorOf(
   const onlyMfa = prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === MFA_REASON;
   const userId = session?.accountId;
   if (!onlyMfa || userId === undefined || session?.uid === undefined) return undefined;
-  // Before the session is looked at: one that a new password has not ended yet, it still ends.
-  const credentialVersion = await users.credentialVersion(userId);
   const open = await provider.Session.findByUid(session.uid);
   if (open?.accountId !== userId) return undefined;
+  // A session may be kept when a new password is set; for a second factor the password is then asked for again.
+  const credentialVersion = credentialVersionOf(open);
+  if (!(await isCurrent(users, { userId, credentialVersion }))) return undefined;
   const { connection = '' } = open as { connection?: string };
   return { userId, amr: [...(open.amr ?? [])], connection, credentialVersion };
 }

@@ -144,7 +144,7 @@ export function interactions(
       if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
       const { clientId, params } = describe(interaction);
       const asked = { ...wantedOf(params), browser: true, ctx };
-      if (await deps.secondFactor.isDemanded({ userId, clientId, amr, ...asked })) {
+      if (await deps.secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...asked })) {
         // Beside the request, where only we write.
         await keep(interaction, { firstFactor: { userId, amr, connection, credentialVersion } });
         return ctx.redirect(`${interactionPath(interaction.uid)}/mfa`);

@@ -135,9 +135,9 @@ export function adaptEngine(provider: Provider, wallClock: Clock): void {
   };
 
   // A grant also remembers its session, which it may end with; a session the connection that the user came by,
-  // for logging out there.
-  extendPayload(Grant, ['sessionUid']);
-  extendPayload(Session, ['connection']);
+  // for logging out there. Both remember how the user logged in, for APIs that ask how.
+  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion']);
+  extendPayload(Session, ['connection', 'credentialVersion']);
 
   // A nonce is of one authorization response: the ID token of a refresh should have none (OpenID Connect Core
   // §12.2), and SDKs refuse one that they did not send with the refresh.

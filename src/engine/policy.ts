@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { readNotes } from './implicit.ts';
-import { type SettleDependencies, settle } from './settle.ts';
+import { credentialVersionOf, type SettleDependencies, settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
@@ -62,6 +62,7 @@ async function lacksSecondFactor(secondFactor: SecondFactor, ctx: KoaContextWith
     userId: session.accountId,
     clientId: client.clientId,
     amr: session.amr ?? [],
+    credentialVersion: credentialVersionOf(session),
     ...wantedOf(params),
     browser: true,
     ctx: ctx as unknown as Context,
@@ -95,7 +96,8 @@ async function wrongConnection(users: Users, { oidc }: KoaContextWithOIDC): Prom
 async function saveGrant({ oidc }: KoaContextWithOIDC): Promise<boolean> {
   const { grant, session, client } = oidc;
   if (grant !== undefined && session !== undefined && client !== undefined) {
-    Object.assign(grant, { sessionUid: session.uid });
+    const { uid: sessionUid, amr = [] } = session;
+    Object.assign(grant, { sessionUid, amr, credentialVersion: credentialVersionOf(session) });
     session.grantIdFor(client.clientId, await grant.save());
   }
   return Check.NO_NEED_TO_PROMPT;

@@ -221,7 +221,7 @@ function configuration(
       return false;
     },
     ttl: lifetimes(directory, wallClock),
-    formats: { customizers: { jwt: accessTokenFormat(settings.issuer, directory, users) } },
+    formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
     // Answered by our own CORS middleware, for all endpoints alike.
     clientBasedCORS: () => true,
     renderError: (ctx, out, error) =>

@@ -1,6 +1,6 @@
 // The one end of every login in the browser: the session that it makes is stored, and the login looked at again.
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
-import type { Login } from '../users/login.ts';
+import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { refusalOf } from './admission.ts';
 
@@ -17,6 +17,12 @@ export interface EngineLogin {
   acr?: string;
   connection?: string;
   credentialVersion: number;
+}
+
+/** The version of the credential that a session, or what was granted in one, was proved by. */
+export function credentialVersionOf(kept: object): number {
+  const { credentialVersion } = kept as { credentialVersion?: number };
+  return credentialVersion ?? FIRST_VERSION;
 }
 
 /** A login in the words of the engine. */
@@ -49,7 +55,7 @@ export async function settle(
   const { session } = oidc;
   if (login === undefined || session === undefined) return;
   const { accountId: userId, connection, credentialVersion } = login;
-  if (connection !== undefined) Object.assign(session, { connection });
+  Object.assign(session, { credentialVersion, ...(connection !== undefined && { connection }) });
   await session.save(sessionLifetime(session));
   // The engine sets no cookie for a new session that it finds untouched.
   Object.assign(session, { touched: true });

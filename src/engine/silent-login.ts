@@ -43,9 +43,17 @@ export async function logInSilently(
   if (refusal !== undefined) {
     throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
   }
-  const { amr } = login;
+  const { amr, credentialVersion } = login;
   const asked = { ...wantedOf(params), browser: true, ctx: koa };
-  if (await deps.secondFactor.isDemanded({ userId: user.id, clientId: client.clientId, amr, ...asked })) {
+  if (
+    await deps.secondFactor.isDemanded({
+      userId: user.id,
+      clientId: client.clientId,
+      amr,
+      credentialVersion,
+      ...asked,
+    })
+  ) {
     throw new errors.LoginRequired(MFA_REQUIRED);
   }
   await leaveOtherAccount(deps, ctx, user.id);

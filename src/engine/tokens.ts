@@ -55,9 +55,14 @@ export interface SecondFactor {
    * @returns whether a second factor is needed that the login has not had.
    */
   isDemanded(login: LoginToJudge): Promise<boolean>;
+  /** What an access token for an API says of its login, beside what those of all APIs say. */
+  tokenClaims(audience: string, login: JudgedLogin): Promise<Record<string, unknown>>;
   /** The refusal at the token endpoint, with which the application goes on to the second factor. */
   refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
 }
+
+/** A login that tokens were issued for. */
+export type JudgedLogin = Pick<Login, 'userId' | 'amr' | 'credentialVersion'>;
 
 /** A login that is about to end. */
 export interface LoginToJudge {
@@ -69,6 +74,8 @@ export interface LoginToJudge {
   acrValues: readonly string[];
   /** The API that tokens are asked for; undefined for none, or the tenant's default one. */
   audience: string | undefined;
+  /** The version of the credential that the login was proved by. */
+  credentialVersion: number;
   /** In the browser a device may be known. */
   browser: boolean;
   /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */
@@ -148,7 +155,7 @@ async function respondWithTokens(
   login: AuthenticatedUser,
   { gty, userAddress }: { gty: string; userAddress: string | undefined },
 ): Promise<void> {
-  const { userId, amr, acr } = login;
+  const { userId, amr, acr, credentialVersion } = login;
   const { provider, client } = ctx.oidc;
   if (client === undefined) throw new TypeError('a grant is asked for without an application');
   const refusal = await refusalOf(deps.users, login);
@@ -169,6 +176,7 @@ async function respondWithTokens(
     { userId, client },
     { scopes, resources: resource === undefined ? [] : [resource] },
   );
+  Object.assign(grant, { amr: [...amr], credentialVersion });
   // Together: the store makes one write to disk of the two.
   const [grantId] = await Promise.all([grant.save(), deps.users.recordLogin(userId, ctx.ip)]);
   ctx.oidc.entity('Grant', grant);
@@ -201,7 +209,7 @@ async function requireSecondFactor(
   const clientId = client?.clientId ?? '';
   const audience = resource === undefined ? undefined : toAudience(resource);
   const judged = { acrValues: [], audience, browser: false, userAddress, ctx: ctx as unknown as Context };
-  if (!(await secondFactor.isDemanded({ userId, clientId, amr, ...judged }))) return;
+  if (!(await secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...judged }))) return;
   const scope = typeof params?.scope === 'string' ? params.scope : '';
   throw await secondFactor.refusal(userId, clientId, {
     scope,

@@ -1,10 +1,8 @@
 // The MFA API as an API of the tenant: it exists beside those of the tenant file, in no store and in no export.
 import type { Directory, ResourceServer } from '../tenant/directory.ts';
 import { resourceServerSchema } from '../tenant/schema-apis.ts';
-import { MFA_SCOPES, mfaAudience } from './routes.ts';
-
-/** Tokens for it are good for ten minutes (wire-details 2.2). */
-const LIFETIME_SECONDS = 600;
+import { MFA_SCOPES, mfaAudience } from './bearer.ts';
+import { API_TOKEN_SECONDS } from './elevation.ts';
 
 /** The tenant as it is, and the MFA API in it. */
 export function withMfaApi(directory: Directory, issuer: string): Directory {
@@ -14,8 +12,8 @@ export function withMfaApi(directory: Directory, issuer: string): Directory {
       name: 'MFA',
       identifier,
       scopes: MFA_SCOPES.map((value) => ({ value })),
-      token_lifetime: LIFETIME_SECONDS,
-      token_lifetime_for_web: LIFETIME_SECONDS,
+      token_lifetime: API_TOKEN_SECONDS,
+      token_lifetime_for_web: API_TOKEN_SECONDS,
       allow_offline_access: false,
     }),
     id: 'gatehouse-mfa',

@@ -1,13 +1,14 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
 import { createHash } from 'node:crypto';
-import { Secret, TOTP } from 'otpauth';
+import { Secret } from 'otpauth';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { AuthenticatorRecord } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
-import { type ConfirmOptions, confirm } from './confirm.ts';
+import type { Collection, Frozen, Store } from '../store/contract.ts';
+import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
 import type { FactorType } from './factors.ts';
 import type { SecretBox } from './secret-box.ts';
+import { stepOf } from './totp.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
 export type Kind = AuthenticatorRecord['kind'];
@@ -29,9 +30,6 @@ const PREFIX: Record<Kind, string> = {
   'recovery-code': 'recovery-code',
 };
 
-/** Seconds of a TOTP step (RFC 6238 §4.1), and how many steps a clock may be off. */
-const STEP = 30;
-const WINDOW = 1;
 const SECRET_BYTES = 20;
 
 /** Letters and digits that are not mistaken for one another. */
@@ -42,15 +40,21 @@ const RECOVERY_LENGTH = 24;
 const MOST_BEGUN = 10;
 const BEGUN_SECONDS = 3_600;
 
+/** Who begins an enrolment: the user, and the version of the credential that their login was proved by. */
+export interface Beginner {
+  userId: string;
+  credentialVersion: number;
+}
+
 export interface Authenticators {
   /** All of a user's, the unconfirmed included. */
   of(userId: string): Promise<Authenticator[]>;
   get(id: string): Promise<Authenticator | undefined>;
   /** Makes a TOTP authenticator. @returns it, and its secret in base32, which is shown this once. */
-  addOtp(userId: string): Promise<{ authenticator: Authenticator; secret: string }>;
+  addOtp(by: Beginner): Promise<{ authenticator: Authenticator; secret: string }>;
   /** Makes one that is reached by a message, or by a device that has yet to say who it is. */
   add(
-    userId: string,
+    by: Beginner,
     kind: 'sms' | 'email' | 'push',
     reach: Pick<AuthenticatorRecord, 'phone_number' | 'email'>,
   ): Promise<Authenticator>;
@@ -73,7 +77,12 @@ export interface Authenticators {
   registerDevice(id: string, device: { publicKey: Record<string, unknown>; name: string }): Promise<boolean>;
   /** Where a push message wakes the device; undefined for nowhere. */
   setPushEndpoint(id: string, endpoint: string | undefined): Promise<void>;
+  /** Removes one; with the last that counts goes the recovery code. */
   remove(id: string): Promise<void>;
+  /** Removes one that is not confirmed. @returns false when it is. */
+  removeBegun(id: string): Promise<boolean>;
+  /** Removes all of a user's that are not confirmed. */
+  removeAllBegunOf(userId: string): Promise<void>;
   removeAllOf(userId: string): Promise<void>;
 }
 
@@ -113,7 +122,7 @@ export function createAuthenticators(deps: {
   return {
     of,
     get: (id) => records.get(id),
-    addOtp: async (userId) => {
+    addOtp: async ({ userId, credentialVersion }) => {
       const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
       const id = newId('otp');
       const sealedSecret = await box.seal(secret, id);
@@ -122,13 +131,22 @@ export function createAuthenticators(deps: {
         user_id: userId,
         kind: 'otp' as const,
         active: false,
+        credential_version: credentialVersion,
         created_at: now(),
         sealedSecret,
       };
       return { authenticator: await begin(record), secret };
     },
-    add: (userId, kind, reach) =>
-      begin({ id: newId(kind), user_id: userId, kind, active: false, created_at: now(), ...reach }),
+    add: ({ userId, credentialVersion }, kind, reach) =>
+      begin({
+        id: newId(kind),
+        user_id: userId,
+        kind,
+        active: false,
+        credential_version: credentialVersion,
+        created_at: now(),
+        ...reach,
+      }),
     secretOf: async ({ id, active, sealedSecret }) =>
       active || sealedSecret === undefined ? undefined : box.open(sealedSecret, id),
     useOtp: async (authenticator, code) => {
@@ -185,7 +203,12 @@ export function createAuthenticators(deps: {
       });
     },
     remove: async (id) => {
-      await records.delete(id);
+      const { user_id: userId } = (await records.take(id)) ?? {};
+      if (userId !== undefined) await removeLoneRecoveryCode(records, userId);
+    },
+    removeBegun: (id) => removeIf(records, id, isBegun),
+    removeAllBegunOf: async (userId) => {
+      await Promise.all((await of(userId)).map(({ id }) => removeIf(records, id, isBegun)));
     },
     removeAllOf: async (userId) => {
       await records.deleteBy('user', userId);
@@ -193,24 +216,12 @@ export function createAuthenticators(deps: {
   };
 }
 
-/** The step of a right code, one before or after the present at most (RFC 6238 §5.2). */
-function stepOf(secret: string, code: string, now: number): number | undefined {
-  if (!/^\d{6}$/.test(code)) return undefined;
-  const totp = new TOTP({ secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: STEP });
-  const delta = totp.validate({ token: code, timestamp: now, window: WINDOW });
-  return delta === null ? undefined : Math.floor(now / 1000 / STEP) + delta;
-}
-
-/** What an authenticator app reads (Key URI Format): issuer and account, SHA1, 6 digits, 30 s. */
-export function otpauthUri(secret: string, issuer: string, account: string): string {
-  return new TOTP({
-    secret: Secret.fromBase32(secret),
-    issuer,
-    label: account,
-    algorithm: 'SHA1',
-    digits: 6,
-    period: STEP,
-  }).toString();
+/** What recovers a factor recovers none that is enrolled later: the code goes with the last of them. */
+async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, userId: string) {
+  const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
+  const [code] = active;
+  if (active.length !== 1 || code?.kind !== 'recovery-code') return;
+  await removeIf(records, code.id, ({ codeHash }) => codeHash === code.codeHash);
 }
 
 /** The id of an authenticator that a user has one of: no two are ever good, however they are made. */

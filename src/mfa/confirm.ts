@@ -31,7 +31,8 @@ export async function confirm(
     records.update(id, (current) => {
       const {
         codeHash: brought,
-        expiresAt: _begun,
+        expiresAt: _end,
+        credential_version: _begunBy,
         ...next
       } = structuredClone(current) as AuthenticatorRecord;
       codeHash = brought;
@@ -45,9 +46,29 @@ export async function confirm(
     if (first || (await activate(false)) === undefined) return false;
   }
   if (codeHash !== undefined && isFirst) await putRecoveryCode(userId, codeHash);
-  const begun = (await records.findBy('user', userId)).filter((one) => !one.active);
-  await Promise.all(begun.map((one) => records.delete(one.id)));
+  const begun = (await records.findBy('user', userId)).filter(isBegun);
+  await Promise.all(begun.map((one) => removeIf(records, one.id, isBegun)));
   return true;
+}
+
+/** Whether it is not confirmed. */
+export function isBegun({ active }: Frozen<AuthenticatorRecord>): boolean {
+  return !active;
+}
+
+/** Removes a record that is as expected, in one step: what was confirmed meanwhile stays. @returns whether it was. */
+export async function removeIf(
+  records: Collection<AuthenticatorRecord>,
+  id: string,
+  isRight: (one: Frozen<AuthenticatorRecord>) => boolean,
+): Promise<boolean> {
+  let isGone = false;
+  await records.update(id, (current) => {
+    isGone = isRight(current);
+    const next = structuredClone(current) as AuthenticatorRecord;
+    return isGone ? { ...next, expiresAt: 1 } : next;
+  });
+  return isGone;
 }
 
 async function unmark(records: Collection<AuthenticatorRecord>, id: string): Promise<void> {

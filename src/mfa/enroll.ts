@@ -5,10 +5,11 @@ import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import { normalizeEmail } from '../users/email.ts';
 import type { User } from '../users/users.ts';
-import { type Authenticator, otpauthUri } from './authenticators.ts';
+import type { Authenticator } from './authenticators.ts';
 import { enabledFactors } from './factors.ts';
 import { CODE_SECONDS } from './oob.ts';
 import { activeAuthenticators } from './service.ts';
+import { otpauthUri } from './totp.ts';
 import type { VerifyDependencies } from './verify.ts';
 import type { WebPush } from './web-push.ts';
 
@@ -22,6 +23,8 @@ export interface EnrollDependencies extends VerifyDependencies {
 
 export interface EnrollRequest {
   user: User;
+  /** The version of the credential that the user's login was proved by. */
+  credentialVersion: number;
   clientId: string;
   ip: string;
   languages?: string | undefined;
@@ -82,16 +85,17 @@ function requireFactor({ directory }: EnrollDependencies, kind: Enrollment['kind
 }
 
 async function make(deps: EnrollDependencies, request: EnrollRequest, wanted: Enrollment): Promise<Enrolled> {
-  const { user, clientId, ip } = request;
+  const { user, credentialVersion, clientId, ip } = request;
+  const by = { userId: user.id, credentialVersion };
   const issuer = deps.directory.settings().tenant.friendly_name;
   const account = user.email ?? user.username ?? user.phone_number ?? user.id;
   switch (wanted.kind) {
     case 'otp': {
-      const { authenticator, secret } = await deps.authenticators.addOtp(user.id);
+      const { authenticator, secret } = await deps.authenticators.addOtp(by);
       return { authenticator, secret, barcodeUri: otpauthUri(secret, issuer, account), prompt: false };
     }
     case 'push': {
-      const authenticator = await deps.authenticators.add(user.id, 'push', {});
+      const authenticator = await deps.authenticators.add(by, 'push', {});
       const { oobCode } = await deps.oob.issueDevice({ authenticator, clientId, ip });
       const { secret: ticket } = await deps.challenges.issueTicket({
         purpose: DEVICE_ENROLLMENT,
@@ -110,7 +114,7 @@ async function make(deps: EnrollDependencies, request: EnrollRequest, wanted: En
         wanted.kind === 'sms'
           ? { phone_number: phoneOf(wanted.phoneNumber) }
           : { email: emailOf(wanted.email) };
-      const authenticator = await deps.authenticators.add(user.id, wanted.kind, reach);
+      const authenticator = await deps.authenticators.add(by, wanted.kind, reach);
       try {
         return { authenticator, oobCode: await sendCode(deps, request, authenticator), prompt: true };
       } catch (thrown) {

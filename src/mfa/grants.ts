@@ -1,4 +1,6 @@
 // The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
+import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
+import { toResource } from '../engine/audience.ts';
 import {
   type AuthenticatedUser,
   type GrantRequest,
@@ -19,8 +21,10 @@ import {
 } from './verify.ts';
 
 export interface MfaGrantDependencies extends VerifyDependencies {
-  /** An access token for the MFA API in place of an MFA token: it may confirm what was enrolled with it. */
-  readEnrollToken(token: string): Promise<MfaSession | undefined>;
+  /** The identifier of the MFA API. */
+  mfaApi: string;
+  /** Reads an access token for an API of ours. */
+  readApiToken: ApiTokenReader;
 }
 
 /** The three MFA grants of the tenant. */
@@ -77,11 +81,12 @@ async function complete(
 ): Promise<AuthenticatedUser> {
   const { clientId, ip } = request;
   const token = requiredParameter(request, 'mfa_token');
-  const enrolling = token.split('.').length === 3 ? await deps.readEnrollToken(token) : undefined;
-  const session = enrolling ?? (await readMfaToken(deps, token, clientId));
+  const enrolling = await enrollToken(deps, token);
+  const session = enrolling?.session ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);
   if (user === undefined || session.clientId !== clientId) throw malformed();
-  const given = await give({ user, clientId, ip, elevated: enrolling !== undefined });
+  const { credentialVersion } = session.request.firstFactor;
+  const given = await give({ user, clientId, ip, credentialVersion, token: enrolling?.token });
   if (given instanceof AuthError) {
     if (given.status === 403 && enrolling === undefined) await penaliseMfaToken(deps, session);
     throw given;
@@ -98,6 +103,30 @@ async function complete(
     completes: session.request,
     ...(given.recoveryCode !== undefined && { extra: { recovery_code: given.recoveryCode } }),
   };
+}
+
+/**
+ * An access token for the MFA API in place of an MFA token: it may confirm what was enrolled with it.
+ * @returns undefined when it is an MFA token.
+ * @throws AuthError 401 when it is not good for that any more.
+ */
+async function enrollToken(
+  deps: MfaGrantDependencies,
+  text: string,
+): Promise<{ session: MfaSession; token: ApiToken } | undefined> {
+  if (text.split('.').length !== 3) return undefined;
+  const token = await deps.readApiToken(text, deps.mfaApi);
+  if (token?.scopes.includes('enroll') !== true) throw malformed();
+  if ((await deps.elevation.judge(token)) === undefined) throw malformed();
+  const { userId, clientId, scopes, claims } = token;
+  const firstFactor = {
+    userId,
+    amr: claims.amr as string[],
+    connection: (await deps.users.get(userId))?.identities[0]?.connection ?? '',
+    credentialVersion: Number(claims.credential_version),
+  };
+  const request = { scope: scopes.join(' '), gty: 'mfa', resource: toResource(deps.mfaApi), firstFactor };
+  return { session: { userId, clientId, request, ticket: '' }, token };
 }
 
 /**

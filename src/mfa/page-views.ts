@@ -2,12 +2,13 @@
 import type { Context } from 'koa';
 import QRCode from 'qrcode';
 import { pageModel, renderPage, stepPath } from '../hosted/visit.ts';
-import { otpauthUri } from './authenticators.ts';
+
 import { countries, countryOf } from './countries.ts';
 import { enabledFactors, type FactorType } from './factors.ts';
 import type { MfaPagesDependencies, MfaVisit, Ways } from './page-visit.ts';
 import { displayName } from './routes.ts';
 import { activeAuthenticators } from './service.ts';
+import { otpauthUri } from './totp.ts';
 import { findAuthenticator } from './verify.ts';
 
 interface Again {

@@ -36,11 +36,12 @@ export async function openMfa(deps: MfaPagesDependencies, ctx: Context): Promise
   const visit = await openVisit(deps, ctx);
   const { firstFactor, remembered, uid } = visit.pending;
   const user = firstFactor === undefined ? undefined : await deps.users.get(firstFactor.userId);
-  if (user === undefined) {
+  if (firstFactor === undefined || user === undefined) {
     ctx.redirect(`/u/${uid}`);
     return undefined;
   }
-  const giver = { user, clientId: visit.client.client_id, ip: ctx.ip, elevated: false };
+  const { credentialVersion } = firstFactor;
+  const giver = { user, credentialVersion, clientId: visit.client.client_id, ip: ctx.ip };
   return { visit, user, giver, state: remembered as PageState };
 }
 
@@ -61,8 +62,14 @@ export async function waysOf(deps: MfaPagesDependencies, { user }: MfaVisit): Pr
 }
 
 /** What enrolling and challenging are told of a visit. */
-export function requestOf(ctx: Context, { user, visit }: MfaVisit) {
-  return { user, clientId: visit.client.client_id, ip: ctx.ip, languages: visitLanguages(ctx, visit) };
+export function requestOf(ctx: Context, { user, giver: { credentialVersion }, visit }: MfaVisit) {
+  return {
+    user,
+    credentialVersion,
+    clientId: visit.client.client_id,
+    ip: ctx.ip,
+    languages: visitLanguages(ctx, visit),
+  };
 }
 
 /** Failures that the person at the page can do something about; others are thrown on. */

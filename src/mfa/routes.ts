@@ -1,27 +1,22 @@
 // The MFA endpoints (spec "Multi-factor authentication"). Nothing is decided here.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import type { ApiTokenReader } from '../engine/api-tokens.ts';
+import type { ApiToken } from '../engine/api-tokens.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Route } from '../http/routes.ts';
 import type { User } from '../users/users.ts';
 import type { Authenticator } from './authenticators.ts';
+import { type BearerDependencies, bearerOf, judge, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
 import { type EnrollDependencies, type Enrolled, type Enrollment, enroll } from './enroll.ts';
 import { activeAuthenticators, isProfileEmail, malformed, readMfaToken } from './service.ts';
 
-export interface MfaRoutesDependencies extends EnrollDependencies {
-  issuer: string;
+export interface MfaRoutesDependencies extends EnrollDependencies, BearerDependencies {
   log: Logger;
-  readApiToken: ApiTokenReader;
   /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
 }
-
-/** The API that users' own tokens are for: its identifier, and what its scopes allow. */
-export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
-export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
 
 /** The routes of the MFA API. */
 export function mfaRoutes(deps: MfaRoutesDependencies): Route[] {
@@ -87,7 +82,13 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
   const user = await userOf(deps, session.userId);
   const challenge = await startChallenge(
     deps,
-    { user, clientId, ip: ctx.ip, languages: languagesOf(ctx) },
+    {
+      user,
+      credentialVersion: session.request.firstFactor.credentialVersion,
+      clientId,
+      ip: ctx.ip,
+      languages: languagesOf(ctx),
+    },
     {
       types: textOf(fields, 'challenge_type')?.split(/\s+/).filter(Boolean),
       authenticatorId: textOf(fields, 'authenticator_id'),
@@ -107,54 +108,20 @@ async function requireMfaGrant({ directory }: MfaRoutesDependencies, clientId: s
   throw new AuthError(403, 'unauthorized_client', 'No MFA grant type is allowed for the client.');
 }
 
-/** Whose authenticators a request is about, and with what right. */
-interface Bearer {
-  user: User;
-  clientId: string;
-  /** By an access token for the MFA API: the user has logged in, with a second factor where one was needed. */
-  elevated: boolean;
-}
-
-/** @throws AuthError 401 for no token or a wrong one, 403 `insufficient_scope`. */
-async function bearerOf(
-  deps: MfaRoutesDependencies,
-  ctx: Context,
-  scope: (typeof MFA_SCOPES)[number],
-): Promise<Bearer> {
-  const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
-  if (token === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
-  if (token.split('.').length !== 3) {
-    const { userId, clientId } = await readMfaToken(deps, token);
-    return { user: await userOf(deps, userId), clientId, elevated: false };
-  }
-  const read = await deps.readApiToken(token, mfaAudience(deps.issuer));
-  if (read === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
-  if (!read.scopes.includes(scope)) {
-    throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
-  }
-  return { user: await userOf(deps, read.userId), clientId: read.clientId, elevated: true };
-}
-
-async function userOf({ users }: MfaRoutesDependencies, userId: string): Promise<User> {
-  const user = await users.get(userId);
-  if (user === undefined || user.blocked === true) throw malformed();
-  return user;
-}
-
 async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
   const fields = bodyOf(ctx);
-  const { user, clientId, elevated } = await bearerOf(deps, ctx, 'enroll');
-  const named = textOf(fields, 'client_id');
-  if (named !== undefined && named !== clientId) throw malformed();
   // The token says whose request it is. A secret or an assertion beside it is checked where one is sent: public
   // applications have none, and most SDKs send none here.
-  const proof = fields.client_secret ?? fields.client_assertion ?? undefined;
-  if (proof !== undefined && (await deps.authenticateClient(ctx)) !== clientId) throw malformed();
-  if (!elevated && (await activeAuthenticators(deps, user)).length > 0) {
+  const isProved = (fields.client_secret ?? fields.client_assertion ?? undefined) !== undefined;
+  const named = isProved ? await deps.authenticateClient(ctx) : textOf(fields, 'client_id');
+  const { user, clientId, credentialVersion, managing } = await bearerOf(deps, ctx, 'enroll');
+  if (named !== undefined && named !== clientId) throw malformed();
+  if (managing === undefined && (await activeAuthenticators(deps, user)).length > 0) {
     throw new AuthError(403, 'access_denied', 'User is already enrolled.');
   }
   const wanted = readEnrollment(deps, fields, user);
-  const enrolled = await enroll(deps, { user, clientId, ip: ctx.ip, languages: languagesOf(ctx) }, wanted);
+  const languages = languagesOf(ctx);
+  const enrolled = await enroll(deps, { user, credentialVersion, clientId, ip: ctx.ip, languages }, wanted);
   ctx.body = associationOf(deps, enrolled);
 }
 
@@ -244,8 +211,8 @@ export function displayName({ phone_number: phone, email, name }: Authenticator)
 }
 
 async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
-  const { user, clientId, elevated } = await bearerOf(deps, ctx, 'remove:authenticators');
-  if (!elevated)
+  const { user, clientId, managing } = await bearerOf(deps, ctx, 'remove:authenticators');
+  if (managing === undefined)
     throw new AuthError(403, 'insufficient_scope', 'Insufficient scope, expected: remove:authenticators');
   const id = String(ctx.params.id);
   const authenticator = await deps.authenticators.get(id);
@@ -253,7 +220,18 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
     throw new AuthError(404, 'not_found', 'There is no such authenticator.');
   if (isProfileEmail(user, authenticator))
     throw new AuthError(400, 'invalid_request', 'The address of the profile stays.');
-  await deps.authenticators.remove(id);
+  await remove(deps, user, managing.token, id);
   deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
   ctx.status = 204;
+}
+
+/** Removes an authenticator by what the token may do at that moment. @throws AuthError 401 */
+async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
+  const right = await judge(deps, user, token);
+  if (right.proved) {
+    await deps.authenticators.remove(id);
+    return deps.elevation.noteChange(token, right, { removed: id });
+  }
+  // Who has given no second factor has no say in one that counts, whatever was confirmed just now.
+  if (!(await deps.authenticators.removeBegun(id))) throw new AuthError(401, 'access_denied', 'Unauthorized');
 }

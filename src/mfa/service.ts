@@ -10,6 +10,7 @@ import type { Events } from '../tenant/events.ts';
 import type { User, Users } from '../users/users.ts';
 import { type Authenticator, type Authenticators, FACTORS, onlyId } from './authenticators.ts';
 import type { KnownBrowsers } from './browsers.ts';
+import type { Elevation } from './elevation.ts';
 import { canEnroll, demandOf, enabledFactors, type FactorType, MFA_POLICY } from './factors.ts';
 
 /** An MFA token is good for ten minutes and takes ten wrong codes. */
@@ -23,6 +24,7 @@ export interface MfaDependencies {
   directory: Directory;
   users: Users;
   authenticators: Authenticators;
+  elevation: Elevation;
   browsers: KnownBrowsers;
   challenges: Challenges;
   attempts: Attempts;
@@ -98,6 +100,7 @@ export async function requirementsOf(
 export function createSecondFactor(deps: MfaDependencies, mfaApi: string): SecondFactor {
   return {
     isDemanded: (login) => isDemanded(deps, mfaApi, login),
+    tokenClaims: async (audience, login) => (audience === mfaApi ? deps.elevation.claimsOf(login) : {}),
     refusal: async (userId, clientId, request) => {
       const user = await deps.users.get(userId);
       if (user === undefined) return new AuthError(403, 'invalid_grant', 'The user does not exist.');
@@ -111,12 +114,15 @@ export function createSecondFactor(deps: MfaDependencies, mfaApi: string): Secon
 
 async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJudge): Promise<boolean> {
   const { userId, clientId, amr, acrValues, browser, userAddress, ctx } = login;
+  const audience = login.audience ?? deps.directory.settings().tenant.default_audience;
+  // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
+  if (audience === mfaApi && (await deps.users.credentialVersion(userId)) !== login.credentialVersion)
+    return true;
   if (amr.includes('mfa')) return false;
   const user = await deps.users.get(userId);
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && canEnroll(enabledFactors(deps.directory))) return true;
   // Whatever the policy: a token for the MFA API adds and removes factors, which the password alone must not.
-  const audience = login.audience ?? deps.directory.settings().tenant.default_audience;
   if (audience === mfaApi && (await activeAuthenticators(deps, user)).length > 0) return true;
   const demand = demandOf(deps.directory, await deps.directory.client(clientId), user);
   if (demand === 'never') return false;
@@ -151,7 +157,7 @@ async function issueMfaToken(
  * @throws AuthError 401 `expired_token` or `invalid_grant`.
  */
 export async function readMfaToken(
-  { challenges, clock }: MfaDependencies,
+  { challenges, clock, users }: MfaDependencies,
   token: string,
   clientId?: string,
 ): Promise<MfaSession> {
@@ -164,6 +170,9 @@ export async function readMfaToken(
   }
   const { clientId: own, request } = met.data as { clientId: string; request: CompletedRequest };
   if (clientId !== undefined && clientId !== own) throw malformed();
+  // One that was being issued while a new password was set.
+  if ((await users.credentialVersion(met.userId)) !== request.firstFactor.credentialVersion)
+    throw malformed();
   return { userId: met.userId, clientId: own, request, ticket };
 }
 

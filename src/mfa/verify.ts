@@ -1,10 +1,12 @@
 // Giving the second factor: a code of an app, a code that was sent, a device's answer, a recovery code. By the
 // token endpoint and by the hosted pages alike.
+import type { ApiToken } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { User } from '../users/users.ts';
 import { type Authenticator, FACTORS } from './authenticators.ts';
+import type { Right } from './elevation.ts';
 import { enabledFactors } from './factors.ts';
 import type { OobChallenges, OobOutcome } from './oob.ts';
 import { activeAuthenticators, type MfaDependencies } from './service.ts';
@@ -19,8 +21,10 @@ export interface Giver {
   user: User;
   clientId: string;
   ip: string;
-  /** Whether more than the first factor was proved before: then a further authenticator may be confirmed. */
-  elevated: boolean;
+  /** The version of the credential that the first factor was proved by. */
+  credentialVersion: number;
+  /** By an access token for the MFA API: it says what else may be confirmed than the user's first. */
+  token?: ApiToken | undefined;
 }
 
 /** What came of it. `recoveryCode`: a new one, to be shown. */
@@ -90,26 +94,46 @@ async function usable(
   kind: Authenticator['kind'],
 ): Promise<Authenticator[]> {
   const active = await activeAuthenticators(deps, giver.user);
-  const begun =
-    active.length === 0 || giver.elevated
-      ? (await deps.authenticators.of(giver.user.id)).filter((one) => !one.active)
-      : [];
+  const mayConfirm = active.length === 0 || (await rightOf(deps, giver))?.proved === true;
+  const begun = mayConfirm
+    ? (await deps.authenticators.of(giver.user.id)).filter((one) => isBegun(giver, one))
+    : [];
   return [...active, ...begun].filter((one) => one.kind === kind);
 }
 
-/** A first use confirms an authenticator. @returns false when it may not be confirmed so. */
+/** Begun with the credential that the user has now: a new password ends what was begun with the old one. */
+function isBegun(
+  { credentialVersion }: Giver,
+  { active, credential_version: begunBy }: Authenticator,
+): boolean {
+  return !active && begunBy === credentialVersion;
+}
+
+async function rightOf(deps: VerifyDependencies, { token }: Giver): Promise<Right | undefined> {
+  return token === undefined ? undefined : deps.elevation.judge(token);
+}
+
+/**
+ * A first use confirms an authenticator. What gives the right to is judged anew: it was waited for the use.
+ * @returns false when it may not be confirmed so.
+ */
 async function settle(
   deps: VerifyDependencies,
   giver: Giver,
   authenticator: Authenticator,
 ): Promise<boolean> {
   if (authenticator.active) return true;
-  const first = !giver.elevated;
+  const { token } = giver;
+  const right = await rightOf(deps, giver);
+  if (token !== undefined && right === undefined) return false;
+  const first = right?.proved !== true;
   if (first && (await activeAuthenticators(deps, giver.user)).length > 0) return false;
   const factors = enabledFactors(deps.directory);
   const counts = (kind: Authenticator['kind']) => factors.has(FACTORS[kind]);
   const confirmed = await deps.authenticators.confirm(authenticator, { first, counts });
   if (confirmed) {
+    if (token !== undefined && right?.proved === true)
+      await deps.elevation.noteChange(token, right, { added: authenticator.id });
     const { user, clientId, ip } = giver;
     deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
   }

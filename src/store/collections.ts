@@ -137,6 +137,8 @@ export interface AuthenticatorRecord extends Stored {
   kind: 'otp' | 'sms' | 'email' | 'push' | 'recovery-code';
   /** It counts from its first use on. */
   active: boolean;
+  /** Until then: the version of the credential that it was begun with. */
+  credential_version?: number;
   /** The user's first, confirmed on the word of the first factor alone: there is one such at most. */
   first?: boolean;
   /** ISO 8601. */
@@ -157,6 +159,16 @@ export interface AuthenticatorRecord extends Stored {
   publicKey?: Record<string, unknown>;
   /** Of `push`: where a push message wakes the device. */
   pushEndpoint?: string;
+}
+
+/**
+ * The factors that a user has after a change that was made by an access token for the MFA API, which outlives its
+ * own changes alone; `id` is a hash of the token.
+ */
+export interface FactorChangeRecord extends Stored {
+  user_id: string;
+  /** A fingerprint of them. */
+  factors: string;
 }
 
 /** A challenge that is answered out of band; `id` is a hash of its `oob_code`. */
@@ -246,6 +258,7 @@ export interface Records {
   consents: ConsentRecord;
   challenges: ChallengeRecord;
   authenticators: AuthenticatorRecord;
+  factorChanges: FactorChangeRecord;
   oobChallenges: OobChallengeRecord;
   browsers: BrowserRecord;
   failures: FailureRecord;
@@ -345,6 +358,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: { first: (one) => (one.first === true ? one.user_id : undefined) },
     indexes: { user: (one) => one.user_id },
   },
+  factorChanges: { unique: {}, indexes: { user: (one) => one.user_id } },
   oobChallenges: {
     unique: {},
     indexes: { user: (one) => one.user_id, authenticator: (one) => one.authenticator_id },

@@ -1,0 +1,73 @@
+// Whose authenticators a request is about, and with what right: by an MFA token, or by an access token for the MFA API.
+import type { Context } from 'koa';
+import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
+import { AuthError } from '../http/errors.ts';
+import type { User } from '../users/users.ts';
+import type { Right } from './elevation.ts';
+import { activeAuthenticators, type MfaDependencies, malformed, readMfaToken } from './service.ts';
+
+/** The API that users' own tokens are for: its identifier, and what its scopes allow. */
+export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
+export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
+
+export interface BearerDependencies extends MfaDependencies {
+  issuer: string;
+  readApiToken: ApiTokenReader;
+}
+
+/** What a request's token says. */
+export interface Bearer {
+  user: User;
+  clientId: string;
+  /** The version of the credential that the login was proved by. */
+  credentialVersion: number;
+  /** By an access token for the MFA API: it, and what it may do now. */
+  managing?: { token: ApiToken; right: Right };
+}
+
+/**
+ * Reads the token that a request brings.
+ * @param scope what an access token for the MFA API must be for.
+ * @throws AuthError 401 for no token, a wrong one or one that is no more good; 403 `insufficient_scope`.
+ */
+export async function bearerOf(
+  deps: BearerDependencies,
+  ctx: Context,
+  scope: (typeof MFA_SCOPES)[number],
+): Promise<Bearer> {
+  const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
+  if (token === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  if (token.split('.').length !== 3) {
+    const { userId, clientId, request } = await readMfaToken(deps, token);
+    const { credentialVersion } = request.firstFactor;
+    return { user: await userOf(deps, userId), clientId, credentialVersion };
+  }
+  const read = await deps.readApiToken(token, mfaAudience(deps.issuer));
+  if (read === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  if (!read.scopes.includes(scope)) {
+    throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
+  }
+  const user = await userOf(deps, read.userId);
+  const right = await judge(deps, user, read);
+  const credentialVersion = Number(read.claims.credential_version);
+  return { user, clientId: read.clientId, credentialVersion, managing: { token: read, right } };
+}
+
+/**
+ * What an access token for the MFA API may do now.
+ * @throws AuthError 401 when it is older than the user's password or factors are, or proves no second factor where
+ *   there is one.
+ */
+export async function judge(deps: BearerDependencies, user: User, token: ApiToken): Promise<Right> {
+  const right = await deps.elevation.judge(token);
+  const isEnough = right?.proved === true || (await activeAuthenticators(deps, user)).length === 0;
+  if (right === undefined || !isEnough) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  return right;
+}
+
+/** The user, who may come in. @throws AuthError 401 when there is none. */
+export async function userOf({ users }: BearerDependencies, userId: string): Promise<User> {
+  const user = await users.get(userId);
+  if (user === undefined || user.blocked === true) throw malformed();
+  return user;
+}

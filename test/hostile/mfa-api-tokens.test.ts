@@ -1,0 +1,328 @@
+// Access tokens for the MFA API: what one may do is judged at each use by what is so then. A token from before a
+// factor was enrolled, changed or removed, or from before a new password, has no say in the factors that are there now.
+import { expect } from 'chai';
+import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
+import { type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { seeded, turns } from '../support/seeded.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const SCOPE = 'openid enroll read:authenticators remove:authenticators';
+const generous = { capacity: 10_000, perMinute: 10_000 };
+
+/** `web` is asked for no second factor, `leeway` for one. */
+const lenient = {
+  ...tenant,
+  attackProtection: {
+    ...tenant.attackProtection,
+    rateLimits: {
+      ...tenant.attackProtection.rateLimits,
+      mfaAssociate: generous,
+      mfaVerify: generous,
+      token: generous,
+    },
+  },
+  clients: tenant.clients.map((client) =>
+    client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
+  ),
+};
+
+/** Calls of a user's at the MFA API. */
+function apiOf(server: TestServer) {
+  const calls = callsOf(server);
+  const list = (bearer: string) =>
+    calls.agent.get('/mfa/authenticators', { authorization: `Bearer ${bearer}` });
+  const remove = (bearer: string, id: string) =>
+    calls.agent.request(`/mfa/authenticators/${encodeURIComponent(id)}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${bearer}` },
+    });
+  const begin = (bearer: string) => calls.associate(bearer, { authenticator_types: ['otp'] });
+  const manage = { audience: `${server.issuer}mfa/`, scope: SCOPE };
+  /** With the password alone, while that is enough. */
+  const early = async (user: string): Promise<string> => {
+    const answer = await calls.login(user, manage);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json().access_token;
+  };
+  /** With a second factor. */
+  const proved = async (user: string, secret: string): Promise<string> => {
+    server.tick(31_000);
+    const mfa_token = await calls.mfaToken(user, manage, 'leeway');
+    const answer = await calls.verify('otp', { mfa_token, otp: codeOf(secret) }, 'leeway');
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json().access_token;
+  };
+  const records = async (user: string) => {
+    const found = await server.users.findInConnection({ name: 'users' }, user);
+    return server.store.collection('authenticators').findBy('user', found?.id ?? '');
+  };
+  const active = async (user: string) =>
+    (await records(user)).filter((one) => one.active && one.kind !== 'recovery-code');
+  const reset = async (email: string, password: string) => {
+    const agent = createAgent(server);
+    await agent.request('/dbconnections/change_password', { json: { connection: 'users', email } });
+    const page = await agent.get((await nextMessageTo(server, email, 1, 'link')).link ?? '');
+    const { action, fields } = readForm(page, 'password');
+    const done = await agent.request(action, { form: { ...fields, password, repeat: password } });
+    expect(done.status).to.equal(200);
+  };
+  return { ...calls, list, remove, begin, early, proved, records, active, reset, manage };
+}
+
+describe('an access token for the MFA API', () => {
+  let server: TestServer;
+  let api: ReturnType<typeof apiOf>;
+  let people = 0;
+  before(async () => {
+    server = await startServer({ tenant: lenient });
+    api = apiOf(server);
+  });
+  after(() => server.stop());
+  const someone = () => `mfa-${people++}@example.test`;
+  const isRefused = (answer: Answer) => {
+    expect(answer.status, answer.text).to.equal(401);
+    expect(answer.json().error).to.equal('access_denied');
+  };
+  /** No use of a token is left, and what the user has stays. */
+  const isDead = async (bearer: string, user: string) => {
+    const before = await api.records(user);
+    isRefused(await api.list(bearer));
+    isRefused(await api.begin(bearer));
+    for (const { id } of before) isRefused(await api.remove(bearer, id));
+    expect(await api.records(user)).to.deep.equal(before);
+  };
+
+  describe('got with the password alone, before there was a factor', () => {
+    it('neither lists, adds nor removes once the user has one', async () => {
+      const user = someone();
+      const early = await api.early(user);
+      await api.enrollOtp(user, 'leeway');
+      await isDead(early, user);
+    });
+
+    it('does not confirm what it began', async () => {
+      const user = someone();
+      const early = await api.early(user);
+      const { secret } = (await api.begin(early)).json();
+      await api.enrollOtp(user, 'leeway');
+      const answer = await api.verify('otp', { mfa_token: early, otp: codeOf(secret) });
+      expect(answer.status, answer.text).to.be.oneOf([401, 403]);
+      expect(await api.active(user)).to.have.length(1);
+    });
+
+    it('enrols the first one, lists and removes what is begun', async () => {
+      const user = someone();
+      const early = await api.early(user);
+      await api.begin(early);
+      const [begun] = (await api.list(early)).json() as never as { id: string }[];
+      expect((await api.remove(early, begun?.id ?? '')).status).to.equal(204);
+      expect((await api.list(early)).json()).to.deep.equal([]);
+      const { secret } = (await api.begin(early)).json();
+      const done = await api.verify('otp', { mfa_token: early, otp: codeOf(secret) });
+      expect(done.status, done.text).to.equal(200);
+      await isDead(early, user);
+      const { access_token } = done.json();
+      const [own] = await api.active(user);
+      expect(
+        (await api.remove(access_token, own?.id ?? '')).status,
+        'the one it was given for that',
+      ).to.equal(204);
+    });
+
+    it('enrols nothing after a reset', async () => {
+      const user = someone();
+      const early = await api.early(user);
+      const { secret } = (await api.begin(early)).json();
+      await api.reset(user, 'Another-New-Word-9');
+      await isDead(early, user);
+      const answer = await api.verify('otp', { mfa_token: early, otp: codeOf(secret) });
+      expect(answer.status, answer.text).to.equal(401);
+      expect(await api.active(user)).to.deep.equal([]);
+    });
+
+    it('got at /authorize is no better', async () => {
+      for (const response_type of ['code', 'id_token token']) {
+        const user = someone();
+        const browser = createAgent(server);
+        const params = webRequest({ ...api.manage, response_type, nonce: 'n' });
+        const end = responseOf(
+          await logIn(browser, server, params, { email: user, password: USER.password }),
+        );
+        const early =
+          end.access_token ??
+          (
+            await token(browser, {
+              grant_type: 'authorization_code',
+              client_id: 'web',
+              client_secret: 'web-secret',
+              code: end.code,
+              redirect_uri: WEB_CALLBACK,
+            })
+          ).json().access_token;
+        expect((await api.list(early)).status).to.equal(200);
+        await api.enrollOtp(user, 'leeway');
+        await isDead(early, user);
+      }
+    });
+  });
+
+  describe('got with a second factor', () => {
+    it('adds and removes, one after the other: its own changes do not end it', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      const bearer = await api.proved(user, secret);
+      for (let i = 0; i < 2; i++) {
+        const added = (await api.begin(bearer)).json();
+        const done = await api.verify('otp', { mfa_token: bearer, otp: codeOf(added.secret) }, 'leeway');
+        expect(done.status, done.text).to.equal(200);
+      }
+      const ids = (await api.active(user)).map(({ id }) => id);
+      expect(ids).to.have.length(3);
+      for (const id of ids) expect((await api.remove(bearer, id)).status).to.equal(204);
+    });
+
+    it('is good at /authorize too, whatever the response', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      for (const response_type of ['code', 'id_token token']) {
+        server.tick(31_000);
+        const browser = createAgent(server);
+        const params = webRequest({ ...api.manage, response_type, nonce: 'n' });
+        const page = await logIn(browser, server, params, { email: user, password: USER.password });
+        const { action, fields } = readForm(page, 'code');
+        const posted = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
+        const end = responseOf(await follow(browser, posted, server.url));
+        const bearer =
+          end.access_token ??
+          (
+            await token(browser, {
+              grant_type: 'authorization_code',
+              client_id: 'web',
+              client_secret: 'web-secret',
+              code: end.code,
+              redirect_uri: WEB_CALLBACK,
+            })
+          ).json().access_token;
+        expect(payload(bearer).amr).to.include('mfa');
+        expect((await api.begin(bearer)).status).to.equal(200);
+      }
+    });
+
+    it('ends when another login adds a factor', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      const [old, other] = [await api.proved(user, secret), await api.proved(user, secret)];
+      const added = (await api.begin(other)).json();
+      await api.verify('otp', { mfa_token: other, otp: codeOf(added.secret) }, 'leeway');
+      await isDead(old, user);
+      expect((await api.list(other)).status, 'the one that changed it').to.equal(200);
+    });
+
+    it('ends when another login removes a factor, and does not come back with a new one', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      const [old, other] = [await api.proved(user, secret), await api.proved(user, secret)];
+      const [own] = await api.active(user);
+      await api.remove(other, own?.id ?? '');
+      await isDead(old, user);
+      await api.enrollOtp(user, 'leeway');
+      await isDead(old, user);
+      await isDead(other, user);
+    });
+
+    it('ends with a reset, and so does what it began', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      const record = await server.users.findInConnection({ name: 'users' }, user);
+      // Proved before, so that the factors stay.
+      await server.users.update(record?.id ?? '', { email_verified: true });
+      const bearer = await api.proved(user, secret);
+      const added = (await api.begin(bearer)).json();
+      await api.reset(user, 'Another-New-Word-9');
+      await isDead(bearer, user);
+      const late = await api.verify('otp', { mfa_token: bearer, otp: codeOf(added.secret) }, 'leeway');
+      expect(late.status).to.equal(401);
+      expect(await api.active(user)).to.have.length(1);
+    });
+
+    it('is not renewed: there is no refresh token for this API', async () => {
+      const user = someone();
+      const browser = createAgent(server);
+      const params = webRequest({ ...api.manage, scope: `${SCOPE} offline_access`, response_type: 'code' });
+      const { code } = responseOf(
+        await logIn(browser, server, params, { email: user, password: USER.password }),
+      );
+      const answer = await token(browser, {
+        grant_type: 'authorization_code',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        code,
+        redirect_uri: WEB_CALLBACK,
+      });
+      expect(answer.json()).not.to.have.property('refresh_token');
+      expect(answer.json().access_token.split('.')).to.have.length(3);
+    });
+  });
+
+  it('of other APIs do not say how their users logged in', async () => {
+    const user = someone();
+    const { access_token } = (await api.login(user, { audience: 'https://api.example.test/' })).json();
+    expect(payload(access_token)).not.to.have.any.keys('amr', 'factors', 'credential_version');
+  });
+
+  describe('at the same time as', () => {
+    it('the owner’s first factor is confirmed: a factor that was confirmed is never removed', async () => {
+      const random = seeded(4);
+      for (let round = 0; round < 12; round++) {
+        const user = someone();
+        const early = await api.early(user);
+        const mfa_token = await api.mfaToken(user, {}, 'leeway');
+        const { id, secret } = (await api.begin(mfa_token)).json();
+        const attack = async () => {
+          await turns(Math.floor(random() * 12));
+          return api.remove(early, id);
+        };
+        const confirm = async () => {
+          await turns(Math.floor(random() * 12));
+          return api.verify('otp', { mfa_token, otp: codeOf(secret) }, 'leeway');
+        };
+        const [confirmed] = await Promise.all([confirm(), attack(), attack(), attack()]);
+        const left = await api.active(user);
+        expect(left.length, `round ${round}: ${confirmed.text}`).to.equal(confirmed.status === 200 ? 1 : 0);
+      }
+    });
+
+    it('the owner’s and the attacker’s first factor are confirmed: one is, and the other’s token is dead', async () => {
+      const random = seeded(5);
+      for (let round = 0; round < 8; round++) {
+        const user = someone();
+        const early = await api.early(user);
+        const mfa_token = await api.mfaToken(user, {}, 'leeway');
+        const own = (await api.begin(mfa_token)).json();
+        const theirs = (await api.begin(early)).json();
+        const after = async <T>(then: () => Promise<T>) => {
+          await turns(Math.floor(random() * 12));
+          return then();
+        };
+        const [first, second] = await Promise.all([
+          after(() => api.verify('otp', { mfa_token, otp: codeOf(own.secret) }, 'leeway')),
+          after(() => api.verify('otp', { mfa_token: early, otp: codeOf(theirs.secret) })),
+        ]);
+        expect([first.status, second.status].filter((status) => status === 200)).to.have.length(1);
+        expect(await api.active(user)).to.have.length(1);
+        await isDead(early, user);
+      }
+    });
+  });
+});
