@@ -1,14 +1,18 @@
 // The browser's way into the engine: GET and POST /authorize, and the pages the engine answers with.
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { cspSource, ONWARD } from '../http/headers.ts';
+import type { Random } from '../http/runtime.ts';
 import { jsonForScript } from '../http/script.ts';
 import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
+import { browserHash, newBrowserSecret, releaseBrowser } from './interaction-browser.ts';
 import type { InternalRequests } from './internal-requests.ts';
+import { prepareResume, type ResumeDependencies } from './resume.ts';
 
 /** Shows an error to the browser where redirecting would be wrong. */
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
@@ -20,8 +24,21 @@ export interface AuthorizationEndpoint {
   resume(ctx: Context): Promise<void>;
 }
 
+export interface AuthorizationDependencies extends ResumeDependencies {
+  internal: InternalRequests;
+  enter: EnterEngine;
+  random: Random;
+  /** The secrets that requests have in their browsers, for what waits after this. */
+  browsers: WeakMap<IncomingMessage, string>;
+}
+
 /** Takes authorization requests, and answers in the hosted service's manner. */
-export function authorizationEndpoint(internal: InternalRequests, enter: EnterEngine): AuthorizationEndpoint {
+export function authorizationEndpoint({
+  internal,
+  enter,
+  browsers,
+  ...deps
+}: AuthorizationDependencies): AuthorizationEndpoint {
   const answer = async (ctx: Context) => {
     await enter(ctx);
     // The spec answers 302; the engine's 303 differs only for a POST that must not be repeated.
@@ -33,14 +50,19 @@ export function authorizationEndpoint(internal: InternalRequests, enter: EnterEn
       const received = ctx.method === 'POST' ? formFields(ctx) : ctx.query;
       // One form from here on: the POST of OIDC Core §3.1.2.1 means the same as the GET.
       ctx.method = 'GET';
-      ctx.query = normalizeRequest(received);
+      const secret = newBrowserSecret(deps.random);
+      browsers.set(ctx.req, secret);
+      ctx.query = normalizeRequest(received, browserHash(secret));
       await internal.check(ctx.query);
       await answer(ctx);
     },
     resume: async (ctx) => {
       // The request is the stored one: nothing that is sent along has a say in it.
       ctx.search = '';
+      const uid = String(ctx.params.uid);
+      browsers.set(ctx.req, await prepareResume(deps, ctx, uid));
       await answer(ctx);
+      releaseBrowser(ctx, uid);
     },
   };
 }

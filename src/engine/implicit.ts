@@ -82,12 +82,17 @@ const notesSchema = z.object({
   loginTicket: z.string().optional(),
   /** Why the API that the request names is none. */
   invalidTarget: z.string().optional(),
+  /** Of the secret that the request has in its browser, should it come to wait there: its hash. */
+  browser: z.string().optional(),
 });
 
 type Notes = z.infer<typeof notesSchema>;
 
-/** An authorization request as the engine takes it, made of one as applications send it. */
-export function normalizeRequest(query: ParsedUrlQuery): ParsedUrlQuery {
+/**
+ * An authorization request as the engine takes it, made of one as applications send it.
+ * @param browser the hash of the secret that it has in its browser.
+ */
+export function normalizeRequest(query: ParsedUrlQuery, browser: string): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
   for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
   const api = namedApi(request);
@@ -100,6 +105,7 @@ export function normalizeRequest(query: ParsedUrlQuery): ParsedUrlQuery {
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
     upstream: forUpstream(query),
+    browser,
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
     ...('fault' in api && { invalidTarget: api.fault }),
   };

@@ -12,7 +12,7 @@ import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
-import type { Sessions } from './sessions.ts';
+import { browserSecretOf } from './interaction-browser.ts';
 import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
@@ -94,38 +94,43 @@ export function requestExpired(cause?: unknown): AuthError {
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
+/** What is beside a request: what the engine was answered before, and what we keep. */
+interface Kept extends InteractionResults {
+  firstFactor?: Login;
+  remembered?: Record<string, unknown>;
+}
+
 /** The interactions of one provider. */
 export function interactions(
   provider: Provider,
-  deps: { store: Store; users: Users; sessions: Sessions; secondFactor: SecondFactor },
+  deps: { store: Store; users: Users; secondFactor: SecondFactor },
 ): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
-    try {
-      return await provider.interactionDetails(ctx.req, ctx.res);
-    } catch (thrown) {
-      if (!(thrown instanceof errors.SessionNotFound)) throw thrown;
-      throw requestExpired(thrown);
-    }
+    const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch((thrown: unknown) => {
+      throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
+    });
+    // The engine goes by a cookie that others could have set, whatever the path says.
+    const isOfBrowser = browserSecretOf(ctx, interaction) !== undefined;
+    if (!isOfBrowser || interaction.uid !== ctx.params.uid) throw requestExpired();
+    return interaction;
   };
-  const goOn = async (ctx: Context, result: InteractionResults): Promise<void> => {
-    ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result));
+  const goOn = async (ctx: Context, interaction: Interaction, result: InteractionResults): Promise<void> => {
+    // What was answered before goes along; what we kept beside it does not, or the next step would find it.
+    const { firstFactor: _, remembered: _kept, ...before } = (interaction.lastSubmission ?? {}) as Kept;
+    Object.assign(interaction, { result: 'error' in result ? result : { ...before, ...result } });
+    await interaction.persist();
+    ctx.redirect(interaction.returnTo);
   };
-  const refuse = (ctx: Context, error: string, description: string) =>
-    goOn(ctx, { error, error_description: description });
+  const refuse = (ctx: Context, interaction: Interaction, error: string, description: string) =>
+    goOn(ctx, interaction, { error, error_description: description });
 
   const finish = async (
     ctx: Context,
     interaction: Interaction,
     login: Login & { acr?: string },
   ): Promise<void> => {
-    await Promise.all([
-      forgetOtherAccount(deps.sessions, interaction, login.userId),
-      deps.users.recordLogin(login.userId, ctx.ip),
-    ]);
-    await goOn(ctx, {
-      login: { ...engineLogin(login) },
-      select_account: {},
-    });
+    await deps.users.recordLogin(login.userId, ctx.ip);
+    await goOn(ctx, interaction, { login: { ...engineLogin(login) }, select_account: {} });
   };
 
   return {
@@ -141,7 +146,7 @@ export function interactions(
       const interaction = await load(ctx);
       const refusal = await refusalOf(deps.users, login);
       if (refusal?.error === 'invalid_grant') throw refusal;
-      if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
+      if (refusal !== undefined) return refuse(ctx, interaction, refusal.error, refusal.error_description);
       const { clientId, params } = describe(interaction);
       const asked = { ...wantedOf(params), browser: true, ctx };
       if (await deps.secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...asked })) {
@@ -157,7 +162,7 @@ export function interactions(
       if (firstFactor === undefined) return ctx.redirect(interactionPath(interaction.uid));
       if (firstFactor.userId !== userId) throw requestExpired();
       const refusal = await refusalOf(deps.users, firstFactor);
-      if (refusal !== undefined) return refuse(ctx, refusal.error, refusal.error_description);
+      if (refusal !== undefined) return refuse(ctx, interaction, refusal.error, refusal.error_description);
       const amr = [...new Set([...firstFactor.amr, ...methods, 'mfa'])];
       await finish(ctx, interaction, { ...firstFactor, amr, acr });
     },
@@ -165,7 +170,7 @@ export function interactions(
       const interaction = await load(ctx);
       await keep(interaction, { ...(interaction.lastSubmission as object | undefined), remembered });
     },
-    keepAccount: (ctx) => goOn(ctx, { select_account: {} }),
+    keepAccount: async (ctx) => goOn(ctx, await load(ctx), { select_account: {} }),
     consent: async (ctx) => {
       const interaction = await load(ctx);
       const { userId, clientId, missing, params } = describe(interaction);
@@ -176,9 +181,9 @@ export function interactions(
         [OIDC]: [...missing.oidcScopes, ...asked],
         ...apis,
       });
-      await goOn(ctx, { consent: {} });
+      await goOn(ctx, interaction, { consent: {} });
     },
-    refuse,
+    refuse: async (ctx, error, description) => refuse(ctx, await load(ctx), error, description),
   };
 }
 
@@ -241,20 +246,4 @@ function resourceScopes(interaction: Interaction): Record<string, string[]> {
     missingResourceScopes?: Record<string, string[]>;
   };
   return missingResourceScopes ?? {};
-}
-
-/**
- * Another account logs in where one is logged in: its session ends first. The engine would do so by a
- * page that posts itself to its logout, which needs a script and a second round trip.
- */
-async function forgetOtherAccount(
-  sessions: Sessions,
-  interaction: Interaction,
-  userId: string,
-): Promise<void> {
-  const { session } = interaction;
-  if (session?.accountId === undefined || session.accountId === userId || session.uid === undefined) return;
-  await sessions.end(session.uid, { reason: 'session-revoked' });
-  delete (interaction as { session?: unknown }).session;
-  await interaction.persist();
 }

@@ -14,7 +14,7 @@ const OPAQUE = DAY;
 const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
 
 /** How long a login page may stay open. */
-const INTERACTION = HOUR;
+export const INTERACTION_SECONDS = HOUR;
 
 /**
  * The engine's `ttl` configuration.
@@ -28,7 +28,7 @@ export function lifetimes(directory: Directory, clock: Clock): NonNullable<Confi
     ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE,
     AuthorizationCode: () => 60,
     IdToken: (_ctx, _token, client) => applicationSettings(client).idTokenLifetime,
-    Interaction: () => INTERACTION,
+    Interaction: () => INTERACTION_SECONDS,
     Session: (_ctx, session) => sessionLifetime(directory, clock, session),
     Grant: (ctx, grant) =>
       grant.getOIDCScope().split(' ').includes('offline_access') && ctx.oidc.client !== undefined

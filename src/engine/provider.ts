@@ -1,5 +1,6 @@
 // The engine: oidc-provider configured for a tenant, and what the rest of Gatehouse sees of it.
 
+import type { IncomingMessage } from 'node:http';
 import type { JSONWebKeySet } from 'jose';
 import type { Context } from 'koa';
 import Provider, { type Configuration, errors, type JWKS } from 'oidc-provider';
@@ -28,10 +29,11 @@ import { loadGrant } from './grants.ts';
 import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
 import { extraParameters, type UseTicket } from './implicit.ts';
 import { type Interactions, interactionPath, interactions } from './interaction.ts';
+import { bindBrowser } from './interaction-browser.ts';
 import { type InternalRequests, internalRequests } from './internal-requests.ts';
 import { adaptEngine } from './internals.ts';
 import { publicKeySet, signingKeys } from './keys.ts';
-import { lifetimes, sessionLifetime } from './lifetimes.ts';
+import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
 import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
@@ -87,6 +89,9 @@ export interface Engine {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
+/** Ties a request that begins to wait to the browser that brought it. */
+type BindInteraction = (ctx: Context, uid: string) => void;
+
 const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
 
 /** Builds the engine of a tenant. */
@@ -94,8 +99,14 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, directory, users, clock, wallClock, log } = deps;
   const keys = await signingKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
+  const browsers = new WeakMap<IncomingMessage, string>();
+  const bind: BindInteraction = (ctx, uid) => {
+    const secret = browsers.get(ctx.req);
+    if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
+    bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
+  };
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, sessions }, ctx, ticket);
-  const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket));
+  const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket, bind));
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
   adaptEngine(provider, wallClock);
@@ -119,9 +130,13 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const enter = engineEntrance(provider);
   const tokens = tokenEndpoint(failures, enter);
   return {
-    routes: engineRoutes({ enter, authorization: authorizationEndpoint(internal, enter), tokens }),
+    routes: engineRoutes({
+      enter,
+      authorization: authorizationEndpoint({ ...deps, provider, sessions, internal, enter, browsers }),
+      tokens,
+    }),
     answerAsTokenEndpoint: tokens.token,
-    interactions: interactions(provider, { store, users, sessions, secondFactor: deps.secondFactor }),
+    interactions: interactions(provider, { store, users, secondFactor: deps.secondFactor }),
     internalRequests: internal,
     sessions,
     signingKeys: keys,
@@ -157,6 +172,7 @@ function configuration(
   keys: readonly Frozen<SigningKeyRecord>[],
   grantTypes: ReadonlySet<string>,
   useTicket: UseTicket,
+  bind: BindInteraction,
 ): Configuration {
   const { settings, store, directory, users, clock, wallClock } = deps;
   return {
@@ -207,7 +223,10 @@ function configuration(
         secondFactor: deps.secondFactor,
         sessionLifetime: (session) => sessionLifetime(directory, clock, session),
       }),
-      url: (_ctx, interaction) => interactionPath(interaction.uid),
+      url: (ctx, { uid }) => {
+        bind(ctx as unknown as Context, uid);
+        return interactionPath(uid);
+      },
     },
     findAccount: accounts(users),
     loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),

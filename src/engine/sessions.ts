@@ -24,6 +24,8 @@ export interface EndOptions {
   browser?: LeavingBrowser | undefined;
   /** @see EndedSession.startedBy */
   startedBy?: string | undefined;
+  /** The requests that wait in it go on, and ask for a login again: somebody else logs in at the same browser. */
+  requestsStay?: boolean;
 }
 
 export interface EndAllOptions {
@@ -73,8 +75,8 @@ const endedKey = (sid: string) => `EndedSession:${sid}`;
 /** The sessions of one provider. */
 export function createSessions(provider: Provider, deps: SessionsDependencies): Sessions {
   const artifacts = deps.store.collection('artifacts');
-  const end: Sessions['end'] = async (sid, { reason, browser, startedBy }) => {
-    const ended = await takeSession(artifacts, deps.clock, sid);
+  const end: Sessions['end'] = async (sid, { reason, browser, startedBy, requestsStay }) => {
+    const ended = await takeSession(artifacts, deps.clock, sid, requestsStay === true);
     if (ended === undefined) return browser?.returnTo;
     const { userId, clientIds } = ended;
     return deps.participants.tell({ sid, userId, clientIds, reason, startedBy }, browser);
@@ -132,11 +134,13 @@ async function takeSession(
   artifacts: Artifacts,
   clock: Clock,
   sid: string,
+  requestsStay: boolean,
 ): Promise<UserSession | undefined> {
   const [found] = await artifacts.findBy('uid', sid);
   if (found === undefined) return undefined;
   const isFirst = await recordEnd(artifacts, clock, sid);
   await artifacts.deleteBy('uid', sid);
+  if (requestsStay) await detachRequests(artifacts, sid);
   await removeBound(artifacts, sid);
   return isFirst ? describe(found.payload) : undefined;
 }
@@ -150,6 +154,21 @@ async function recordEnd(artifacts: Artifacts, clock: Clock, sid: string): Promi
     if (thrown instanceof UniqueKeyError) return false;
     throw thrown;
   }
+}
+
+/** Has the requests that wait in a session wait for a login instead. */
+async function detachRequests(artifacts: Artifacts, sid: string): Promise<void> {
+  const waiting = (await artifacts.findBy('session', sid)).filter(({ model }) => model === 'Interaction');
+  await Promise.all(
+    waiting.map(({ id }) =>
+      artifacts.update(id, (current) => {
+        const next = structuredClone(current) as ArtifactRecord;
+        const { session: _, result: _answered, lastSubmission: _kept, ...payload } = next.payload;
+        const prompt = { name: 'login', reasons: ['no_session'], details: {} };
+        return { ...next, payload: { ...payload, prompt } };
+      }),
+    ),
+  );
 }
 
 /** Removes what is bound to a session; a grant with a refresh token lasts, with its access tokens. */

@@ -74,7 +74,7 @@ async function leaveOtherAccount(
 ): Promise<void> {
   const { session } = oidc;
   if (session?.accountId === undefined || session.accountId === userId) return;
-  await sessions.end(session.uid, { reason: 'session-revoked' });
+  await sessions.end(session.uid, { reason: 'session-revoked', requestsStay: true });
   // Made of something, though of nothing: the engine keeps an untouched new one out of the store.
   const Session = oidc.provider.Session as unknown as new (payload: object) => typeof session;
   const next = new Session({});

@@ -1,0 +1,62 @@
+// Which browser a waiting request is of. The engine knows by cookies that any sibling sub-domain could plant in
+// somebody else's browser (`__Secure-`, with a path): their owner would log in to a request that another browser
+// then fetches, or fetch the login of somebody else. So each request has a secret of its own in a cookie that no
+// other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Context } from 'koa';
+import type { Random } from '../http/runtime.ts';
+import { readNotes } from './implicit.ts';
+
+const PREFIX = '__Host-gatehouse_login_';
+const SECRET = /^[\w-]{43}$/;
+/** `Lax`, as the engine's own: an interaction begins with a navigation, and none is shown in a frame. */
+const OPTIONS = { httpOnly: true, secure: true, sameSite: 'lax', path: '/' } as const;
+
+/** How many requests may wait in one browser; more tabs are forgotten, the oldest first. */
+const MOST = 20;
+
+/** What of a waiting request is needed to know its browser. */
+interface Waiting {
+  uid: string;
+  params: Readonly<Record<string, unknown>>;
+}
+
+/** A secret for a request that may come to wait. */
+export function newBrowserSecret(random: Random): string {
+  return random(32).toString('base64url');
+}
+
+/** What is kept of a secret, beside the request. */
+export function browserHash(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
+
+/**
+ * Gives this browser the secret of a request that begins to wait.
+ * @param ttlSeconds how long it may wait.
+ */
+export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSeconds: number): void {
+  // Browsers send what they got first first (RFC 6265 §5.4).
+  const older = ctx
+    .get('Cookie')
+    .split(/;\s*/)
+    .map((pair) => pair.split('=')[0] ?? '')
+    .filter((name) => name.startsWith(PREFIX));
+  for (const name of older.slice(0, Math.max(0, older.length - MOST + 1))) {
+    ctx.cookies.set(name, null, OPTIONS);
+  }
+  ctx.cookies.set(`${PREFIX}${uid}`, secret, { ...OPTIONS, maxAge: ttlSeconds * 1000 });
+}
+
+/** The secret of a waiting request, where this browser has it. */
+export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string | undefined {
+  const { browser } = readNotes(params);
+  const secret = ctx.cookies.get(`${PREFIX}${uid}`);
+  if (browser === undefined || secret === undefined || !SECRET.test(secret)) return undefined;
+  return timingSafeEqual(Buffer.from(browserHash(secret)), Buffer.from(browser)) ? secret : undefined;
+}
+
+/** Has the browser forget a request that waits no more. */
+export function releaseBrowser(ctx: Context, uid: string): void {
+  ctx.cookies.set(`${PREFIX}${uid}`, null, OPTIONS);
+}

@@ -1,0 +1,45 @@
+// A request goes on that waited for its user: in the browser that it is of, and with the session that this browser
+// has by now, which another tab may have changed.
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import { requestExpired } from './interaction.ts';
+import { browserSecretOf } from './interaction-browser.ts';
+import type { Sessions } from './sessions.ts';
+import type { EngineLogin } from './settle.ts';
+
+export interface ResumeDependencies {
+  provider: Provider;
+  sessions: Pick<Sessions, 'current' | 'end'>;
+}
+
+/**
+ * Prepares the request for the engine.
+ * @returns the secret that the request has in this browser.
+ * @throws AuthError 400 when no such request waits in this browser.
+ */
+export async function prepareResume(
+  { provider, sessions }: ResumeDependencies,
+  ctx: Context,
+  uid: string,
+): Promise<string> {
+  // The engine goes by this cookie, whatever the path says.
+  if (ctx.cookies.get(provider.cookieName('resume')) !== uid) throw requestExpired();
+  const interaction = await provider.Interaction.find(uid);
+  const secret = interaction === undefined ? undefined : browserSecretOf(ctx, interaction);
+  if (interaction === undefined || secret === undefined) throw requestExpired();
+  const current = await sessions.current(ctx);
+  const { session, result } = interaction;
+  const login = result?.login as EngineLogin | undefined;
+  const isOther = login !== undefined && current !== undefined && current.userId !== login.accountId;
+  const isElsewhere = session?.uid !== undefined && session.uid !== current?.sid;
+  if (isOther || isElsewhere) {
+    // Of another session than the browser's: what was answered in it without a login counts no more.
+    delete (interaction as { session?: unknown }).session;
+    if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
+    await interaction.persist();
+  }
+  // Another account logs in where one is logged in. The engine would end its session by a form that posts itself
+  // to a logout that is not there.
+  if (isOther) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
+  return secret;
+}
