@@ -2,9 +2,10 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { type Clock, epochSeconds, SET_BACK } from '../http/runtime.ts';
 import type { ArtifactRecord } from '../store/collections.ts';
-import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { clientMetadata } from './applications.ts';
+import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
 export interface AdapterDependencies {
@@ -48,26 +49,26 @@ function clientAdapter({ directory, grantTypes, baseUrl }: AdapterDependencies):
 function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
   const { store, clock } = deps;
   const artifacts = store.collection('artifacts');
-  const key = (id: string) => `${model}:${id}`;
-  const payloadOf = (record: Frozen<ArtifactRecord> | undefined): AdapterPayload | undefined =>
-    // The engine changes what it is given; what the store hands out is the store's.
-    record === undefined ? undefined : (structuredClone(record.payload) as AdapterPayload);
-  const findBy = async (index: string, value: string) =>
-    payloadOf((await artifacts.findBy(index, value)).find((record) => record.model === model));
+  const key = (id: string) => artifactKey(model, id);
+  const findBy = async (index: string, value: string) => {
+    const found = (await artifacts.findBy(index, value)).find((record) => record.model === model);
+    return found && presentedPayload(found, undefined);
+  };
 
   return {
     upsert: async (id, payload, expiresIn) => {
       // The engine keeps a session for whoever comes with a cookie of an old one. Nobody is logged in to it,
       // so nothing is lost without it, and nobody fills the store with cookies of their own making.
       if (model === 'Session' && payload.accountId === undefined) return;
-      const record: ArtifactRecord = { id: key(id), model, payload: { ...payload } };
+      const record: ArtifactRecord = { id: key(id), model, payload: storedPayload(model, id, payload) };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
       if (model === 'ReplayDetection') return insertOnce(artifacts, record);
       await artifacts.put(record);
       await removeIfOvertaken(artifacts, record);
     },
     find: async (id) => {
-      const payload = payloadOf(await artifacts.get(key(id)));
+      const found = await artifacts.get(key(id));
+      const payload = found && presentedPayload(found, id);
       if (model !== 'RefreshToken' || payload?.consumed === undefined) return payload;
       if (await withinLeeway(deps, payload)) delete payload.consumed;
       return payload;
@@ -120,7 +121,7 @@ async function consumeOnce(deps: AdapterDependencies, artifacts: Collection<Arti
   if (found === undefined) throw new errors.InvalidGrant('already used');
   if (reused === undefined) return;
   await artifacts.deleteBy('grantId', reused);
-  await artifacts.delete(`Grant:${reused}`);
+  await artifacts.delete(artifactKey('Grant', reused));
   throw new errors.InvalidGrant('already used');
 }
 

@@ -19,6 +19,7 @@ import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
 import { type ApiTokenReader, apiTokenReader } from './api-tokens.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
+import { hashOldKeys } from './artifact-keys.ts';
 import { resourceIndicators } from './audience.ts';
 import { authorizationEndpoint, type ErrorPage, registerWebMessage } from './authorize.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
@@ -124,6 +125,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     if (response !== undefined) response.iss = settings.issuer;
   });
   await refuseUnfitApplications(provider, directory);
+  await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, participants: deps.participants });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });

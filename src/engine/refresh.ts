@@ -3,6 +3,7 @@ import type { Client, RefreshToken } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../http/runtime.ts';
 import type { ArtifactRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
+import { artifactKey } from './artifact-keys.ts';
 import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';
 
 /**
@@ -19,7 +20,7 @@ export async function keepRefreshTokenAlive(
   const expiresAt = epochSeconds(clock) + left;
   // The engine looks at its own date as well.
   const exp = epochSeconds(wallClock) + left;
-  await store.collection('artifacts').update(`RefreshToken:${token.jti}`, (record) => {
+  await store.collection('artifacts').update(artifactKey('RefreshToken', token.jti), (record) => {
     const current = structuredClone(record) as ArtifactRecord;
     return { ...current, expiresAt, payload: { ...current.payload, exp } };
   });

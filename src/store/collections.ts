@@ -73,7 +73,7 @@ export interface SigningKeyRecord extends Stored {
   createdAt: number;
 }
 
-/** An artifact of the OIDC engine (session, code, refresh token …); `id` is `<model>:<jti>`. */
+/** An artifact of the OIDC engine (session, code, refresh token …); `id` is of its model and a hash of its value. */
 export interface ArtifactRecord extends Stored {
   model: string;
   payload: Record<string, unknown>;
