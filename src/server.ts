@@ -19,6 +19,7 @@ import { closeUnread } from './http/unread.ts';
 import { crossOriginRoutes } from './login/cross-origin.ts';
 import { loginRoutes } from './login/routes.ts';
 import { unblockRoutes } from './login/unblock.ts';
+import { usernamePasswordRoutes } from './login/username-password.ts';
 import { widgetRoutes } from './login/widget.ts';
 import { SIGNED_OUT } from './logout/departure.ts';
 import { logoutRoutes } from './logout/routes.ts';
@@ -118,6 +119,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...crossOriginRoutes(services),
     ...mfaPages(services),
     ...loginRoutes(services),
+    ...usernamePasswordRoutes(services),
     ...widgetRoutes(services),
     ...samlRoutes(saml),
     ...(!hasDevelopmentPages(settings)

@@ -12,6 +12,7 @@ import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
 import { browserHash, newBrowserSecret, releaseBrowser } from './interaction-browser.ts';
 import type { InternalRequests } from './internal-requests.ts';
+import { repeatedRequest } from './repeat.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
 
 /** Shows an error to the browser where redirecting would be wrong. */
@@ -52,7 +53,8 @@ export function authorizationEndpoint({
       ctx.method = 'GET';
       const secret = newBrowserSecret(deps.random);
       browsers.set(ctx.req, secret);
-      ctx.query = normalizeRequest(received, browserHash(secret));
+      const request = normalizeRequest(received, browserHash(secret));
+      ctx.query = (await repeatedRequest(deps.provider, request)) ?? request;
       await internal.check(ctx.query);
       await answer(ctx);
     },

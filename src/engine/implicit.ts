@@ -12,6 +12,9 @@ import { checkOrganization } from './organizations.ts';
 /** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
 export const NOTES_PARAMETER = 'gatehouse_notes';
 
+/** Stands for a nonce that was not sent, where the engine wants one. */
+export const PLACEHOLDER_NONCE = 'none-was-sent';
+
 /** What SDKs ask for when the application names no scope; the hosted service assumes the same. */
 const DEFAULT_SCOPE = 'openid profile email';
 
@@ -124,7 +127,7 @@ function normalizeResponseType(request: ParsedUrlQuery): boolean {
       request.scope = `openid ${request.scope}`;
     }
     if (request.nonce !== undefined && request.nonce !== '') return false;
-    request.nonce = 'none-was-sent';
+    request.nonce = PLACEHOLDER_NONCE;
     return true;
   }
   const givesIdToken = single(request.response_type)?.split(' ').includes('id_token') === true;

@@ -39,6 +39,9 @@ export interface PendingInteraction {
   remembered: Readonly<Record<string, unknown>>;
 }
 
+/** What is known of a waiting request wherever its browser asks. */
+export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params'>;
+
 export interface MissingConsent {
   oidcScopes: string[];
   /** Scopes by API identifier. */
@@ -56,6 +59,11 @@ export interface SecondFactorGiven {
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
+  /**
+   * What a request is for, at an address that is not its own.
+   * @throws AuthError 400 when no such request waits in this browser.
+   */
+  find(ctx: Context, uid: string): Promise<WaitingRequest>;
   /**
    * The user has logged in: the request goes on, to the second factor where one is needed. A user who may not
    * come in is sent back as an error.
@@ -140,6 +148,13 @@ export function interactions(
         ...describe(interaction),
         firstFactor: await firstFactorOf(provider, deps.users, interaction),
       };
+    },
+    find: async (ctx, uid) => {
+      const interaction = await provider.Interaction.find(uid);
+      if (interaction === undefined || browserSecretOf(ctx, interaction) === undefined)
+        throw requestExpired();
+      const { prompt, clientId, params } = describe(interaction);
+      return { uid, prompt, clientId, params };
     },
     login: async (ctx, login) => {
       const { userId, amr, connection, credentialVersion } = login;

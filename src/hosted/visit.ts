@@ -79,7 +79,7 @@ export function visitLanguages(ctx: Context, { pending }: Visit): string {
 }
 
 /** Whether the request waits for somebody to log in, or to choose an account, rather than for a consent. */
-export function waitsForLogin({ prompt }: PendingInteraction): boolean {
+export function waitsForLogin({ prompt }: Pick<PendingInteraction, 'prompt'>): boolean {
   return prompt === 'login' || prompt === 'select_account';
 }
 

@@ -68,6 +68,29 @@ export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePo
 }
 
 /**
+ * The policy of a page that the operator wrote: its scripts run when they came with it, which the nonce tells, or from
+ * our own origin and those that the page names; it may load from these and call them, and no others. Nothing that a
+ * request puts into its elements runs: no handlers in attributes, no evaluated text.
+ * @param sources origins that the page names.
+ */
+export function customPagePolicy({
+  nonce,
+  formTargets,
+  sources,
+}: Pick<PagePolicy, 'nonce' | 'formTargets'> & { sources: readonly string[] }): string {
+  const known = ["'self'", ...new Set(sources)].join(' ');
+  return [
+    `default-src ${known} data:`,
+    `script-src 'nonce-${nonce}' ${known}`,
+    `style-src 'unsafe-inline' ${known}`,
+    `form-action ${["'self'", ...new Set([...formTargets.map(cspSource), ...ONWARD])].join(' ')}`,
+    "object-src 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/**
  * An address as a source of a content security policy: its origin, or its scheme where it has a scheme of
  * its own (`com.example.app:`) or a host that the policy's grammar has no words for (an IPv6 address).
  * @throws TypeError when it is no URL.

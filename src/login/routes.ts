@@ -20,8 +20,10 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor, findDatabase } from '../tenant/databases.ts';
 import type { Connection } from '../tenant/directory.ts';
+import { customLoginPage } from '../tenant/pages.ts';
 import { FIRST_VERSION } from '../users/login.ts';
 import { signUp } from '../users/signup.ts';
+import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
 import { type LoginDependencies, type LoginLimit, logIn, passwordLogin } from './login.ts';
 import { accountPage, consentPage, loginPage, signUpPage } from './pages.ts';
 import { accepts, nextStep, type Step } from './steps.ts';
@@ -29,6 +31,7 @@ import { accepts, nextStep, type Step } from './steps.ts';
 export interface LoginRoutesDependencies
   extends LoginDependencies,
     HostedDependencies,
+    CustomPageDependencies,
     VerificationDependencies {
   limit: LoginLimit;
   limits: RateLimits;
@@ -75,10 +78,14 @@ async function showStep(deps: LoginRoutesDependencies, ctx: Context, step: Step)
   await show(deps, ctx, visit, accepts(visit.pending, step) ? step : nextStep(visit.pending));
 }
 
-/** A login that was done before the request ends here. @returns whether there was one, of this browser. */
+/**
+ * A login that was done before the request, or beside it, ends here. @returns whether there was one, of this browser.
+ */
 async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending }: Visit): Promise<boolean> {
-  if (pending.loginTicket === undefined || nextStep(pending) === 'consent') return false;
-  const login = await deps.tickets.redeem(ctx, pending.loginTicket, pending.clientId);
+  const { login_ticket: beside } = ctx.query;
+  const ticket = typeof beside === 'string' ? beside : pending.loginTicket;
+  if (ticket === undefined || nextStep(pending) === 'consent') return false;
+  const login = await deps.tickets.redeem(ctx, ticket, pending.clientId);
   if (login === undefined) return false;
   try {
     await deps.interactions.login(ctx, login);
@@ -99,6 +106,8 @@ async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, s
   const connection = await wayIn(deps, pending);
   if (connection === undefined)
     return deps.interactions.refuse(ctx, 'invalid_request', 'no connections enabled for the client');
+  const custom = customLoginPage(deps.directory.settings(), visit.client);
+  if (custom !== undefined) return sendCustomPage(deps, ctx, visit, custom);
   const elsewhere = passwordlessStep(connection);
   if (elsewhere !== undefined) return ctx.redirect(stepPath(pending, elsewhere));
   const hint = pending.params.login_hint ?? '';

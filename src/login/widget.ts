@@ -40,6 +40,14 @@ export function widgetRoutes(deps: WidgetDependencies): Route[] {
       errors: oauthShape,
       handle: sendCountry,
     },
+    {
+      methods: ['GET'],
+      path: '/user/ssodata',
+      limit: 'other',
+      cors: 'none',
+      errors: oauthShape,
+      handle: sendLastLogin,
+    },
     ...CHALLENGES.map(
       (path): Route => ({
         methods: ['POST'],
@@ -109,6 +117,15 @@ function describeConnection(connection: Connection): object {
     requires_username: options.requires_username,
     ...(username !== undefined && { validation: { username: { min: username.min, max: username.max } } }),
   };
+}
+
+/**
+ * `GET /user/ssodata`: whether a customized login page may offer to go on as who is logged in. No: it is shown where the
+ * session does not do for the request, and to go on would lead to it again.
+ */
+function sendLastLogin(ctx: Context): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = { sso: false };
 }
 
 /**

@@ -1,9 +1,12 @@
 // The tenant file: read, its variables filled in, checked as a whole. What is wrong is said all at once;
 // what we do not know is kept, and named.
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { parse } from 'yaml';
 import { clientWarnings } from './client-warnings.ts';
 import { crossFaults } from './cross-checks.ts';
+import { readHtmlFiles } from './html-files.ts';
+import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
 import { type TenantFile, tenantFileSchema } from './schema.ts';
 import { unknownKeys } from './unknown-keys.ts';
@@ -34,11 +37,15 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
   } catch {
     throw new TenantFault([`${path} cannot be read`]);
   }
-  return parseTenant(text, env);
+  return parseTenant(text, env, dirname(path));
 }
 
-/** Reads a tenant from YAML. @throws TenantFault */
-export function parseTenant(text: string, env: Environment): LoadedTenant {
+/**
+ * Reads a tenant from YAML.
+ * @param directory what the paths of files that it names are relative to; without it none is read.
+ * @throws TenantFault
+ */
+export function parseTenant(text: string, env: Environment, directory?: string): LoadedTenant {
   let document: unknown;
   try {
     document = parse(text);
@@ -47,8 +54,9 @@ export function parseTenant(text: string, env: Environment): LoadedTenant {
   }
   const faults: string[] = [];
   const filled = fillIn(document ?? {}, env, faults);
+  const whole = directory === undefined ? filled : readHtmlFiles(filled, directory, env, faults);
   if (faults.length > 0) throw new TenantFault(faults);
-  return readTenant(filled);
+  return readTenant(whole);
 }
 
 /** Checks a tenant that is an object already. @throws TenantFault */
@@ -65,6 +73,7 @@ export function readTenant(document: unknown): LoadedTenant {
       ...providerWarnings(result.data),
       ...samlWarnings(result.data),
       ...clientWarnings(result.data),
+      ...pageWarnings(result.data),
     ],
   };
 }

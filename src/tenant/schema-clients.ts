@@ -77,6 +77,10 @@ const clientFields = z.looseObject({
   /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
   frontchannel_logout_uri: calledAddress.optional(),
   initiate_login_uri: z.string().optional(),
+  /** A login page of this application's own, as `pages` has it; HTML, or the path of a file of it. */
+  custom_login_page: z.string().optional(),
+  /** Whether a customized login page is shown, where there is one; the default. */
+  custom_login_page_on: z.boolean().optional(),
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),

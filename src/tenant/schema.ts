@@ -8,6 +8,7 @@ import { connectionSchema, type databaseOptionsSchema, databaseSchema } from './
 import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
 import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './schema-guardian.ts';
 import { tenantLogoutSchema } from './schema-logout.ts';
+import { pageSchema } from './schema-pages.ts';
 import { attackProtectionSchema } from './schema-protection.ts';
 
 const hours = z.number().positive();
@@ -93,7 +94,7 @@ export const tenantFileSchema = z.looseObject({
   webPush: webPushSchema,
   emailProvider: emailProviderSchema.optional(),
   emailTemplates: z.array(emailTemplateSchema).default([]),
-  pages: z.array(z.record(z.string(), z.unknown())).optional(),
+  pages: z.array(pageSchema).optional(),
   attackProtection: attackProtectionSchema.prefault({}),
 });
 
@@ -112,6 +113,8 @@ export type TenantRecord = Pick<
   'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
 > &
   // A store that an older version wrote has none.
-  Partial<Pick<TenantFile, 'emailTemplates' | 'guardianFactors' | 'guardianPolicies' | 'webPush'>> & {
+  Partial<
+    Pick<TenantFile, 'emailTemplates' | 'guardianFactors' | 'guardianPolicies' | 'pages' | 'webPush'>
+  > & {
     [section: string]: unknown;
   };

@@ -3,7 +3,7 @@ import vm from 'node:vm';
 import { expect } from 'chai';
 import { tenant as base } from '../passwordless/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
-import { SPA_CALLBACK } from '../support/flows.ts';
+import { logIn, SPA_CALLBACK, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const ODD = '</script><script>alert(1)</script>\u2028';
@@ -139,6 +139,14 @@ describe("the login widget's settings", () => {
     for (const nothing of ['', '*', '-', 'x'.repeat(500)]) {
       expect(await country(nothing), nothing).to.deep.equal({ countryCode: 'US' });
     }
+  });
+
+  it('say nothing of who is logged in', async () => {
+    const browser = createAgent(server);
+    await logIn(browser, server, webRequest());
+    const answer = await browser.get('/user/ssodata', { origin: new URL(SPA_CALLBACK).origin });
+    expect(answer.json()).to.deep.equal({ sso: false });
+    expect(answer.headers).not.to.have.property('access-control-allow-origin');
   });
 
   for (const path of [

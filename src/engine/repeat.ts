@@ -1,0 +1,46 @@
+// A request that waits for its user, as a customized login page calls it: the page's SDK takes the name for the
+// `state` of its own requests, and sends the browser to /authorize with it, for another connection, say.
+import type { ParsedUrlQuery } from 'node:querystring';
+import type Provider from 'oidc-provider';
+import { NOTES_PARAMETER, PLACEHOLDER_NONCE, readNotes } from './implicit.ts';
+
+/** No application's own state begins so. */
+const PREFIX = 'gatehouse.waiting.';
+
+/** The name of a waiting request. */
+export function waitingState(uid: string): string {
+  return PREFIX + uid;
+}
+
+/** The uid of the request that a state names. @returns undefined for a state of an application's own. */
+export function uidOfState(state: unknown): string | undefined {
+  return typeof state === 'string' && state.startsWith(PREFIX) ? state.slice(PREFIX.length) : undefined;
+}
+
+/** What the page may change of its request. */
+const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
+
+/**
+ * The request that the state of another names, with what the other changes of it. It is no more than its application
+ * sent: whoever knows its name could send it again.
+ * @param request the other, as the engine takes it.
+ * @returns as the engine takes it; undefined when the state names no waiting request of the application.
+ */
+export async function repeatedRequest(
+  provider: Provider,
+  request: ParsedUrlQuery,
+): Promise<ParsedUrlQuery | undefined> {
+  const uid = uidOfState(request.state);
+  const waiting = uid === undefined ? undefined : await provider.Interaction.find(uid);
+  const params = waiting?.params as Record<string, string> | undefined;
+  if (params === undefined || params.client_id !== request.client_id) return undefined;
+  const changes = CHANGEABLE.flatMap((name) => (request[name] === undefined ? [] : [[name, request[name]]]));
+  const notes = readNotes(params);
+  const { loginTicket, browser } = readNotes(request);
+  return {
+    ...params,
+    ...Object.fromEntries(changes),
+    ...(notes.withoutNonce && { nonce: PLACEHOLDER_NONCE }),
+    [NOTES_PARAMETER]: JSON.stringify({ ...notes, loginTicket, browser }),
+  };
+}

@@ -1,0 +1,50 @@
+// Customized pages of a tenant file: which one an application's users get, and what about them does not work here.
+import type { Frozen } from '../store/contract.ts';
+import type { ClientRecord, TenantFile, TenantRecord } from './schema.ts';
+
+/** Where the page finds what it must know, base64 of JSON. */
+export const CONFIG_PLACEHOLDER = '@@config@@';
+
+/**
+ * The customized login page that an application's users get: the application's own, else the tenant's.
+ * @returns its HTML; undefined where there is none, or the application is not to have it.
+ */
+export function customLoginPage(
+  { pages = [] }: Frozen<Pick<TenantRecord, 'pages'>>,
+  client: Frozen<Pick<ClientRecord, 'custom_login_page' | 'custom_login_page_on'>>,
+): string | undefined {
+  if (client.custom_login_page_on === false) return undefined;
+  const page = pages.find(({ name, enabled }) => name === 'login' && enabled);
+  return [client.custom_login_page, page?.html].find((html) => html !== undefined && html.trim() !== '');
+}
+
+/** One sentence for each thing about the customized pages that does not do what it says. */
+export function pageWarnings({ pages = [], clients }: TenantFile): string[] {
+  return [
+    ...pages.flatMap(({ name, html, enabled }, index) => {
+      const at = `pages[${index}]`;
+      if (!enabled) return [];
+      return name === 'login'
+        ? htmlWarnings(`${at}.html`, html)
+        : [`${at}: ${name} is not built in: ours is shown`];
+    }),
+    ...clients.flatMap(({ custom_login_page: html, custom_login_page_on: on }, index) =>
+      html === undefined || on === false ? [] : htmlWarnings(`clients[${index}].custom_login_page`, html),
+    ),
+  ];
+}
+
+const INLINE_HANDLER = /<[a-z][^>]*\s(on[a-z]+)\s*=/i;
+
+function htmlWarnings(at: string, html: string): string[] {
+  if (html.trim() === '') return [`${at} is empty: our own page is shown`];
+  const handler = INLINE_HANDLER.exec(html)?.[1];
+  return [
+    ...(html.includes(CONFIG_PLACEHOLDER)
+      ? []
+      : [`${at} has no ${CONFIG_PLACEHOLDER}: it cannot know which login it is for`]),
+    ...(handler === undefined
+      ? []
+      : [`${at} has an inline ${handler}=, which the page's policy does not run: use addEventListener`]),
+  ];
+}
