@@ -14,7 +14,7 @@ export function customLoginPage(
   client: Frozen<Pick<ClientRecord, 'custom_login_page' | 'custom_login_page_on'>>,
 ): string | undefined {
   if (client.custom_login_page_on === false) return undefined;
-  const page = pages.find(({ name, enabled }) => name === 'login' && enabled);
+  const page = pages.find(({ name, enabled }) => name === 'login' && enabled !== false);
   return [client.custom_login_page, page?.html].find((html) => html !== undefined && html.trim() !== '');
 }
 
@@ -23,7 +23,7 @@ export function pageWarnings({ pages = [], clients }: TenantFile): string[] {
   return [
     ...pages.flatMap(({ name, html, enabled }, index) => {
       const at = `pages[${index}]`;
-      if (!enabled) return [];
+      if (enabled === false) return [];
       return name === 'login'
         ? htmlWarnings(`${at}.html`, html)
         : [`${at}: ${name} is not built in: ours is shown`];

@@ -6,7 +6,8 @@ export const pageSchema = z.looseObject({
   name: z.string().min(1),
   /** HTML, or the path of a file of it. */
   html: z.string().default(''),
-  enabled: z.boolean().default(true),
+  /** It is, where nothing is said. */
+  enabled: z.boolean().optional(),
 });
 
 export type CustomPage = z.output<typeof pageSchema>;
