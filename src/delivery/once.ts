@@ -7,11 +7,14 @@ export interface Once<T> {
   isMade(): boolean;
 }
 
-/** Makes it at the first call. */
+/** Makes it at the first call; where that fails (no file descriptor was left, say), at the next one again. */
 export function once<T>(make: () => Promise<T>): Once<T> {
   let made: Promise<T> | undefined;
   const get = () => {
-    made ??= make();
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
     return made;
   };
   return Object.assign(get, { isMade: () => made !== undefined });

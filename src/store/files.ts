@@ -8,6 +8,20 @@ export const directoryMode = 0o700;
 const newline = 10;
 const readBytes = 1 << 20;
 
+/**
+ * Waits for work on a file; a fault then names the file. What the system says of a write or a sync (such as "no
+ * space left on device, write") does not.
+ */
+export async function naming<T>(path: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    const { message, code } = thrown as NodeJS.ErrnoException;
+    if (message.includes(path)) throw thrown;
+    throw Object.assign(new Error(`${path}: ${message}`, { cause: thrown }), { code });
+  }
+}
+
 /** Writes all of it, however many writes the system makes of that. */
 export async function writeAll(handle: FileHandle, data: Buffer): Promise<void> {
   let written = 0;

@@ -5,9 +5,12 @@
 // undone in memory, newest first, its writer gets the error, and the segment is cut back to its last
 // durable byte, so that memory and disk agree. Going on is not safe: after a failed fsync nobody knows
 // what the disk holds. Reads go on; a restart, once the cause is removed, starts from what is durable.
+//
+// A next segment that cannot be begun (no descriptor is left, say) is no such case: nothing was written that
+// might be lost. The journal goes on in the one it has, and tries again with the next write.
 import type { FileHandle } from 'node:fs/promises';
-import { writeAll } from './files.ts';
-import { createSegment, deleteSegment } from './segment.ts';
+import { naming, writeAll } from './files.ts';
+import { createSegment, deleteSegment, segmentPath } from './segment.ts';
 
 export interface JournalOptions {
   directory: string;
@@ -17,6 +20,8 @@ export interface JournalOptions {
   segmentBytes: () => number;
   /** Called with each segment that was closed and may be folded. */
   onClosed: (segment: number) => void;
+  /** Called when the next segment cannot be begun yet, once until it can. */
+  onDelayed: (error: unknown) => void;
   /** Called once when the journal has failed. */
   onFailed: (error: Error) => void;
 }
@@ -55,6 +60,8 @@ interface State extends JournalOptions {
   waiting: Group | undefined;
   /** The flushing that is under way. */
   flushing: Promise<void> | undefined;
+  /** Whether the next segment could not be begun. */
+  delayed: boolean;
   failed: Error | undefined;
 }
 
@@ -66,6 +73,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     writing: undefined,
     waiting: undefined,
     flushing: undefined,
+    delayed: false,
     failed: undefined,
   };
   return {
@@ -103,28 +111,38 @@ async function flush(state: State): Promise<void> {
     state.writing = state.waiting;
     state.waiting = undefined;
     try {
-      await write(state.current, state.writing.lines);
+      await write(state, state.writing.lines);
       state.writing.durable.resolve();
       state.writing = undefined;
-      if (state.current.bytes >= state.segmentBytes()) await rotate(state);
     } catch (error) {
       await fail(state, error instanceof Error ? error : new Error(String(error)));
     }
+    if (state.failed === undefined && state.current.bytes >= state.segmentBytes()) await rotate(state);
   }
   state.flushing = undefined;
 }
 
-async function write(segment: Segment, lines: string[]): Promise<void> {
+async function write({ directory, current }: State, lines: string[]): Promise<void> {
+  const path = segmentPath(directory, current.number);
   const data = Buffer.from(lines.join(''));
-  await writeAll(segment.handle, data);
-  await segment.handle.datasync();
-  segment.bytes += data.length;
+  await naming(path, writeAll(current.handle, data));
+  await naming(path, current.handle.datasync());
+  current.bytes += data.length;
 }
 
+/** Begins the next segment, or stays with this one for now. Never rejects: what was written is durable. */
 async function rotate(state: State): Promise<void> {
   const closed = state.current;
-  state.current = await begin(state.directory, closed.number + 1);
-  await closed.handle.close();
+  try {
+    state.current = await begin(state.directory, closed.number + 1);
+  } catch (error) {
+    if (!state.delayed) state.onDelayed(error);
+    state.delayed = true;
+    return;
+  }
+  state.delayed = false;
+  // All of it is on disk: what the system may say of closing changes nothing.
+  await closed.handle.close().catch(state.onDelayed);
   state.onClosed(closed.number);
 }
 

@@ -4,7 +4,7 @@
 import { open, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Adapter, Low } from 'lowdb';
-import { eachLine, fileMode, syncDirectory, writeAll } from './files.ts';
+import { eachLine, fileMode, naming, syncDirectory, writeAll } from './files.ts';
 import { collectionSpecs } from './keys.ts';
 import { compareIds, isObject, parseRecord } from './record.ts';
 
@@ -87,8 +87,10 @@ async function writeSnapshot(path: string, snapshot: Snapshot): Promise<void> {
   const temporary = `${path}${temporarySuffix}`;
   const handle = await open(temporary, 'w', fileMode);
   try {
-    for (const chunk of encodeSnapshot(snapshot)) await writeAll(handle, Buffer.from(chunk));
-    await handle.sync();
+    for (const chunk of encodeSnapshot(snapshot)) {
+      await naming(temporary, writeAll(handle, Buffer.from(chunk)));
+    }
+    await naming(temporary, handle.sync());
   } finally {
     await handle.close();
   }

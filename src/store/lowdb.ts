@@ -73,6 +73,8 @@ async function openLocked(directory: string, unlock: () => void, options: LowdbO
     segment: nextSegment,
     segmentBytes: () => Math.max(foldBytes, folder.snapshotBytes() / 2),
     onClosed: (segment) => folder.add(segment),
+    onDelayed: (err) =>
+      log?.warn({ err }, "the journal's next segment cannot be begun yet: it goes on in the one it has"),
     onFailed: (err) => log?.error({ err }, 'the store is read-only: a write to disk failed'),
   });
   folder.add(...segments);

@@ -3,7 +3,7 @@
 import { open, readdir, truncate, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { eachLine, fileMode, syncDirectory, writeAll } from './files.ts';
+import { eachLine, fileMode, naming, syncDirectory, writeAll } from './files.ts';
 import { type Encoded, encodeRecord, isObject } from './record.ts';
 import type { Change } from './table.ts';
 
@@ -40,17 +40,20 @@ export function encodeChange(change: Change): string {
   return encodeLine(`${head}${deleted}${put}}`);
 }
 
-/** Creates a segment with its header, durably. */
+/** Creates a segment with its header, durably; when it cannot be, there is none. @throws Error naming the file. */
 export async function createSegment(directory: string, segment: number) {
-  const handle = await open(segmentPath(directory, segment), 'ax', fileMode);
+  const path = segmentPath(directory, segment);
+  const handle = await open(path, 'ax', fileMode);
   try {
     const header = Buffer.from(encodeLine(JSON.stringify({ format, version, segment })));
-    await writeAll(handle, header);
-    await handle.datasync();
+    await naming(path, writeAll(handle, header));
+    await naming(path, handle.datasync());
     await syncDirectory(directory);
     return { handle, headerBytes: header.length };
   } catch (error) {
     await handle.close();
+    // What is left of it would be in the way of the next try. Where it cannot be removed, a start does it.
+    await unlink(path).catch(() => undefined);
     throw error;
   }
 }
@@ -83,7 +86,7 @@ export async function truncateSegment(directory: string, segment: number, bytes:
   await truncate(path, bytes);
   const handle = await open(path, 'r+');
   try {
-    await handle.sync();
+    await naming(path, handle.sync());
   } finally {
     await handle.close();
   }

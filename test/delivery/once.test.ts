@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+import { once } from '../../src/delivery/once.ts';
+
+describe('what is made once', () => {
+  it('is made at the first call, for all who ask meanwhile', async () => {
+    let made = 0;
+    const get = once(async () => ++made);
+    expect(get.isMade()).to.equal(false);
+    expect(await Promise.all([get(), get()])).to.deep.equal([1, 1]);
+    expect(await get()).to.equal(1);
+    expect(get.isMade()).to.equal(true);
+  });
+
+  it('is tried again when it could not be made: a fault that passes does not stay', async () => {
+    let tries = 0;
+    const get = once(async () => {
+      if (++tries === 1) throw new Error('EMFILE: too many open files');
+      return 'made';
+    });
+    const outcomes = await Promise.allSettled([get(), get()]);
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
+    expect(get.isMade()).to.equal(false);
+    expect(await get()).to.equal('made');
+  });
+});
