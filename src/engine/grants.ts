@@ -6,6 +6,7 @@ import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
 import type { UserRecord } from '../store/collections.ts';
 import { consentId } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
+import { upsert } from '../store/upsert.ts';
 import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
@@ -117,7 +118,7 @@ export function loadGrant(
 }
 
 /**
- * Remembers what a user allowed an application, beside what was allowed before.
+ * Remembers what a user allowed an application, beside what was allowed before or is at the same time.
  * @param scopes by consent key: {@link OIDC} or a resource indicator.
  */
 export async function rememberConsent(
@@ -135,13 +136,10 @@ export async function rememberConsent(
         [...new Set([...(before[key] ?? []), ...(scopes[key] ?? [])])],
       ]),
     );
-  const updated = await consents.update(id, (current) => ({
+  await upsert(consents, id, (current) => ({
     id,
     user_id: userId,
     client_id: clientId,
-    scopes: merge(current.scopes),
+    scopes: merge(current?.scopes ?? {}),
   }));
-  if (updated === undefined) {
-    await consents.put({ id, user_id: userId, client_id: clientId, scopes: merge({}) });
-  }
 }

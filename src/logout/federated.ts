@@ -3,7 +3,6 @@ import type { UserSession } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Connection, Directory } from '../tenant/directory.ts';
 import { isHttpsOrLoopback } from '../tenant/schema-logout.ts';
-import type { Users } from '../users/users.ts';
 
 export interface FederatedDependencies {
   /** Our public origin. */
@@ -11,7 +10,6 @@ export interface FederatedDependencies {
   /** Whether providers may be on this machine, without TLS. */
   allowLoopback: boolean;
   directory: Directory;
-  users: Users;
   challenges: Challenges;
 }
 
@@ -33,7 +31,8 @@ export async function federatedLogout(
   session: UserSession,
   returnTo: string,
 ): Promise<string | undefined> {
-  const connection = await connectionOf(deps, session);
+  const connection =
+    session.connection === undefined ? undefined : await deps.directory.connection(session.connection);
   const endpoint = connection === undefined ? undefined : logoutEndpoint(connection, deps.allowLoopback);
   if (endpoint === undefined) return undefined;
   const { secret: state } = await deps.challenges.issueTicket({
@@ -52,14 +51,6 @@ export async function returnFromProvider(
 ): Promise<string | undefined> {
   const met = state === undefined ? undefined : await challenges.spendTicket(PURPOSE, state);
   return typeof met?.data?.returnTo === 'string' ? met.data.returnTo : undefined;
-}
-
-async function connectionOf(
-  { directory, users }: FederatedDependencies,
-  { connection, userId }: UserSession,
-): Promise<Connection | undefined> {
-  const name = connection ?? (await users.get(userId))?.identities[0]?.connection;
-  return name === undefined ? undefined : directory.connection(name);
 }
 
 type Endpoint = (callback: string, state: string) => string;

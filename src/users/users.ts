@@ -3,6 +3,7 @@ import type { Clock, Random } from '../http/runtime.ts';
 import { epochSeconds } from '../http/runtime.ts';
 import { type CredentialRecord, connectionKey, type UserRecord } from '../store/collections.ts';
 import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import { upsert } from '../store/upsert.ts';
 import { normalizeEmail } from './email.ts';
 import type { Hasher } from './hashing.ts';
 import { FIRST_VERSION } from './login.ts';
@@ -97,15 +98,12 @@ export function createUsers(deps: UsersDependencies): Users {
 
   const setPassword = async (userId: string, password: string): Promise<void> => {
     const passwordHash = await hasher.hash(password);
-    const updated = await credentials.update(userId, (current) => ({
+    await upsert(credentials, userId, (current) => ({
       id: userId,
       passwordHash,
-      history: [current.passwordHash, ...current.history].slice(0, HISTORY),
+      history: current === undefined ? [] : [current.passwordHash, ...current.history].slice(0, HISTORY),
       version: versionOf(current) + 1,
     }));
-    if (updated === undefined) {
-      await credentials.put({ id: userId, passwordHash, history: [], version: FIRST_VERSION + 1 });
-    }
     await update(userId, { last_password_reset: now() });
   };
 
