@@ -38,3 +38,8 @@ export async function refusalOf(users: Users, login: Overtakable): Promise<AuthE
 export async function isCurrent(users: Users, { userId, credentialVersion }: Overtakable): Promise<boolean> {
   return (await users.credentialVersion(userId)) === credentialVersion;
 }
+
+/** Whether a login, or session, that came by a connection may answer a request that names one. */
+export function isByConnection(named: unknown, connection: string | undefined): boolean {
+  return typeof named !== 'string' || named === connection;
+}

@@ -6,7 +6,7 @@ import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { refusalOf } from './admission.ts';
+import { isByConnection, refusalOf } from './admission.ts';
 import { requestedAudience, toAudience } from './audience.ts';
 import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
 import { firstFactorOf } from './first-factor.ts';
@@ -68,7 +68,7 @@ export interface Interactions {
    * The user has logged in: the request goes on, to the second factor where one is needed. A user who may not
    * come in is sent back as an error.
    * @throws AuthError 403 `invalid_grant` when the login does not hold any more: the user is gone, or has a new
-   *   password since.
+   *   password since; or when the request names another connection than the login came by.
    */
   login(ctx: Context, login: Login): Promise<void>;
   /**
@@ -163,6 +163,9 @@ export function interactions(
       if (refusal?.error === 'invalid_grant') throw refusal;
       if (refusal !== undefined) return refuse(ctx, interaction, refusal.error, refusal.error_description);
       const { clientId, params } = describe(interaction);
+      if (!isByConnection(params.connection, connection)) {
+        throw new AuthError(403, 'invalid_grant', 'The request is for another connection.');
+      }
       const asked = { ...wantedOf(params), browser: true, ctx };
       if (await deps.secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...asked })) {
         // Beside the request, where only we write.

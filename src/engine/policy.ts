@@ -1,7 +1,7 @@
 // When the browser's user is asked for something: log in, choose an account, consent.
 import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
-import type { Users } from '../users/users.ts';
+import { isByConnection } from './admission.ts';
 import { readNotes } from './implicit.ts';
 import { credentialVersionOf, type SettleDependencies, settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
@@ -19,14 +19,12 @@ export interface PolicyDependencies extends SettleDependencies {
 
 /** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
 export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
-  const { users, secondFactor } = deps;
+  const { secondFactor } = deps;
   const prompts = base();
   const login = prompts.get('login');
   const consent = prompts.get('consent');
   if (login === undefined || consent === undefined) throw new Error('the engine has no such prompts');
-  login.checks.add(
-    new Check('connection', LOGIN_REQUIRED, 'login_required', (ctx) => wrongConnection(users, ctx)),
-  );
+  login.checks.add(new Check('connection', LOGIN_REQUIRED, 'login_required', wrongConnection));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
   login.checks.add(
     new Check(MFA_REASON, MFA_REQUIRED, 'login_required', (ctx) => lacksSecondFactor(secondFactor, ctx)),
@@ -76,16 +74,13 @@ function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
   return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 
-/** A session of another connection does not answer a request for this one. */
-async function wrongConnection(users: Users, { oidc }: KoaContextWithOIDC): Promise<boolean> {
-  const connection = oidc.params?.connection;
-  const accountId = oidc.session?.accountId;
-  if (typeof connection !== 'string' || accountId === undefined || oidc.result?.login !== undefined) {
-    return Check.NO_NEED_TO_PROMPT;
-  }
-  const user = await users.get(accountId);
-  const matches = user?.identities.some((identity) => identity.connection === connection) === true;
-  return matches ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+/** A session that came by another connection does not answer a request for this one. */
+function wrongConnection({ oidc }: KoaContextWithOIDC): boolean {
+  const { session, params, result } = oidc;
+  // A login that ends in this request was judged where it ended.
+  if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT;
+  const { connection } = session as { connection?: string };
+  return isByConnection(params?.connection, connection) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
 }
 
 /**

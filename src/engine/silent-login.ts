@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { Users } from '../users/users.ts';
-import { refusalOf } from './admission.ts';
+import { isByConnection, refusalOf } from './admission.ts';
 import { MFA_REQUIRED } from './policy.ts';
 import type { Sessions } from './sessions.ts';
 import { engineLogin } from './settle.ts';
@@ -36,8 +36,7 @@ export async function logInSilently(
   const login = await deps.tickets.redeem(koa, ticket, client.clientId);
   const user = login === undefined ? undefined : await deps.users.get(login.userId);
   if (login === undefined || user === undefined) return;
-  const connection = params?.connection;
-  if (typeof connection === 'string' && !user.identities.some((one) => one.connection === connection)) return;
+  if (!isByConnection(params?.connection, login.connection)) return;
   const refusal = await refusalOf(deps.users, login);
   if (refusal?.error === 'invalid_grant') return;
   if (refusal !== undefined) {

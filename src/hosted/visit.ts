@@ -99,11 +99,17 @@ export function passwordlessStep(connection: Connection): string | undefined {
   return strategy === 'email' || strategy === 'sms' ? `passwordless/${name}` : undefined;
 }
 
-/** The passwordless connections of the request's application, as choices. */
+/** Whether a request may be completed by a login through a connection: where it names one, by that one alone. */
+export function takesConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
+  return params.connection === undefined || params.connection === name;
+}
+
+/** The passwordless connections of the request's application, as choices; none where the request has made its own. */
 export async function passwordlessChoices(
   directory: Directory,
   { pending, client }: Visit,
 ): Promise<LoginChoice[]> {
+  if (pending.params.connection !== undefined) return [];
   return (await directory.connectionsOf(client.client_id)).flatMap((connection) => {
     const step = passwordlessStep(connection);
     if (step === undefined) return [];

@@ -58,8 +58,8 @@ export function loginRoutes(deps: LoginRoutesDependencies): Route[] {
         handle: async (ctx) => {
           const visit = await openVisit(deps, ctx);
           deps.csrf.verify(ctx);
-          if (!accepts(visit.pending, step)) return show(deps, ctx, visit, nextStep(visit.pending));
-          await post(ctx, visit);
+          const isOpen = accepts(visit.pending, step) && (await hasStep(deps, visit, step));
+          await (isOpen ? post(ctx, visit) : show(deps, ctx, visit, nextStep(visit.pending)));
         },
       },
     ]),
@@ -133,6 +133,13 @@ async function wayIn(
   if (named !== undefined) return named;
   const database = await findDatabase(directory, clientId, name);
   return database ?? (name === undefined ? passwordless[0] : undefined);
+}
+
+/** Whether a step is one of the request's way in: what is posted to a form of passwords is for a database. */
+async function hasStep(deps: LoginRoutesDependencies, { pending }: Visit, step: Step): Promise<boolean> {
+  if (step !== 'login' && step !== 'signup') return true;
+  const way = await wayIn(deps, pending);
+  return way !== undefined && passwordlessStep(way) === undefined;
 }
 
 function render(

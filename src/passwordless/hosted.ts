@@ -9,6 +9,7 @@ import {
   passwordlessStep,
   renderPage,
   stepPath,
+  takesConnection,
   tooManyAlert,
   type Visit,
   visitLanguages,
@@ -70,6 +71,10 @@ async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<
     return undefined;
   }
   const name = String(ctx.params.connection);
+  if (!takesConnection(visit.pending, { name })) {
+    ctx.redirect(`/u/${visit.pending.uid}`);
+    return undefined;
+  }
   return { visit, connection: await passwordlessConnection(deps.directory, visit.client.client_id, name) };
 }
 
@@ -203,7 +208,8 @@ function stepOf({ record }: PasswordlessConnection): string {
 
 async function hasPassword(
   { directory }: PasswordlessPagesDependencies,
-  { client }: Visit,
+  { client, pending }: Visit,
 ): Promise<boolean> {
-  return (await directory.connectionsOf(client.client_id)).some(({ strategy }) => strategy === 'auth0');
+  const all = await directory.connectionsOf(client.client_id);
+  return all.some((connection) => connection.strategy === 'auth0' && takesConnection(pending, connection));
 }
