@@ -39,6 +39,8 @@ export interface EndAllOptions {
 export interface Sessions {
   /** The session of this browser; undefined when nobody is logged in. */
   current(ctx: Context): Promise<UserSession | undefined>;
+  /** Whether a session is there, and has not ended: what was noted of it before that is found by its end. */
+  isOpen(sid: string): Promise<boolean>;
   /**
    * Ends a session: its record, the requests that wait in it, the codes and tokens bound to it; then tells
    * every party. Refresh tokens of `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of several
@@ -86,6 +88,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       const session = await provider.Session.get(ctx);
       return describe(session);
     },
+    isOpen: async (sid) => (await artifacts.findBy('uid', sid)).length > 0,
     end,
     endAllOf: async (userId, { reason, keepSid, refreshTokens }) => {
       const sids = (await artifacts.findBy('account', userId))

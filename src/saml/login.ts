@@ -1,29 +1,32 @@
 // Logging in to a service provider: the request goes to the hosted login as one of our own, and what comes
 // of it goes back as a Response.
 import type { Context } from 'koa';
+import { requestExpired } from '../engine/interaction.ts';
 import type { InternalLogin, InternalOutcome, InternalRequests } from '../engine/internal-requests.ts';
+import type { Sessions } from '../engine/sessions.ts';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { SamlSessionRecord } from '../store/collections.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
-import { attributesOf, type NameId, nameIdOf } from './attributes.ts';
-import { audienceOf, isOwnName } from './audience.ts';
 import type { Outgoing } from './bindings.ts';
-import { acrValues, statedContext } from './context.ts';
+import { contentOf } from './content.ts';
+import { acrValues } from './context.ts';
 import { newId } from './message.ts';
-import { NAME_ID, STATUS } from './names.ts';
+import { STATUS } from './names.ts';
 import type { IdentityProvider } from './provider.ts';
 import type { LoginRequest } from './request.ts';
-import { failureResponse, type Login, loginResponse, type ResponseFrame, type Status } from './response.ts';
+import { failureResponse, loginResponse, type ResponseFrame, type Status } from './response.ts';
 import { samlSessions } from './sessions.ts';
 import type { ServiceProvider } from './settings.ts';
+import { badMessage } from './xml.ts';
 
 export interface SamlDependencies {
   store: Store;
   directory: Directory;
   users: Users;
   internalRequests: InternalRequests;
+  sessions: Sessions;
   idp: IdentityProvider;
   clock: Clock;
   /** What messages are dated by. */
@@ -36,7 +39,7 @@ const FORWARDED = ['connection', 'organization', 'login_hint', 'ui_locales'];
 
 /** @returns the address at which the login begins. */
 export function beginLogin(
-  { internalRequests }: SamlDependencies,
+  { internalRequests, wallClock }: SamlDependencies,
   ctx: Context,
   provider: ServiceProvider,
   request: LoginRequest,
@@ -56,23 +59,59 @@ export function beginLogin(
       max_age: request.isPassive && request.forceAuthn ? '0' : undefined,
       acr_values: acrValues(request),
     },
-    data: { request },
+    data: { ...({ request, begunAt: epochSeconds(wallClock) } satisfies Waiting) },
   });
 }
 
-/** What the service provider is told at the end of a login. */
+/** What waits for the user with the login. */
+interface Waiting {
+  request: LoginRequest;
+  /** Epoch seconds. */
+  begunAt: number;
+}
+
+/**
+ * What the service provider is told at the end of a login.
+ * @throws AuthError 400 when the address of the answer is not the application's any more.
+ */
 export async function answerLogin(
   deps: SamlDependencies,
   provider: ServiceProvider,
   { data, login }: InternalOutcome,
 ): Promise<Outgoing> {
-  const request = data.request as LoginRequest;
+  const { request, begunAt } = data as unknown as Waiting;
+  if (!provider.acsUrls.includes(request.acsUrl)) {
+    throw badMessage('The address of the response is not allowed any more.');
+  }
   const frame = await frameOf(deps, provider, request);
-  const markup =
-    'error' in login
-      ? failure(deps, provider, frame, statusOf(login))
-      : await success(deps, provider, frame, request, login);
+  const markup = await outcomeOf(deps, provider, frame, { request, begunAt, login });
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
+}
+
+function outcomeOf(
+  deps: SamlDependencies,
+  provider: ServiceProvider,
+  frame: ResponseFrame,
+  { request, begunAt, login }: Waiting & Pick<InternalOutcome, 'login'>,
+): string | Promise<string> {
+  if ('error' in login) return failure(deps, provider, frame, statusOf(login));
+  const stale = staleness(request, login, begunAt);
+  return stale === undefined
+    ? success(deps, provider, frame, request, login)
+    : failure(deps, provider, frame, stale);
+}
+
+/**
+ * ForceAuthn is ours to see to (Core §3.4.1). The parameters that ask for a new login pass through the browser,
+ * whose user can leave them out.
+ */
+function staleness(
+  { forceAuthn, isPassive }: LoginRequest,
+  { authTime }: InternalLogin,
+  begunAt: number,
+): Status | undefined {
+  if (!forceAuthn || authTime >= begunAt) return undefined;
+  return { code: STATUS.responder, detail: isPassive ? STATUS.noPassive : STATUS.authnFailed };
 }
 
 /** An answer without a login: what is asked for cannot be had. */
@@ -130,7 +169,7 @@ async function success(
 ): Promise<string> {
   const before = await samlSessions(deps.store).find(provider.clientId, login.sessionUid);
   const transient = before?.name_id.transient ?? newId(deps.random);
-  const said = await sayable(deps, provider, frame, { request, login, transient });
+  const said = await contentOf(deps, provider, frame, { request, login, transient });
   if ('refused' in said) return failure(deps, provider, frame, said.refused);
   const sessionIndex = before?.id ?? newId(deps.random);
   const issuer = request.issuer ?? before?.issuer;
@@ -141,6 +180,7 @@ async function success(
   });
   // Another tab was first; what it noted is there by now.
   if (!isNoted) return success(deps, provider, frame, request, login);
+  await checkStillOpen(deps, login);
   const recipient = provider.recipient ?? request.acsUrl;
   return loginResponse(
     frame,
@@ -151,53 +191,14 @@ async function success(
   );
 }
 
-type Said = Pick<Login, 'nameId' | 'attributes' | 'context' | 'audience'>;
-
-const refusal = (detail: string, message?: string): { refused: Status } => ({
-  refused: { code: STATUS.responder, detail, ...(message === undefined ? {} : { message }) },
-});
-
-/** What can be said of a login in the way it was asked for, or the status that says why nothing can. */
-async function sayable(
-  { users, directory }: SamlDependencies,
-  provider: ServiceProvider,
-  { issuer: entityId }: ResponseFrame,
-  { request, login, transient }: { request: LoginRequest; login: InternalLogin; transient: string },
-): Promise<Said | { refused: Status }> {
-  const user = await users.get(login.userId);
-  if (user === undefined) return refusal(STATUS.unknownPrincipal);
-  // Judged again: applications may have been named while the user logged in.
-  const audience = await audienceOf(directory, provider, request.issuer, entityId);
-  if (audience === undefined) return refusal(STATUS.requestDenied);
-  const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
-  if (context === undefined) return refusal(STATUS.noAuthnContext);
-  const attributes = attributesOf(user, provider, directory.settings().vendor_host);
-  const named = nameIdOf(user, attributes, provider, request.nameIdFormat, transient);
-  if (named === undefined) {
-    const isUnproved = request.nameIdFormat === NAME_ID.email;
-    return refusal(
-      STATUS.invalidNameIdPolicy,
-      isUnproved ? 'The user has no verified e-mail address.' : undefined,
-    );
-  }
-  const nameId = await qualified(directory, provider, named, request, audience);
-  if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
-  const isMeant = request.subject === undefined || request.subject === nameId.value;
-  return isMeant ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
-}
-
-/** A name qualified for somebody else is not ours to give (Core §3.4.1.1). */
-async function qualified(
-  directory: Directory,
-  provider: ServiceProvider,
-  nameId: NameId,
-  { spNameQualifier: qualifier, issuer }: LoginRequest,
-  audience: string,
-): Promise<NameId | undefined> {
-  if (qualifier === undefined || qualifier === '') return nameId;
-  const isOwn =
-    qualifier === audience || (qualifier === issuer && (await isOwnName(directory, provider, qualifier)));
-  return isOwn ? { ...nameId, spNameQualifier: qualifier } : undefined;
+/**
+ * A session that ended while its login was noted told nobody of it: then there is no login.
+ * @throws AuthError 400
+ */
+async function checkStillOpen({ store, sessions }: SamlDependencies, login: InternalLogin): Promise<void> {
+  if (await sessions.isOpen(login.sessionUid)) return;
+  await samlSessions(store).takeAll(login.sessionUid);
+  throw requestExpired();
 }
 
 function noteSession(

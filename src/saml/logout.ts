@@ -45,10 +45,13 @@ export async function takeLogoutRequest(
 ): Promise<Step> {
   const root = open(received, provider.verifier);
   const request = readLogoutRequest(root, expectation(deps, provider));
-  await countOnce(deps.store, deps.clock, provider.clientId, request.id);
   const { relayState } = received;
   const browser = await deps.sessions.current(ctx);
   const named = await sessionsNamed(deps, provider, request, browser?.sid);
+  // Of what anybody can say only that counts which ends something: the rest would only fill the store.
+  if (provider.verifier !== undefined || (named ?? []).length > 0) {
+    await countOnce(deps.store, deps.clock, provider.clientId, request.id);
+  }
   const answer = (status: Status) =>
     answerLogout(deps, provider, { requestId: request.id, relayState }, status);
   if (named === undefined) return denied(provider, answer);

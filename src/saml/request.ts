@@ -45,12 +45,22 @@ export function readAuthnRequest(
     relayState,
     isPassive: booleanAttribute(root, 'IsPassive'),
     forceAuthn: booleanAttribute(root, 'ForceAuthn'),
-    nameIdFormat: policy && attribute(policy, 'Format'),
-    spNameQualifier: policy && attribute(policy, 'SPNameQualifier'),
+    nameIdFormat: policy && short(attribute(policy, 'Format'), 'The Format of NameIDPolicy'),
+    spNameQualifier: policy && short(attribute(policy, 'SPNameQualifier'), 'SPNameQualifier'),
     classRefs: classRefs(root),
-    subject: subjectOf(root),
+    subject: short(subjectOf(root), 'The Subject'),
     unsupportedBinding: binding !== undefined && binding !== BINDING.post,
   };
+}
+
+/** What a request says waits with it, for anybody who asks: names have the length of names. */
+const LONGEST = 256;
+const MOST_CLASSES = 20;
+
+/** @throws AuthError 400 when it is longer than a name may be. */
+function short(text: string | undefined, what: string): string | undefined {
+  if (text !== undefined && text.length > LONGEST) throw badMessage(`${what} is too long.`);
+  return text;
 }
 
 /** A login that starts here, for the application's first address. @throws AuthError 400 when it has none. */
@@ -71,7 +81,7 @@ function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string
   throw badMessage(
     asked === undefined
       ? 'The application has no callback that a SAML response could go to.'
-      : `The AssertionConsumerServiceURL "${asked}" is not in the list of allowed callback URLs.`,
+      : `The AssertionConsumerServiceURL "${asked.slice(0, LONGEST)}" is not in the list of allowed callback URLs.`,
   );
 }
 
@@ -88,9 +98,12 @@ function classRefs(root: Element): string[] | undefined {
     throw badMessage('The Comparison of RequestedAuthnContext is not known.');
   }
   if (comparison === 'better') return [];
-  return elementsOf(requested)
+  const classes = elementsOf(requested)
     .filter((element) => isNamed(element, NS.assertion, 'AuthnContextClassRef'))
     .map((element) => textOf(element).trim());
+  if (classes.length > MOST_CLASSES) throw badMessage('RequestedAuthnContext names too many classes.');
+  for (const one of classes) short(one, 'An AuthnContextClassRef');
+  return classes;
 }
 
 function subjectOf(root: Element): string | undefined {

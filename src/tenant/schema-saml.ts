@@ -38,7 +38,7 @@ const webAddress = z
   .string()
   .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be an http or https address');
 
-export const samlpSchema = z.looseObject({
+const addonSchema = z.looseObject({
   audience: z.string().min(1).optional(),
   recipient: webAddress.optional(),
   destination: webAddress.optional(),
@@ -76,5 +76,10 @@ export const samlpSchema = z.looseObject({
   encryptionCert: certificate.optional(),
   encryptionPublicKey: certificate.optional(),
 });
+
+export const samlpSchema = addonSchema.refine(
+  ({ signAssertion, signResponse }) => signAssertion !== false || signResponse === true,
+  { path: ['signAssertion'], message: 'false needs signResponse: true, or nothing would be signed' },
+);
 
 export type SamlpAddon = z.output<typeof samlpSchema>;

@@ -376,14 +376,37 @@ describe('the defences of SAML login', () => {
       await refused(createAgent(server).request('/samlp/open', { form: {} }), /Missing required parameter/);
     });
 
-    it('was said before', async () => {
-      const xml = request('open');
-      await taken(post('open', xml));
-      await refused(post('open', xml), /already used/);
-      await refused(redirect('open', redirectQuery(xml)), /already used/);
+    it('was said before, and signed', async () => {
       const signed = sign(request('strict'), key.privateKey);
       await taken(post('strict', signed));
       await refused(post('strict', signed), /already used/);
+      const query = redirectQuery(request('strict'), { privateKey: key.privateKey });
+      await taken(redirect('strict', query));
+      await refused(redirect('strict', query), /already used/);
+    });
+
+    it('is kept nowhere when it is not signed: strangers fill no store', async () => {
+      const messages = server.store.collection('samlMessages');
+      const before = (await messages.list({ limit: 1000 })).records.length;
+      const xml = request('open');
+      for (let count = 0; count < 3; count++) await taken(post('open', xml));
+      for (let count = 0; count < 20; count++) await taken(redirect('open', redirectQuery(request('open'))));
+      expect((await messages.list({ limit: 1000 })).records.length).to.equal(before);
+    });
+
+    it('has names of more than their length', async () => {
+      const long = 'x'.repeat(257);
+      const context = (...classes: string[]) =>
+        `<samlp:RequestedAuthnContext>${classes.map((one) => `<saml:AuthnContextClassRef>${one}</saml:AuthnContextClassRef>`).join('')}</samlp:RequestedAuthnContext>`;
+      for (const content of [
+        `<samlp:NameIDPolicy Format="${long}"/>`,
+        `<samlp:NameIDPolicy SPNameQualifier="${long}"/>`,
+        `<saml:Subject><saml:NameID>${long}</saml:NameID></saml:Subject>`,
+        context(long),
+        context(...Array.from({ length: 21 }, (_, i) => `urn:${i}`)),
+      ]) {
+        await refused(post('open', request('open', { content })), /too (long|many)/);
+      }
     });
 
     it('brings a RelayState of more than can be', async () => {

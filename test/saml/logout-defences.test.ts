@@ -184,11 +184,24 @@ describe('the defences of single logout', () => {
       await bent({ NotOnOrAfter: at(-200) }, /NotOnOrAfter/);
       await bent({ NotOnOrAfter: 'soon' }, /NotOnOrAfter/);
       // A clock that is three minutes off is forgiven.
-      const used = request('open', who, { attributes: { NotOnOrAfter: at(-100), IssueInstant: at(-150) } });
+      // It names no session, so that it would end the next one, too.
+      const used = logoutRequest({
+        nameId: who.nameId,
+        attributes: { NotOnOrAfter: at(-100), IssueInstant: at(-150) },
+      });
       await send(who.agent, 'open', used);
       expect(await who.isLoggedIn()).to.equal(false);
       const again = await visitor('open');
       await refused('open', again, used, /already used/);
+    });
+
+    it('that ends nothing is kept nowhere when it is not signed: strangers fill no store', async () => {
+      const messages = server.store.collection('samlMessages');
+      const before = (await messages.list({ limit: 1000 })).records.length;
+      for (let count = 0; count < 10; count++) {
+        await send(createAgent(server), 'open', logoutRequest({ nameId: 'nobody' }));
+      }
+      expect((await messages.list({ limit: 1000 })).records.length).to.equal(before);
     });
 
     it('ends nothing by a HEAD request, nor without a message', async () => {

@@ -150,6 +150,36 @@ describe('SAML requests', () => {
     });
   });
 
+  it('that must ask again are not answered with an older login, whatever becomes of the parameters on their way', async () => {
+    const agent = createAgent(server);
+    await ask(agent, authnRequest());
+    server.tick(5000);
+    for (const [attributes, status] of [
+      [{ ForceAuthn: 'true' }, 'AuthnFailed'],
+      [{ ForceAuthn: 'true', IsPassive: 'true' }, 'NoPassive'],
+    ] as const) {
+      const started = await agent.get(address(authnRequest({ attributes })));
+      const authorization = new URL(started.location);
+      for (const parameter of ['prompt', 'max_age']) authorization.searchParams.delete(parameter);
+      const answer = posted(await follow(agent, await agent.get(authorization.href), server.url));
+      expect(statuses(answer.xml)).to.deep.equal(['Responder', status]);
+      expect(answer.xml).not.to.include('<saml:Assertion');
+    }
+  });
+
+  it('are not answered at an address that was taken from the application meanwhile', async () => {
+    const agent = createAgent(server);
+    const xml = authnRequest({ attributes: { AssertionConsumerServiceURL: OTHER_ACS } });
+    const page = await follow(agent, await agent.get(address(xml)), server.url);
+    const change = (callbacks: string[]) =>
+      server.store
+        .collection('clients')
+        .update('sp', (client) => ({ ...(structuredClone(client) as object), callbacks }) as never);
+    await change([ACS]);
+    const answer = await submitLogin(agent, server, page).finally(() => change([ACS, OTHER_ACS]));
+    expect([answer.status, answer.text.includes('SAMLResponse')]).to.deep.equal([400, false]);
+  });
+
   describe('for a kind of name (NameIDPolicy)', () => {
     it('get an e-mail address, a lasting name, or one of this session', async () => {
       const agent = createAgent(server);

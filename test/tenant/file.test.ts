@@ -82,6 +82,17 @@ describe('the tenant file', () => {
     for (const key of Object.keys(samlp)) expect(faults).to.contain(`clients.0.addons.samlp.${key}`);
   });
 
+  it('is refused for a SAML application whose assertions nobody could trust', () => {
+    const read = (samlp: object) => () =>
+      readTenant({ clients: [{ client_id: 'x', name: 'X', addons: { samlp } }] });
+    for (const unsigned of [{ signAssertion: false }, { signAssertion: false, signResponse: false }]) {
+      expect(faultsOf(read(unsigned)).join('\n')).to.contain('clients.0.addons.samlp.signAssertion');
+    }
+    expect(read({ signAssertion: false, signResponse: true })().warnings).to.deep.equal([]);
+    // What is not known in it is still named.
+    expect(read({ sparkle: true })().warnings.join()).to.contain('addons.samlp.sparkle');
+  });
+
   it('keeps unknown keys, and names each', () => {
     const { tenant: read, warnings } = readTenant({
       moon: 'full',
