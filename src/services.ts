@@ -126,14 +126,36 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     ending: new AbortController(),
     sessions,
     participants,
-    endSessions: async (userId: string) => {
-      await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
-      await mfa.browsers.forgetAllOf(userId);
-    },
+    ...endings(deps.store, sessions, mfa),
   };
 }
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
+
+/** What ends for a user whose password is set anew. */
+function endings(store: Store, sessions: Engine['sessions'], mfa: ReturnType<typeof createMfa>) {
+  const { authenticators, oob, browsers } = mfa;
+  const endSessions = async (userId: string): Promise<void> => {
+    await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
+  };
+  return {
+    endPending: async (userId: string): Promise<void> => {
+      await Promise.all([
+        authenticators.removeAllBegunOf(userId),
+        oob.revokeAllOf(userId),
+        browsers.forgetAllOf(userId),
+      ]);
+    },
+    endSessions,
+    endAll: async (userId: string): Promise<void> => {
+      await Promise.all([
+        endSessions(userId),
+        authenticators.removeAllOf(userId),
+        store.collection('consents').deleteBy('user', userId),
+      ]);
+    },
+  };
+}
 
 /** Of what is in `services`, everything that needs no engine and no second factor. */
 async function createBase(deps: TenantDependencies, viewsDirectory: string) {

@@ -27,8 +27,12 @@ export interface ResetDependencies {
   events: Events;
   background: Background;
   limits: RateLimits;
+  /** Ends what was begun with a user's old password and waits: enrolments, approvals, browsers that were remembered. */
+  endPending(userId: string): Promise<void>;
   /** Ends all sessions of a user, and all that applications were given for them. */
   endSessions(userId: string): Promise<void>;
+  /** The same, and drops the second factors and consents of a user. */
+  endAll(userId: string): Promise<void>;
 }
 
 export interface ResetRequest {
@@ -117,7 +121,8 @@ export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reaso
 
 /**
  * Sets the new password and uses the link up. With it end all sessions of the user and what applications hold
- * (unless the tenant keeps them), and whatever else was sent to them; they are told by mail.
+ * (unless the tenant keeps them), and whatever else was sent to them or begun; they are told by mail. Where nobody
+ * has proved the address before, whoever had the password need not be its owner: nothing that they made stays.
  * @returns why not; undefined when it is done.
  */
 export async function resetPassword(
@@ -134,13 +139,8 @@ export async function resetPassword(
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(PURPOSE, ticket)) === undefined) return { reason: 'expired' };
   await deps.users.setPassword(user.id, password);
-  // The link came to this address: it is theirs.
-  if (!user.email_verified) await deps.users.update(user.id, { email_verified: true });
-  await deps.challenges.revokeAllOf(user.id);
+  await endWhatWasBefore(deps, user.id);
   await deps.attempts.unlock(connection.name, user);
-  if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
-    await deps.endSessions(user.id);
-  }
   const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
   const application = client === undefined ? undefined : await deps.directory.client(client);
   deps.events.record({
@@ -155,6 +155,19 @@ export async function resetPassword(
     deps.messages.post('password_changed', { to: user.email, application, connection, user, languages, ip });
   }
   return undefined;
+}
+
+/** In this order: an address that was not proved before is so when all that must go is gone. */
+async function endWhatWasBefore(deps: ResetDependencies, userId: string): Promise<void> {
+  await deps.challenges.revokeAllOf(userId);
+  await deps.endPending(userId);
+  const isProved = (await deps.users.get(userId))?.email_verified === true;
+  if (!isProved) await deps.endAll(userId);
+  else if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
+    await deps.endSessions(userId);
+  }
+  // The link came to this address: it is theirs.
+  await deps.users.proveEmail(userId);
 }
 
 function personal({ name, given_name, family_name, nickname, user_metadata }: User) {

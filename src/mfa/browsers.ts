@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { Store } from '../store/contract.ts';
+import { FIRST_VERSION, type Login } from '../users/login.ts';
 
 /** `None`, as the session: an application's silent login frames /authorize from its own site. */
 const COOKIE = '__Host-gatehouse_browser';
@@ -11,17 +12,20 @@ const TOKEN = /^[\w-]{43}$/;
 const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
 
+/** A user by their login: a browser that is known to one by the old password is not by the new one. */
+export type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
+
 export interface KnownBrowsers {
   /** Whether the user has asked that this browser be not asked for a second factor. */
-  isRemembered(ctx: Context, userId: string): Promise<boolean>;
+  isRemembered(ctx: Context, user: KnownUser): Promise<boolean>;
   /** Whether the user has logged in with this browser, and last from this address. */
-  isKnown(ctx: Context, userId: string): Promise<boolean>;
+  isKnown(ctx: Context, user: KnownUser): Promise<boolean>;
   /** Whether the user has given a second factor from this address, by an application's own login. */
-  isKnownAddress(ip: string, userId: string): Promise<boolean>;
+  isKnownAddress(ip: string, user: KnownUser): Promise<boolean>;
   /** Notes that the user has logged in here with a second factor. */
-  note(ctx: Context, userId: string, options: { remember: boolean }): Promise<void>;
+  note(ctx: Context, user: KnownUser, options: { remember: boolean }): Promise<void>;
   /** Notes that the user has given a second factor from this address. */
-  noteAddress(ip: string, userId: string): Promise<void>;
+  noteAddress(ip: string, user: KnownUser): Promise<void>;
   /** Forgets all browsers and addresses of a user. */
   forgetAllOf(userId: string): Promise<void>;
 }
@@ -41,18 +45,22 @@ export function createKnownBrowsers({
     createHash('sha256').update(`${token}\n${userId}`).digest('base64url');
   // No cookie can pass for an address: one has 43 characters and no colon.
   const addressId = (ip: string, userId: string) => idOf(`address:${ip}`, userId);
-  const find = async (ctx: Context, userId: string) => {
+  const get = async (id: string, { credentialVersion }: KnownUser) => {
+    const found = await browsers.get(id);
+    return (found?.credential_version ?? FIRST_VERSION) === credentialVersion ? found : undefined;
+  };
+  const find = async (ctx: Context, user: KnownUser) => {
     const token = ctx.cookies.get(COOKIE);
-    return token !== undefined && TOKEN.test(token) ? browsers.get(idOf(token, userId)) : undefined;
+    return token !== undefined && TOKEN.test(token) ? get(idOf(token, user.userId), user) : undefined;
   };
   return {
-    isRemembered: async (ctx, userId) => {
-      const known = await find(ctx, userId);
+    isRemembered: async (ctx, user) => {
+      const known = await find(ctx, user);
       return known?.rememberedUntil !== undefined && known.rememberedUntil > epochSeconds(clock);
     },
-    isKnown: async (ctx, userId) => (await find(ctx, userId))?.ip === ctx.ip,
-    isKnownAddress: async (ip, userId) => (await browsers.get(addressId(ip, userId))) !== undefined,
-    note: async (ctx, userId, { remember }) => {
+    isKnown: async (ctx, user) => (await find(ctx, user))?.ip === ctx.ip,
+    isKnownAddress: async (ip, user) => (await get(addressId(ip, user.userId), user)) !== undefined,
+    note: async (ctx, user, { remember }) => {
       const kept = ctx.cookies.get(COOKIE);
       const token = kept !== undefined && TOKEN.test(kept) ? kept : random(32).toString('base64url');
       ctx.cookies.set(COOKIE, token, {
@@ -62,21 +70,23 @@ export function createKnownBrowsers({
         path: '/',
         maxAge: KNOWN_SECONDS * 1000,
       });
-      const before = await find(ctx, userId);
+      const before = await find(ctx, user);
       const now = epochSeconds(clock);
       const rememberedUntil = remember ? now + REMEMBERED_SECONDS : before?.rememberedUntil;
       await browsers.put({
-        id: idOf(token, userId),
-        user_id: userId,
+        id: idOf(token, user.userId),
+        user_id: user.userId,
+        credential_version: user.credentialVersion,
         ip: ctx.ip,
         ...(rememberedUntil === undefined ? {} : { rememberedUntil }),
         expiresAt: now + KNOWN_SECONDS,
       });
     },
-    noteAddress: (ip, userId) =>
+    noteAddress: (ip, { userId, credentialVersion }) =>
       browsers.put({
         id: addressId(ip, userId),
         user_id: userId,
+        credential_version: credentialVersion,
         ip,
         expiresAt: epochSeconds(clock) + KNOWN_SECONDS,
       }),

@@ -93,7 +93,8 @@ async function complete(
   }
   if (enrolling === undefined) {
     if (!(await spendMfaToken(deps, session))) throw malformed();
-    if (request.userAddress !== undefined) await deps.browsers.noteAddress(request.userAddress, user.id);
+    if (request.userAddress !== undefined)
+      await deps.browsers.noteAddress(request.userAddress, session.request.firstFactor);
   }
   const { firstFactor } = session.request;
   return {

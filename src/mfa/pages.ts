@@ -205,7 +205,11 @@ async function pass(
   { way, enrolled, recovered }: { way: FactorType; enrolled: boolean; recovered: string | undefined },
 ): Promise<void> {
   const { remember } = formFields(ctx, 'remember');
-  await deps.browsers.note(ctx, mfa.user.id, { remember: remember === 'yes' });
+  await deps.browsers.note(
+    ctx,
+    { userId: mfa.user.id, credentialVersion: mfa.giver.credentialVersion },
+    { remember: remember === 'yes' },
+  );
   const shows = recovered !== undefined || (enrolled && enabledFactors(deps.directory).has('recovery-code'));
   if (!shows) return finish(deps, ctx, mfa, way);
   const state: PageState = { passed: true, way };

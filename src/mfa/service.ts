@@ -126,12 +126,12 @@ async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJ
   if (audience === mfaApi && (await activeAuthenticators(deps, user)).length > 0) return true;
   const demand = demandOf(deps.directory, await deps.directory.client(clientId), user);
   if (demand === 'never') return false;
-  if (browser && (await deps.browsers.isRemembered(ctx, userId))) return false;
+  if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;
   if (demand === 'always') return true;
   // Risk: a browser, or at the token endpoint an address, that the user is not known by. A server that does not say
   // where its users are has one address for all of them and for whoever guesses their passwords there.
-  if (browser) return !(await deps.browsers.isKnown(ctx, userId));
-  return userAddress === undefined || !(await deps.browsers.isKnownAddress(userAddress, userId));
+  if (browser) return !(await deps.browsers.isKnown(ctx, login));
+  return userAddress === undefined || !(await deps.browsers.isKnownAddress(userAddress, login));
 }
 
 async function issueMfaToken(

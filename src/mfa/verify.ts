@@ -131,6 +131,11 @@ async function settle(
   const factors = enabledFactors(deps.directory);
   const counts = (kind: Authenticator['kind']) => factors.has(FACTORS[kind]);
   const confirmed = await deps.authenticators.confirm(authenticator, { first, counts });
+  // A new password that was set meanwhile did not find it among what was begun.
+  if (confirmed && (await deps.users.credentialVersion(giver.user.id)) !== giver.credentialVersion) {
+    await deps.authenticators.remove(authenticator.id);
+    return false;
+  }
   if (confirmed) {
     if (token !== undefined && right?.proved === true)
       await deps.elevation.noteChange(token, right, { added: authenticator.id });

@@ -197,6 +197,8 @@ export interface OobChallengeRecord extends Stored {
  */
 export interface BrowserRecord extends Stored {
   user_id: string;
+  /** The version of the user's credential back then: with another one it is not known. */
+  credential_version?: number;
   /** Where it was last. */
   ip: string;
   /** Epoch seconds until which it is not asked for a second factor. */
@@ -306,12 +308,16 @@ export function sessionUid(payload: Readonly<Record<string, unknown>>): string |
   return text(payload.sessionUid) ?? text(field(payload.session, 'uid'));
 }
 
-/** Whose an artifact is; a waiting request is also of the user who has just logged in to it. */
+/**
+ * Whose an artifact is; a waiting request is also of the user who has just logged in to it, or who has given the
+ * first factor there.
+ */
 function accountsOf(payload: Readonly<Record<string, unknown>>): string[] {
   const accounts = [
     payload.accountId,
     field(payload.session, 'accountId'),
     field(field(payload.result, 'login'), 'accountId'),
+    field(field(payload.lastSubmission, 'firstFactor'), 'userId'),
   ];
   return [...new Set(accounts.flatMap((account) => text(account) ?? []))];
 }

@@ -66,6 +66,11 @@ export interface Users {
   setPassword(userId: string, password: string): Promise<void>;
   /** Notes a login, beside which the profile stays as it is. */
   recordLogin(userId: string, ip: string): Promise<void>;
+  /**
+   * The user has proved their e-mail address. What a sign-up said of them before that was said by somebody who had
+   * proved nothing, and goes.
+   */
+  proveEmail(userId: string): Promise<void>;
   /** Changes a user's record; an e-mail address that was there before is kept for tokens issued till now. */
   update(userId: string, patch: Partial<UserRecord>): Promise<User | undefined>;
 }
@@ -145,8 +150,22 @@ export function createUsers(deps: UsersDependencies): Users {
         return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
       });
     },
+    proveEmail: async (userId) => {
+      await users.update(userId, (current) => {
+        const before = structuredClone(current) as UserRecord;
+        if (before.email_verified) return before;
+        const proved = { email_verified: true, user_metadata: {}, updated_at: now() };
+        return { ...withoutProfile(before), ...proved, ...emailHistory(before, proved, clock) };
+      });
+    },
     update,
   };
+}
+
+/** Without what a sign-up may say of its user, beside the identifiers. */
+function withoutProfile(user: UserRecord): UserRecord {
+  const { name: _1, given_name: _2, family_name: _3, nickname: _4, picture: _5, ...rest } = user;
+  return rest;
 }
 
 async function createUser(

@@ -357,12 +357,13 @@ describe('resetting a password', () => {
       expect(responseOf(await authorize(bystander, silent)).code).to.be.a('string');
     });
 
-    it('no session where the tenant says so', async () => {
+    it('no session where the tenant says so and the address was proved before', async () => {
       const keeping = await startServer({
         tenant: { ...tenant, tenant: { ...base.tenant, flags: { keep_sessions_on_password_reset: true } } },
       });
       try {
         const user = await someone(keeping);
+        await keeping.users.update(user.id, { email_verified: true });
         const browser = createAgent(keeping);
         await logIn(browser, keeping, webRequest(), user);
         await reset(await linkFor(user.email, {}, keeping), NEW, keeping);

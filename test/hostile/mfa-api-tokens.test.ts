@@ -13,7 +13,7 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
-import { nextMessageTo } from '../support/inbox.ts';
+import { resetPassword } from '../support/reset.ts';
 import { seeded, turns } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -69,14 +69,7 @@ function apiOf(server: TestServer) {
   };
   const active = async (user: string) =>
     (await records(user)).filter((one) => one.active && one.kind !== 'recovery-code');
-  const reset = async (email: string, password: string) => {
-    const agent = createAgent(server);
-    await agent.request('/dbconnections/change_password', { json: { connection: 'users', email } });
-    const page = await agent.get((await nextMessageTo(server, email, 1, 'link')).link ?? '');
-    const { action, fields } = readForm(page, 'password');
-    const done = await agent.request(action, { form: { ...fields, password, repeat: password } });
-    expect(done.status).to.equal(200);
-  };
+  const reset = (email: string, password: string) => resetPassword(server, email, password);
   return { ...calls, list, remove, begin, early, proved, records, active, reset, manage };
 }
 
