@@ -3,20 +3,15 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
-import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { cspSource, ONWARD } from '../http/headers.ts';
 import type { Random } from '../http/runtime.ts';
-import { jsonForScript } from '../http/script.ts';
 import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
 import { browserHash, newBrowserSecret, releaseBrowser } from './interaction-browser.ts';
 import type { InternalRequests } from './internal-requests.ts';
 import { repeatedRequest } from './repeat.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
-
-/** Shows an error to the browser where redirecting would be wrong. */
-export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
 export interface AuthorizationEndpoint {
   /** `GET` and `POST /authorize`: a request as applications send it. */
@@ -106,33 +101,4 @@ function unescapeHtml(text: string): string {
 function scriptHash(html: string): string {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? '';
   return `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
-}
-
-/**
- * Registers `response_mode=web_message` (wire-details 1.3): a page that posts the answer to the window
- * that opened or frames it, if that window is of the redirect_uri's origin. It may be framed by that
- * origin alone. Ours rather than the engine's experimental one, for the headers.
- */
-export function registerWebMessage(provider: Provider, errorPage: ErrorPage): void {
-  provider.registerResponseMode('web_message', async (ctx, redirectUri, response) => {
-    const { origin } = new URL(redirectUri);
-    if (origin === 'null') {
-      // A callback with a scheme of its own has no origin that a message could be limited to.
-      const description = 'web_message needs a redirect_uri with a web origin.';
-      return errorPage(ctx as unknown as Context, new AuthError(400, 'invalid_request', description));
-    }
-    const message = jsonForScript({ type: 'authorization_response', response });
-    const script = `(function(){var target=window.opener||window.parent;target.postMessage(${message},${jsonForScript(origin)});if(window.opener)window.close();})();`;
-    ctx.status = 200;
-    ctx.type = 'html';
-    ctx.remove('X-Frame-Options');
-    ctx.set('Cross-Origin-Opener-Policy', 'unsafe-none');
-    ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
-    const hash = createHash('sha256').update(script).digest('base64');
-    ctx.set(
-      'Content-Security-Policy',
-      `default-src 'none'; script-src 'sha256-${hash}'; frame-ancestors ${origin}; base-uri 'none'; form-action 'none'`,
-    );
-    ctx.body = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Authorization response</title></head><body><script>${script}</script></body></html>`;
-  });
 }

@@ -7,6 +7,7 @@ import type { Directory } from '../tenant/directory.ts';
 import { isBuilt } from '../tenant/strategies.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { namedApi, requestedAudience, toResource } from './audience.ts';
+import { POPUP_MODE } from './message-modes.ts';
 import { checkOrganization } from './organizations.ts';
 
 /** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
@@ -103,6 +104,7 @@ export function normalizeRequest(query: ParsedUrlQuery, browser: string): Parsed
   if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);
   // Any other repeated parameter is the engine's to refuse (RFC 6749 §3.1): only single values are touched.
   if (request.scope === undefined || request.scope === '') request.scope = DEFAULT_SCOPE;
+  if (query.owp === 'true' && request.response_mode === undefined) request.response_mode = POPUP_MODE;
   const withoutNonce = normalizeResponseType(request);
   const notes: Notes = {
     offline: scopes(request).includes('offline_access'),

@@ -21,7 +21,7 @@ import { type ApiTokenReader, apiTokenReader } from './api-tokens.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { resourceIndicators } from './audience.ts';
-import { authorizationEndpoint, type ErrorPage, registerWebMessage } from './authorize.ts';
+import { authorizationEndpoint } from './authorize.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
 import { engineEntrance } from './entrance.ts';
@@ -36,6 +36,7 @@ import { adaptEngine } from './internals.ts';
 import { publicKeySet, signingKeys } from './keys.ts';
 import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
 import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
+import { type ErrorPage, registerMessageModes } from './message-modes.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { engineRoutes } from './routes.ts';
@@ -111,7 +112,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
   adaptEngine(provider, wallClock);
-  registerWebMessage(provider, deps.errorPage);
+  registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
     registerVendorGrant(

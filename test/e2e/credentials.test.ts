@@ -10,7 +10,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { factors } from '../mfa/tenant.ts';
 import { tenant } from '../passwordless/tenant.ts';
 import { launchBrowser } from '../support/browser.ts';
-import { USER } from '../support/flows.ts';
+import { payload, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const require = createRequire(import.meta.url);
@@ -115,6 +115,46 @@ describe('auth0-js with credentials', () => {
     });
     expect(error).to.equal(null);
     expect(result.idTokenPayload).to.include({ email });
+  });
+
+  /** Opens the login page in a popup, whose answer is a message that the server's page sends. */
+  const inPopup = async (given: Record<string, unknown>, act: (popup: Page) => Promise<void>) => {
+    const [popup] = await Promise.all([
+      context.waitForEvent('page'),
+      page.evaluate(
+        ([domain, at, args]) => {
+          const held = globalThis as any; // any: as above
+          const webAuth = new held.auth0.WebAuth({ domain, clientID: 'spa', redirectUri: `${at}/callback` });
+          held.done = new Promise((resolve) =>
+            webAuth.popup.authorize(
+              { responseType: 'token id_token', owp: true, nonce: 'n', ...(args as object) },
+              (error: unknown, result: unknown) => resolve({ error, result }),
+            ),
+          );
+        },
+        [new URL(server.url).host, origin, given] as const,
+      ),
+    ]);
+    await act(popup);
+    return (await page.evaluate(() => (globalThis as any).done)) as { error: any; result: any }; // any: as above
+  };
+
+  it('logs in at our page in a popup, which answers and closes: popup.authorize with owp', async () => {
+    const { error, result } = await inPopup({}, async (popup) => {
+      await popup.getByLabel('Email address').fill(USER.email);
+      await popup.getByLabel('Password', { exact: true }).fill(USER.password);
+      await Promise.all([
+        popup.waitForEvent('close'),
+        popup.getByRole('button', { name: 'Continue' }).click(),
+      ]);
+    });
+    expect(error).to.equal(null);
+    expect(payload(result.idToken)).to.include({ email: USER.email });
+  });
+
+  it('is told in a popup what went wrong, too', async () => {
+    const { error } = await inPopup({ prompt: 'none' }, async () => {});
+    expect(error).to.include({ code: 'login_required', description: 'Login required' });
   });
 
   it('is told of a wrong password', async () => {

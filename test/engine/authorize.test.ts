@@ -145,6 +145,19 @@ describe('GET /authorize', () => {
       expect(answer.headers).not.to.have.property('x-frame-options');
     });
 
+    it('posts it to the window that opened a popup, with owp=true, and may not be framed', async () => {
+      const agent = createAgent(server);
+      const answer = await authorize(agent, { ...spaRequest(challenge, { prompt: 'none' }), owp: 'true' });
+      expect(answer.status).to.equal(200);
+      expect(answer.text)
+        .to.contain('login_required')
+        .and.to.contain(`"${new URL(SPA_CALLBACK).origin}"`);
+      expect(answer.headers).to.include({ 'x-frame-options': 'DENY' });
+      expect(answer.headers['content-security-policy']).to.contain("frame-ancestors 'none'");
+      const named = { ...spaRequest(challenge, { prompt: 'none', response_mode: 'query' }), owp: 'true' };
+      expect(responseOf(await authorize(agent, named))).to.include({ error: 'login_required' });
+    });
+
     it('escapes what it echoes into the web_message script', async () => {
       const state = '</script><script>alert(1)</script>';
       const answer = await authorize(

@@ -1,0 +1,68 @@
+// Response modes that answer by a message to another window: `web_message`, and that of the older popups of browser SDKs.
+import { createHash } from 'node:crypto';
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import { jsonForScript } from '../http/script.ts';
+
+/** Shows an error to the browser where redirecting would be wrong. */
+export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
+
+/** The response mode that `owp=true` stands for: SDKs name none for it. */
+export const POPUP_MODE = 'popup';
+
+interface MessageMode {
+  /** What the window is sent. */
+  message(response: object): unknown;
+  /** The window, as an expression of the page's script. */
+  target: string;
+  /** Whether the application's page may frame the answer. */
+  framed: boolean;
+}
+
+const MODES: Readonly<Record<string, MessageMode>> = {
+  web_message: {
+    message: (response) => ({ type: 'authorization_response', response }),
+    target: 'window.opener||window.parent',
+    framed: true,
+  },
+  [POPUP_MODE]: {
+    // What the SDK's popup library takes for the end of its conversation, as text.
+    message: (response) => JSON.stringify({ a: 'response', d: response }),
+    target: 'window.opener',
+    framed: false,
+  },
+};
+
+/**
+ * Registers them: a page that posts the answer to the window that opened or frames it, if that window is of the
+ * redirect_uri's origin. Ours rather than the engine's experimental one, for the headers.
+ */
+export function registerMessageModes(provider: Provider, errorPage: ErrorPage): void {
+  for (const [name, mode] of Object.entries(MODES)) {
+    provider.registerResponseMode(name, async (ctx, redirectUri, response) => {
+      const { origin } = new URL(redirectUri);
+      const koa = ctx as unknown as Context;
+      if (origin !== 'null') return answer(koa, mode, origin, response);
+      // A callback with a scheme of its own has no origin that a message could be limited to.
+      const description = `${name} needs a redirect_uri with a web origin.`;
+      return errorPage(koa, new AuthError(400, 'invalid_request', description));
+    });
+  }
+}
+
+function answer(ctx: Context, mode: MessageMode, origin: string, response: object): void {
+  const message = jsonForScript(mode.message(response));
+  const script = `(function(){var target=${mode.target};if(target)target.postMessage(${message},${jsonForScript(origin)});if(window.opener)window.close();})();`;
+  const hash = createHash('sha256').update(script).digest('base64');
+  ctx.status = 200;
+  ctx.type = 'html';
+  if (mode.framed) ctx.remove('X-Frame-Options');
+  ctx.set('Cross-Origin-Opener-Policy', 'unsafe-none');
+  ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
+  ctx.set(
+    'Content-Security-Policy',
+    `default-src 'none'; script-src 'sha256-${hash}'; frame-ancestors ${mode.framed ? origin : "'none'"}; base-uri 'none'; form-action 'none'`,
+  );
+  ctx.body = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Authorization response</title></head><body><script>${script}</script></body></html>`;
+}
