@@ -1,11 +1,13 @@
 // The engine's artifacts (sessions, codes, tokens …), kept in the store.
-import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { type Clock, epochSeconds, SET_BACK } from '../http/runtime.ts';
+import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { ArtifactRecord } from '../store/collections.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
+import { INTERACTION_SECONDS } from './lifetimes.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
 export interface AdapterDependencies {
@@ -20,7 +22,37 @@ export interface AdapterDependencies {
 
 /** Makes the engine's adapter for one of its models; applications are read, never written. */
 export function createAdapter(deps: AdapterDependencies): (model: string) => Adapter {
-  return (model) => (model === 'Client' ? clientAdapter(deps) : artifactAdapter(deps, model));
+  const waiting = createWaitingList({ ...WAITING_REQUESTS, ttlSeconds: INTERACTION_SECONDS }, deps.clock);
+  return (model) => {
+    if (model === 'Client') return clientAdapter(deps);
+    const adapter = artifactAdapter(deps, model);
+    return model === 'Interaction' ? bounded(adapter, waiting) : adapter;
+  };
+}
+
+/** Authorization requests that wait for their user: anybody makes one, by a redirect to /authorize. */
+const WAITING_REQUESTS = { most: 10_000, mostOfAddress: 600 };
+
+/** An adapter for what waits, which makes room for what comes. */
+function bounded(adapter: Adapter, waiting: WaitingList): Adapter {
+  return {
+    ...adapter,
+    upsert: async (id, payload, expiresIn) => {
+      const gone = waiting.add(id, Provider.ctx?.ip);
+      if (isAnswered(payload)) waiting.answered(id);
+      await Promise.all(gone.map((one) => adapter.destroy(one)));
+      await adapter.upsert(id, payload, expiresIn);
+    },
+    destroy: async (id) => {
+      waiting.done(id);
+      await adapter.destroy(id);
+    },
+  };
+}
+
+/** Whether a waiting request is of somebody who has logged in, or given a first factor. */
+function isAnswered({ result, lastSubmission, session }: AdapterPayload): boolean {
+  return result !== undefined || lastSubmission !== undefined || session !== undefined;
 }
 
 function clientAdapter({ directory, grantTypes, baseUrl }: AdapterDependencies): Adapter {

@@ -11,6 +11,7 @@ import { normalizeRequest } from './implicit.ts';
 import { browserHash, newBrowserSecret, releaseBrowser } from './interaction-browser.ts';
 import type { InternalRequests } from './internal-requests.ts';
 import { repeatedRequest } from './repeat.ts';
+import { checkRequestSize } from './request-size.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
 
 export interface AuthorizationEndpoint {
@@ -44,6 +45,7 @@ export function authorizationEndpoint({
   return {
     request: async (ctx) => {
       const received = ctx.method === 'POST' ? formFields(ctx) : ctx.query;
+      checkRequestSize(received);
       // One form from here on: the POST of OIDC Core §3.1.2.1 means the same as the GET.
       ctx.method = 'GET';
       const secret = newBrowserSecret(deps.random);

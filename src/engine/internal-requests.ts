@@ -5,8 +5,9 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
-import type { Random } from '../http/runtime.ts';
+import type { Clock, Random } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { internalCallback, isInternalCallback } from './applications.ts';
@@ -62,11 +63,16 @@ export interface InternalRequestDependencies {
   challenges: Challenges;
   users: Users;
   random: Random;
+  clock: Clock;
 }
 
 const PURPOSE = 'internal_login';
 /** How long a login may take, seconds. */
 const TTL = 3600;
+/** Requests that wait for their user: anybody makes one, by a message to an application's address. */
+const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
+/** The most that is kept for one, characters. */
+const LARGEST_DATA = 8_192;
 
 /** Ties requests to the browser that made them; one for all its tabs, until it is closed. */
 const COOKIE = '__Host-gatehouse_request';
@@ -78,21 +84,30 @@ interface Kept {
   codeChallenge: string;
   /** SHA-256 of the browser's cookie. */
   browser: string;
+  /** Its name among those that wait. */
+  request: string;
   data: Record<string, unknown>;
 }
 
 /** The internal requests of one provider. */
 export function internalRequests(deps: InternalRequestDependencies): InternalRequests {
   const { baseUrl, challenges, random } = deps;
+  const waiting = createWaitingList(WAITING, deps.clock);
   return {
     begin: async (ctx, { clientId, params, data }) => {
+      if (JSON.stringify(data).length > LARGEST_DATA) {
+        throw new AuthError(400, 'invalid_request', 'The request is too long.');
+      }
       // A challenge whose verifier nobody knows: no token endpoint gives anything for this code, whoever
       // gets hold of it (RFC 7636 §4.6). It is redeemed here alone, by comparing the challenge itself.
       const codeChallenge = random(32).toString('base64url');
-      const kept: Kept = { clientId, codeChallenge, browser: hash(browserSecret(ctx, random)), data };
+      const request = random(16).toString('base64url');
+      const browser = hash(browserSecret(ctx, random));
+      const kept: Kept = { clientId, codeChallenge, browser, request, data };
+      await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(PURPOSE, gone)));
       const { secret: state } = await challenges.issueTicket({
         purpose: PURPOSE,
-        subject: random(16).toString('base64url'),
+        subject: request,
         ttlSeconds: TTL,
         data: { ...kept },
       });
@@ -108,7 +123,7 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
       for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, value);
       return `/authorize?${query}`;
     },
-    finish: (ctx, clientId) => finish(deps, ctx, clientId),
+    finish: (ctx, clientId) => finish(deps, waiting, ctx, clientId),
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
       if (!uris.some((uri) => isInternalCallback(baseUrl, uri))) return;
@@ -122,6 +137,7 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
 
 async function finish(
   deps: InternalRequestDependencies,
+  waiting: WaitingList,
   ctx: Context,
   clientId: string,
 ): Promise<InternalOutcome> {
@@ -133,6 +149,8 @@ async function finish(
     throw requestExpired();
   }
   if ((await deps.challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();
+  waiting.done(kept.request);
+  await deps.challenges.discard(PURPOSE, kept.request);
   const { data } = kept;
   if (typeof error === 'string') {
     const description = typeof error_description === 'string' ? error_description : '';

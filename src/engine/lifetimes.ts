@@ -13,7 +13,7 @@ const NEVER = 10 * 365 * DAY;
 const OPAQUE = DAY;
 const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
 
-/** How long a login page may stay open. */
+/** How long a login page may stay open, seconds. */
 export const INTERACTION_SECONDS = HOUR;
 
 /**

@@ -63,6 +63,8 @@ export interface Challenges {
   spendTicket(purpose: string, ticket: string): Promise<Met | undefined>;
   /** Counts a failure of what the ticket stands for; after too many it is dead. */
   penalise(purpose: string, ticket: string): Promise<void>;
+  /** Removes a challenge and what is kept beside it: nobody will ask for it again. */
+  discard(purpose: string, subject: string): Promise<void>;
   /** Takes back all that was sent to a user. */
   revokeAllOf(userId: string): Promise<void>;
 }
@@ -148,6 +150,9 @@ export function createChallenges({
         const next = structuredClone(current) as ChallengeRecord;
         return { ...next, triesLeft: current.triesLeft - 1 };
       });
+    },
+    discard: async (purpose, subject) => {
+      await challenges.delete(idOf(purpose, subject));
     },
     revokeAllOf: async (userId) => {
       await challenges.deleteBy('user', userId);

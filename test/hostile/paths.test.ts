@@ -1,8 +1,8 @@
 // Paths in every spelling but their own: what a router, a proxy or a file system might fold together reaches nothing.
-import https from 'node:https';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
+import { createRequester, type Requester } from '../support/many.ts';
 import { seeded } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
@@ -10,30 +10,24 @@ import { UNLIMITED } from '../support/unlimited.ts';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH'];
 describe('a request', () => {
   let server: TestServer;
+  let requester: Requester;
   before(async () => {
     server = await startServer({ tenant: { ...tenant, ...UNLIMITED } });
+    requester = createRequester(server);
   });
-  after(() => server.stop());
+  after(async () => {
+    requester.close();
+    await server.stop();
+  });
 
-  /** Sends a target just as it is spelled; one connection after the other is slow, so they are kept. */
-  const connections = new https.Agent({ keepAlive: true, maxSockets: 8 });
-  after(() => connections.destroy());
-  const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
-    new Promise<{ status: number; allow: string; type: string; origin: string }>((resolve, reject) => {
-      const { port } = new URL(server.url);
-      const options = { host: 'localhost', port, method, path, headers, ca: server.ca, agent: connections };
-      const sent = https.request(options, (answer) => {
-        const {
-          allow = '',
-          'content-type': type = '',
-          'access-control-allow-origin': origin = '',
-        } = answer.headers;
-        answer.resume();
-        answer.once('end', () => resolve({ status: answer.statusCode ?? 0, allow, type, origin }));
-      });
-      sent.once('error', reject);
-      sent.end();
-    });
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const answer = await requester.ask(method, path, { headers });
+    return {
+      status: answer.status,
+      allow: String(answer.headers.allow ?? ''),
+      origin: String(answer.headers['access-control-allow-origin'] ?? ''),
+    };
+  };
   const declared = () => Map.groupBy(server.tenant.routes, ({ path }) => path);
   const concrete = (path: string) => path.replaceAll(/:[a-z_]+/g, 'nobody');
 
@@ -67,11 +61,14 @@ describe('a request', () => {
     for (const [path, routes] of declared()) {
       for (const spelling of spellings(concrete(path), random)) {
         if (patterns.some((pattern) => pattern.test(spelling))) continue;
-        for (const method of new Set([...routes.flatMap((route) => [...route.methods]), 'HEAD', 'OPTIONS'])) {
-          const answer = await ask(method, spelling, { origin: 'http://localhost:5173' });
-          expect(answer.status, `${method} ${spelling}`).to.equal(/^[^/]|[\\#]/.test(spelling) ? 400 : 404);
-          expect(answer.origin, `${method} ${spelling}`).to.equal('');
-        }
+        const methods = new Set([...routes.flatMap((route) => [...route.methods]), 'HEAD', 'OPTIONS']);
+        await Promise.all(
+          [...methods].map(async (method) => {
+            const answer = await ask(method, spelling, { origin: 'http://localhost:5173' });
+            expect(answer.status, `${method} ${spelling}`).to.equal(/^[^/]|[\\#]/.test(spelling) ? 400 : 404);
+            expect(answer.origin, `${method} ${spelling}`).to.equal('');
+          }),
+        );
       }
     }
   }).timeout(60_000);

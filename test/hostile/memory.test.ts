@@ -1,0 +1,150 @@
+// What strangers can have us keep: requests of a bounded size, so many at most.
+import { deflateRawSync } from 'node:zlib';
+import { expect } from 'chai';
+import { tenant as mfaTenant } from '../mfa/tenant.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  responseOf,
+  submitLogin,
+  tenant,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { createRequester } from '../support/many.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
+
+const SAML_CALLBACK = 'https://sp.example.test/acs';
+
+describe('what waits for a user', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        ...UNLIMITED,
+        guardianFactors: mfaTenant.guardianFactors,
+        clients: [
+          ...tenant.clients.map((client) =>
+            client.client_id === 'leeway'
+              ? { ...client, oidc_conformant: true, client_metadata: { mfa_policy: 'always' } }
+              : client,
+          ),
+          {
+            client_id: 'sp',
+            name: 'SAML application',
+            app_type: 'regular_web',
+            client_secret: 'sp-secret-of-some-length-at-least-32',
+            callbacks: [SAML_CALLBACK],
+            grant_types: [],
+            addons: { samlp: { audience: 'urn:sp' } },
+          },
+        ],
+        databases: tenant.databases.map((database) => ({
+          ...database,
+          enabled_clients: [...database.enabled_clients, 'sp'],
+        })),
+      },
+    });
+  });
+  afterEach(() => server.stop());
+  const agent = () => createAgent(server);
+  const kept = async (collection: 'artifacts' | 'challenges') =>
+    (await server.store.collection(collection).list({ limit: 5_000 })).records;
+
+  /** That many strangers, each sent on to where a login begins. */
+  const many = async (count: number, path: (i: number) => string) => {
+    const requester = createRequester(server);
+    const answers = await Promise.all(Array.from({ length: count }, (_, i) => requester.ask('GET', path(i))));
+    requester.close();
+    expect(answers.filter(({ status }) => status !== 302)).to.deep.equal([]);
+  };
+
+  const authnRequest = (extra: { id?: string; relayState?: string; subject?: string } = {}) => {
+    const xml = `<samlp:AuthnRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="${extra.id ?? '_a'}" Version="2.0" IssueInstant="${new Date().toISOString()}"><saml:Issuer>urn:sp</saml:Issuer>${extra.subject === undefined ? '' : `<saml:Subject><saml:NameID>${extra.subject}</saml:NameID></saml:Subject>`}</samlp:AuthnRequest>`;
+    return `/samlp/sp?${new URLSearchParams({
+      SAMLRequest: deflateRawSync(xml).toString('base64'),
+      ...(extra.relayState !== undefined && { RelayState: extra.relayState }),
+    })}`;
+  };
+
+  describe('at /authorize', () => {
+    it('is refused when a parameter is too long, or all of them are, and nothing of it is kept', async () => {
+      for (const over of [
+        { state: 'x'.repeat(50_000) },
+        { state: 'x'.repeat(4_097) },
+        { nonce: 'x'.repeat(4_097) },
+        { login_hint: 'x'.repeat(4_097) },
+        { id_token_hint: 'x'.repeat(8_193) },
+        { unknown: 'x'.repeat(4_097) },
+        { state: 'x'.repeat(4_000), nonce: 'x'.repeat(4_000), login_hint: 'x'.repeat(3_000) },
+        Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`unknown-parameter-${i}`, 'x'.repeat(20)])),
+      ]) {
+        const answer = await agent().request('/authorize', { form: webRequest(over) });
+        expect(answer.status, Object.keys(over)[0]).to.equal(400);
+        expect(answer.headers['set-cookie']).to.equal(undefined);
+      }
+      expect(await kept('artifacts')).to.deep.equal([]);
+    });
+
+    it('keeps a state as long as applications have', async () => {
+      const browser = agent();
+      const state = 'x'.repeat(4_096);
+      const page = await follow(browser, await authorize(browser, webRequest({ state })), server.url);
+      expect(responseOf(await submitLogin(browser, server, page)).state).to.equal(state);
+    });
+
+    it('is at most 600 of an address: the oldest go, but none that somebody has begun to answer', async () => {
+      const [first, second, answered] = [agent(), agent(), agent()];
+      const [firstPage, secondPage, mfaPage] = [
+        await follow(first, await authorize(first, webRequest()), server.url),
+        await follow(second, await authorize(second, webRequest()), server.url),
+        await follow(
+          answered,
+          await authorize(answered, webRequest({ client_id: 'leeway', redirect_uri: WEB_CALLBACK })),
+          server.url,
+        ),
+      ];
+      const chosen = await submitLogin(answered, server, mfaPage);
+      expect(chosen.status, chosen.text).to.equal(200);
+      const where = readForm(chosen).action.replace(/\/[^/]*$/, '');
+      const query = new URLSearchParams(webRequest({ state: 'x'.repeat(2_000) }));
+      await many(598, () => `/authorize?${query}`);
+      expect(await kept('artifacts')).to.have.length(600);
+      expect((await submitLogin(first, server, firstPage)).status, 'the oldest is gone').to.equal(400);
+      expect(responseOf(await submitLogin(second, server, secondPage)).code).to.be.a('string');
+      expect((await answered.get(where)).status, 'the answered one is there').to.be.oneOf([200, 302]);
+    }).timeout(30_000);
+  });
+
+  describe('at /samlp', () => {
+    it('is refused when it is too long, and nothing of it is kept', async () => {
+      for (const path of [
+        authnRequest({ relayState: 'x'.repeat(2_049) }),
+        authnRequest({ subject: 'x'.repeat(8_500) }),
+      ]) {
+        expect((await agent().get(path)).status).to.equal(400);
+      }
+      expect(await kept('challenges')).to.deep.equal([]);
+    });
+
+    it('is at most 600 of an address, the newest', async () => {
+      const [first, second] = [agent(), agent()];
+      const [firstPage, secondPage] = [
+        await follow(first, await first.get(authnRequest({ id: '_first' })), server.url),
+        await follow(second, await second.get(authnRequest({ id: '_second' })), server.url),
+      ];
+      await many(599, (i) => authnRequest({ id: `_${i}`, relayState: 'x'.repeat(2_000) }));
+      const waiting = (await kept('challenges')).filter(({ id }) => id.startsWith('internal_login:'));
+      expect(waiting).to.have.length(600);
+      expect((await submitLogin(first, server, firstPage)).status, 'the oldest is gone').to.equal(400);
+      const done = await submitLogin(second, server, secondPage, USER);
+      expect(readForm(done, 'SAMLResponse').action).to.equal(SAML_CALLBACK);
+      const left = (await kept('challenges')).filter(({ id }) => id.startsWith('internal_login:'));
+      expect(left, 'nothing is kept of what is done').to.have.length(599);
+    }).timeout(30_000);
+  });
+});

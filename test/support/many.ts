@@ -1,0 +1,53 @@
+// Many requests, each just as it is spelled, over a few connections that are kept.
+import https from 'node:https';
+
+export interface PlainAnswer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+export interface Requester {
+  ask(
+    method: string,
+    path: string,
+    options?: { headers?: Record<string, string>; body?: string },
+  ): Promise<PlainAnswer>;
+  close(): void;
+}
+
+/** A client without cookies. */
+export function createRequester(server: { url: string; ca: string }): Requester {
+  const agent = new https.Agent({ keepAlive: true, maxSockets: 8 });
+  const { port } = new URL(server.url);
+  return {
+    ask: (method, path, { headers = {}, body } = {}) =>
+      new Promise((resolve, reject) => {
+        const options = {
+          host: 'localhost',
+          servername: 'localhost',
+          port,
+          method,
+          path,
+          headers,
+          ca: server.ca,
+          agent,
+        };
+        const sent = https.request(options, (answer) => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.once('error', reject);
+          answer.once('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              headers: answer.headers,
+              text: Buffer.concat(chunks).toString('utf8'),
+            }),
+          );
+        });
+        sent.once('error', reject);
+        sent.end(body);
+      }),
+    close: () => agent.destroy(),
+  };
+}
