@@ -1,17 +1,21 @@
 // Cross-origin login (wire-details 10.1): a page of the application itself takes the credentials, gets a login
 // ticket for them, and sends the browser to /authorize with it.
 import type { Context } from 'koa';
+import { refusalOf } from '../engine/admission.ts';
 import type { VendorGrant } from '../engine/tokens.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import { isNamed } from '../tenant/databases.ts';
 import type { Client, Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
+import type { Users } from '../users/users.ts';
 
 export interface CrossOriginDependencies {
   directory: Directory;
+  users: Users;
   tickets: LoginTickets;
   events: Events;
   limits: RateLimits;
@@ -47,7 +51,11 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
   if (grant === undefined) {
     throw new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
   }
+  await checkRealm(deps, client, params.realm);
   const login = await authenticate(grant, ctx, client, params);
+  const refusal = await refusalOf(deps.users, login);
+  // Told here where the page can say it, rather than by an error at the callback.
+  if (refusal?.error === 'unauthorized') throw new AuthError(403, 'blocked_user', 'Blocked user');
   const ticket = await deps.tickets.issue(ctx, login, client.client_id);
   deps.events.record({ type: 'scoa', client_id: client.client_id, user_id: login.userId, ip: ctx.ip });
   ctx.set('Cache-Control', 'no-store');
@@ -57,6 +65,18 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
     co_verifier: deps.random(24).toString('base64url'),
     co_id: deps.random(9).toString('base64url'),
   };
+}
+
+/** @throws AuthError 400 when the application has no such connection. */
+async function checkRealm(
+  { directory }: CrossOriginDependencies,
+  client: Client,
+  realm: string | undefined,
+): Promise<void> {
+  if (realm === undefined) return;
+  const connections = await directory.connectionsOf(client.client_id);
+  if (connections.some((connection) => isNamed(connection, realm))) return;
+  throw new AuthError(400, 'invalid_request', `Unknown realm ${realm.slice(0, 100)}.`);
 }
 
 async function authenticate(

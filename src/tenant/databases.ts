@@ -33,6 +33,7 @@ export async function findDatabase(
   return enabled.find((connection) => connection.name === preferred) ?? enabled[0];
 }
 
-function isNamed(connection: Connection, name: string): boolean {
+/** Whether a connection answers to a name: its own, or one of its realms'. */
+export function isNamed(connection: Connection, name: string): boolean {
   return connection.name === name || connection.realms?.includes(name) === true;
 }

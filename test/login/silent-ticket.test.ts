@@ -15,13 +15,17 @@ import {
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
+const BLOCKED = { email: 'to-be-blocked@example.test', password: USER.password };
 const OTHER = { email: 'grace@example.test', password: USER.password };
 
 const tenant = {
   ...base,
   clients: base.clients.map((client) => ({ ...client, cross_origin_authentication: true })),
   guardianFactors: factors('otp'),
-  users: [...base.users, { ...OTHER, connection: 'users', email_verified: true }],
+  users: [
+    ...base.users,
+    ...[OTHER, BLOCKED].map((user) => ({ ...user, connection: 'users', email_verified: true })),
+  ],
 };
 
 describe('a silent request with a login ticket', () => {
@@ -31,18 +35,20 @@ describe('a silent request with a login ticket', () => {
   });
   after(() => server?.stop());
 
-  const ticketFor = async (browser: Agent, email = USER.email, clientId = 'spa'): Promise<string> => {
-    const origin = new URL(clientId === 'third' ? THIRD_CALLBACK : SPA_CALLBACK).origin;
-    const answer = await browser.request('/co/authenticate', {
+  const authenticate = (browser: Agent, email: string, over: Record<string, string> = {}) =>
+    browser.request('/co/authenticate', {
       json: {
-        client_id: clientId,
+        client_id: 'spa',
         credential_type: REALM_GRANT,
         realm: 'users',
         username: email,
         password: USER.password,
+        ...over,
       },
-      headers: { origin },
+      headers: { origin: new URL(over.client_id === 'third' ? THIRD_CALLBACK : SPA_CALLBACK).origin },
     });
+  const ticketFor = async (browser: Agent, email = USER.email, clientId = 'spa'): Promise<string> => {
+    const answer = await authenticate(browser, email, { client_id: clientId });
     expect(answer.status, answer.text).to.equal(200);
     return answer.json().login_ticket;
   };
@@ -142,14 +148,32 @@ describe('a silent request with a login ticket', () => {
     expect(await silently(browser)).to.include({ error: 'login_required' });
   });
 
-  it('refuses a user who was blocked', async () => {
+  it('refuses a user who was blocked since', async () => {
     const browser = createAgent(server);
-    const login_ticket = await ticketFor(browser, 'blocked@example.test');
+    const login_ticket = await ticketFor(browser, BLOCKED.email);
+    const id = (await server.users.findInConnection({ name: 'users' }, BLOCKED.email))?.id ?? '';
+    await server.users.update(id, { blocked: true });
     expect(await silently(browser, { login_ticket })).to.include({
       error: 'unauthorized',
       error_description: 'user is blocked',
     });
     expect(await silently(browser)).to.include({ error: 'login_required' });
+  });
+
+  it('is not had by a user who is blocked: their application is told', async () => {
+    const answer = await authenticate(createAgent(server), 'blocked@example.test');
+    expect(answer.status).to.equal(403);
+    expect(answer.json()).to.deep.equal({ error: 'blocked_user', error_description: 'Blocked user' });
+    const wrong = await authenticate(createAgent(server), 'blocked@example.test', { password: 'wrong' });
+    expect(wrong.json()).to.include({ error: 'access_denied' });
+  });
+
+  it('is not had from a realm that the application has not', async () => {
+    for (const realm of ['nowhere', 'staff']) {
+      const answer = await authenticate(createAgent(server), USER.email, { realm });
+      expect(answer.status).to.equal(400);
+      expect(answer.json().error_description).to.equal(`Unknown realm ${realm}.`);
+    }
   });
 
   it("refuses another connection's login where the request names its connection", async () => {
