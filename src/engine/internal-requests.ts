@@ -1,9 +1,9 @@
 // Logins of our own behalf: a protocol beside OpenID Connect (SAML) logs its users in through /authorize, so
 // that pages, single sign-on, second factors and admission are the very same, and takes the code in itself.
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
+import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Clock, Random } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
@@ -74,15 +74,14 @@ const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 /** The most that is kept for one, characters. */
 const LARGEST_DATA = 8_192;
 
-/** Ties requests to the browser that made them; one for all its tabs, until it is closed. */
-const COOKIE = '__Host-gatehouse_request';
-const SECRET = /^[\w-]{43}$/;
+/** Ties requests to the browser that made them. */
+const BROWSER = browserCookie('__Host-gatehouse_request');
 
 /** What is kept of a request while its user logs in. */
 interface Kept {
   clientId: string;
   codeChallenge: string;
-  /** SHA-256 of the browser's cookie. */
+  /** {@link BROWSER}'s mark. */
   browser: string;
   /** Its name among those that wait. */
   request: string;
@@ -102,7 +101,7 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
       // gets hold of it (RFC 7636 §4.6). It is redeemed here alone, by comparing the challenge itself.
       const codeChallenge = random(32).toString('base64url');
       const request = random(16).toString('base64url');
-      const browser = hash(browserSecret(ctx, random));
+      const browser = BROWSER.mark(ctx, random);
       const kept: Kept = { clientId, codeChallenge, browser, request, data };
       await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(PURPOSE, gone)));
       const { secret: state } = await challenges.issueTicket({
@@ -145,7 +144,7 @@ async function finish(
   const peeked = typeof state === 'string' ? await deps.challenges.peekTicket(PURPOSE, state) : undefined;
   const kept = peeked?.data as unknown as Kept | undefined;
   // Looked at before it is used up: another browser cannot end a login that is not its own.
-  if (typeof state !== 'string' || kept?.clientId !== clientId || !isSameBrowser(ctx, kept.browser)) {
+  if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.isMarked(ctx, kept.browser)) {
     throw requestExpired();
   }
   if ((await deps.challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();
@@ -193,23 +192,4 @@ async function redeem(
   const refusal = user === undefined ? requestExpired() : admit(user);
   if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
   return { userId: accountId, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
-}
-
-function browserSecret(ctx: Context, random: Random): string {
-  const known = ctx.cookies.get(COOKIE);
-  if (known !== undefined && SECRET.test(known)) return known;
-  const secret = random(32).toString('base64url');
-  // None: a service provider's post from its own site must bring it, or it would be made anew and the logins
-  // of other tabs could not end. What is not to be forged is the state that goes with it.
-  ctx.cookies.set(COOKIE, secret, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
-  return secret;
-}
-
-function isSameBrowser(ctx: Context, expected: string): boolean {
-  const secret = ctx.cookies.get(COOKIE);
-  return secret !== undefined && timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(expected));
-}
-
-function hash(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
 }

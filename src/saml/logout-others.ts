@@ -1,4 +1,5 @@
 // Single logout at the other service providers of a session: what each is asked, and what its answer counts for.
+import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../http/runtime.ts';
 import { open, type Received } from './bindings.ts';
@@ -15,10 +16,11 @@ import { attribute, parseXml } from './xml.ts';
  */
 export async function askNext(
   deps: SamlLogoutDependencies,
+  ctx: Context,
   provider: ServiceProvider,
   ticket: string,
 ): Promise<Step> {
-  const { run, part, requestId: id } = await nextOf(deps, provider.clientId, ticket);
+  const { run, part, requestId: id } = await nextOf(deps, ctx, provider.clientId, ticket);
   const { logoutUrl: destination } = provider;
   if (destination === undefined) return { redirect: await goOn(deps, run, { isSuccess: false }) };
   const issuer = await deps.idp.entityId(provider.clientId);
@@ -41,11 +43,12 @@ export async function askNext(
  */
 export async function takeLogoutResponse(
   deps: SamlLogoutDependencies,
+  ctx: Context,
   provider: ServiceProvider,
   received: Received,
 ): Promise<Step> {
   const inResponseTo = attribute(parseXml(received.bytes), 'InResponseTo') ?? '';
-  const run = await runOf(deps, provider.clientId, inResponseTo);
+  const run = await runOf(deps, ctx, provider.clientId, inResponseTo);
   const isSuccess = isSuccessful(deps, provider, received, {
     inResponseTo,
     issuer: run.waiting[0]?.issuer,

@@ -36,9 +36,9 @@ export function logoutRoutes(deps: SamlLogoutRoutesDependencies): Route[] {
       const received = receive(ctx);
       if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
       if (received.kind === 'request') return takeLogoutRequest(deps, ctx, provider, received);
-      return takeLogoutResponse(deps, provider, received);
+      return takeLogoutResponse(deps, ctx, provider, received);
     }),
-    at(['GET'], '/next', (ctx, provider) => askNext(deps, provider, stateOf(ctx))),
+    at(['GET'], '/next', (ctx, provider) => askNext(deps, ctx, provider, stateOf(ctx))),
     at(['GET'], '/done', (ctx, provider) => finishLogout(deps, provider, stateOf(ctx))),
   ];
 }

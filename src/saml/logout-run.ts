@@ -1,7 +1,9 @@
 // Telling service providers that a session is over, one after another through the user's browser: nobody else
 // can end theirs (Profiles §4.4). Where a run stands is kept here, so that each answer counts once.
 import { createHash } from 'node:crypto';
+import type { Context } from 'koa';
 import type { SessionParty } from '../engine/session-participants.ts';
+import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { SamlLogoutRecord } from '../store/collections.ts';
@@ -91,18 +93,27 @@ async function save(
 }
 
 /**
+ * Ties a run to the browser that goes it: a service provider that knows the request which it was sent, and no more,
+ * must not get to see what the next is sent.
+ */
+const BROWSER = browserCookie('__Host-gatehouse_logout');
+
+/**
  * The service provider that a run has come to, and the ID of the request it is sent.
- * @throws AuthError 400 when there is no such run, or no more.
+ * @throws AuthError 400 when there is no such run of this browser, or no more.
  */
 export async function nextOf(
   { store, random }: LogoutRunDependencies,
+  ctx: Context,
   clientId: string,
   ticket: string,
 ): Promise<{ run: Run; part: Run['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
+  const mark = BROWSER.mark(ctx, random);
   const run = await store.collection('samlLogouts').update(hash(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
-    return { ...(structuredClone(current) as SamlLogoutRecord), request: requestId };
+    if (current.browser !== undefined && !BROWSER.isMarked(ctx, current.browser)) throw expired();
+    return { ...(structuredClone(current) as SamlLogoutRecord), request: requestId, browser: mark };
   });
   const part = run?.waiting[0];
   if (run === undefined || part === undefined) throw expired();
@@ -115,15 +126,17 @@ function expired(): AuthError {
 
 /**
  * What a request of ours was about, by its ID.
- * @throws AuthError 400 when no such request waits for an answer of this application.
+ * @throws AuthError 400 when no such request waits for an answer of this application, by this browser.
  */
 export async function runOf(
   { store }: LogoutRunDependencies,
+  ctx: Context,
   clientId: string,
   requestId: string,
 ): Promise<Run> {
   const [run] = await store.collection('samlLogouts').findBy('request', requestId);
-  if (run?.waiting[0]?.client_id === clientId) return run;
+  const isOfBrowser = run?.browser !== undefined && BROWSER.isMarked(ctx, run.browser);
+  if (isOfBrowser && run.waiting[0]?.client_id === clientId) return run;
   throw badMessage('The LogoutResponse answers no request of ours.');
 }
 

@@ -219,6 +219,8 @@ export interface SamlLogoutRecord extends Stored {
   }[];
   /** The ID of the LogoutRequest that waits for its answer. */
   request?: string;
+  /** The mark of the browser that was sent with it, which the answer must come from. */
+  browser?: string;
   /** Whether one of them did not log the user out. */
   failed: boolean;
   /** Whether a service provider waits to hear how it went. */

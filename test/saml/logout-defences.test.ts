@@ -243,6 +243,22 @@ describe('the defences of single logout', () => {
       expect((await answers('open', own, agent)).status).to.equal(302);
     });
 
+    it('of another browser than was asked moves nothing, and tells nothing of the others', async () => {
+      const { agent, nameId } = await visitor('open');
+      await signOn(agent, server, await serviceProvider(server, 'other'));
+      const next = (await agent.get('/v2/logout')).location;
+      const client = /samlp\/(\w+)\//.exec(next)?.[1] ?? '';
+      const inResponseTo = idOf(posted(await agent.get(next), 'SAMLRequest').xml);
+      const stranger = createAgent(server);
+      const answer = logoutResponse({ inResponseTo });
+      const theirs = await send(stranger, client, answer, 'SAMLResponse');
+      expect([theirs.status, theirs.location]).to.deep.equal([400, '']);
+      expect((await stranger.get(next)).status).to.equal(400);
+      const own = await send(agent, client, answer, 'SAMLResponse');
+      expect(own.status).to.equal(302);
+      expect(posted(await agent.get(own.location), 'SAMLRequest').xml).to.include(nameId);
+    });
+
     it('counts once', async () => {
       const { agent, requestId } = await asked('open');
       const own = logoutResponse({ inResponseTo: requestId });
