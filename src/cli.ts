@@ -7,8 +7,9 @@ import pino from 'pino';
 import { rotateSigningKeys } from './engine/keys.ts';
 import { systemClock, systemRandom } from './http/runtime.ts';
 import { createLog } from './log.ts';
+import { resetSealed } from './protection/secret-box.ts';
 import { fail, faultText, isFirstStart, runServer } from './run.ts';
-import { readSettings, type Settings, TENANT_FILE } from './settings.ts';
+import { readSettings, type Settings, sealingKeyFile, TENANT_FILE } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
@@ -86,6 +87,16 @@ async function rotate(): Promise<void> {
   console.log(`from the next start on tokens are signed with ${kid}`);
 }
 
+/** For a key of the authenticator apps that is lost for good. */
+async function resetAuthenticators(): Promise<void> {
+  const settings = readSettings(process.env);
+  const file = sealingKeyFile(settings);
+  const removed = await withStore(settings, (store) => resetSealed({ file, store, random: systemRandom }));
+  console.log(
+    `removed ${removed} authenticator apps that ${file} does not open: their users enrol them anew`,
+  );
+}
+
 const program = new Command('gatehouse')
   .description('A self-hosted identity server. Settings come from the environment: see the README.')
   .action(start);
@@ -100,12 +111,12 @@ program
   .description('write the tenant in the store as a tenant file')
   .option('-o, --output <file>', 'where to (standard output otherwise)')
   .action(exportTo);
-program
-  .command('keys')
-  .description('signing keys')
-  .command('rotate')
-  .description('sign with the next key from the next start on')
-  .action(rotate);
+const keys = program.command('keys').description('signing keys, and the key of authenticator apps');
+keys.command('rotate').description('sign with the next key from the next start on').action(rotate);
+keys
+  .command('reset-authenticators')
+  .description('when keys/authenticators.key is lost for good: remove the authenticator apps it sealed')
+  .action(resetAuthenticators);
 
 try {
   await program.parseAsync();

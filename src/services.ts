@@ -27,7 +27,6 @@ import { createElevation } from './mfa/elevation.ts';
 import { MFA_POLICY } from './mfa/factors.ts';
 import { mfaGrants } from './mfa/grants.ts';
 import { createOobChallenges } from './mfa/oob.ts';
-import { createSecretBox } from './mfa/secret-box.ts';
 import { createSecondFactor } from './mfa/service.ts';
 import { createStreams } from './mfa/streams.ts';
 import { createWebPush } from './mfa/web-push.ts';
@@ -37,7 +36,8 @@ import { createChallenges } from './protection/challenges.ts';
 import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits } from './protection/rate-limit.ts';
-import { hasDevelopmentPages, type Settings } from './settings.ts';
+import { openSecretBox } from './protection/secret-box.ts';
+import { hasDevelopmentPages, type Settings, sealingKeyFile } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openDirectory } from './tenant/directory.ts';
 import { createEvents } from './tenant/events.ts';
@@ -70,7 +70,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const proofs = { directory, users, challenges, attempts, events };
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
-  const mfa = createMfa(deps, base);
+  const mfa = await createMfa(deps, base);
   const mfaApi = mfaAudience(settings.issuer);
   const credentialGrants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
   const grants = [
@@ -133,7 +133,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 /** What ends for a user whose password is set anew. */
-function endings(store: Store, sessions: Engine['sessions'], mfa: ReturnType<typeof createMfa>) {
+function endings(store: Store, sessions: Engine['sessions'], mfa: Awaited<ReturnType<typeof createMfa>>) {
   const { authenticators, oob, browsers } = mfa;
   const endSessions = async (userId: string): Promise<void> => {
     await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
@@ -213,8 +213,8 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
 type Base = Awaited<ReturnType<typeof createBase>>;
 
 /** What the second factor needs beside. */
-function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
-  const box = createSecretBox(join(settings.dataDir, 'keys', 'authenticators.key'), random);
+async function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
+  const box = await openSecretBox({ file: sealingKeyFile(settings), store, random });
   const authenticators = createAuthenticators({ store, box, clock: wallClock, random });
   return {
     ...base,

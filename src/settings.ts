@@ -1,4 +1,5 @@
 // The process's settings, read once from the environment (README "Settings").
+import { join } from 'node:path';
 import { z } from 'zod';
 import { isLoopback } from './http/loopback.ts';
 
@@ -104,6 +105,11 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };
+}
+
+/** The file of the key that the secrets of authenticator apps are sealed with. */
+export function sealingKeyFile({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'keys', 'authenticators.key');
 }
 
 /** The settings of a server whose port was chosen by the system. */

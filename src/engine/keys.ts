@@ -1,5 +1,5 @@
 // The tenant's signing keys: made at first start, kept in the store, the current and the next published.
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { type Clock, epochSeconds } from '../http/runtime.ts';
 import type { SigningKeyRecord } from '../store/collections.ts';
@@ -10,11 +10,42 @@ type SigningKey = Frozen<SigningKeyRecord>;
 /** Ten years: relying parties check the key set, not this certificate, but some parse it. */
 const CERTIFICATE_DAYS = 3650;
 
+/** The id of the value that says that the store has had signing keys. */
+const CHECK = 'signing';
+
 /**
- * The tenant's signing keys, made when there are none.
+ * The tenant's signing keys, made when there have never been any.
  * @returns the current key first, then the next, then previous ones.
+ * @throws Error when the store has lost them, or one is damaged: new ones would end every token without a word.
  */
 export async function signingKeys(store: Store, clock: Clock, commonName: string): Promise<SigningKey[]> {
+  const known = await store.collection('keyChecks').get(CHECK);
+  if (known !== undefined && (await store.collection('signingKeys').count()) === 0) {
+    throw new Error(
+      'signingKeys.json in the store is missing: put it back from the backup; `gatehouse keys rotate` makes new keys, and what was issued until now is good no more',
+    );
+  }
+  const keys = await completeKeys(store, clock, commonName);
+  for (const key of keys) refuseDamaged(key);
+  if (known === undefined) await store.collection('keyChecks').put({ id: CHECK, value: keys[0]?.id ?? '' });
+  return keys;
+}
+
+function refuseDamaged({ id, jwk }: SigningKey): void {
+  try {
+    createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
+  } catch (cause) {
+    throw new Error(
+      `signingKeys.json in the store: the key ${id} is damaged: put the file back from the backup`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** The signing keys there are, with what is missing of the current and the next. */
+async function completeKeys(store: Store, clock: Clock, commonName: string): Promise<SigningKey[]> {
   const keys = store.collection('signingKeys');
   await Promise.all(
     (['current', 'next'] as const).map(async (state) => {
@@ -38,7 +69,7 @@ export async function rotateSigningKeys(
   clock: Clock,
   commonName = 'gatehouse',
 ): Promise<string> {
-  const [current, next, ...previous] = await signingKeys(store, clock, commonName);
+  const [current, next, ...previous] = await completeKeys(store, clock, commonName);
   if (current === undefined || next === undefined) throw new Error('the store has no signing keys');
   const keys = store.collection('signingKeys');
   // In this order a crash leaves two current keys or none, both of which the next run or start mends,

@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import { Secret } from 'otpauth';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import type { SecretBox } from '../protection/secret-box.ts';
 import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { AuthenticatorRecord } from '../store/collections.ts';
 import type { Collection, Frozen, Store } from '../store/contract.ts';
 import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
 import type { FactorType } from './factors.ts';
-import type { SecretBox } from './secret-box.ts';
 import { stepOf } from './totp.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;

@@ -73,6 +73,11 @@ export interface SigningKeyRecord extends Stored {
   createdAt: number;
 }
 
+/** What tells a key that is kept outside the store (`id`) from another: its key check value. */
+export interface KeyCheckRecord extends Stored {
+  value: string;
+}
+
 /** An artifact of the OIDC engine (session, code, refresh token …); `id` is of its model and a hash of its value. */
 export interface ArtifactRecord extends Stored {
   model: string;
@@ -258,6 +263,7 @@ export interface Records {
   users: UserRecord;
   credentials: CredentialRecord;
   signingKeys: SigningKeyRecord;
+  keyChecks: KeyCheckRecord;
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
   challenges: ChallengeRecord;
@@ -344,6 +350,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   credentials: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state } },
+  keyChecks: { unique: {}, indexes: {} },
   artifacts: {
     unique: {},
     indexes: {

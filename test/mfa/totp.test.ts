@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAuthenticators } from '../../src/mfa/authenticators.ts';
-import { createSecretBox } from '../../src/mfa/secret-box.ts';
+import { openSecretBox } from '../../src/protection/secret-box.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openLowdbStore } from '../../src/store/lowdb.ts';
 
@@ -25,11 +25,11 @@ describe('a TOTP authenticator', () => {
     await rm(directory, { recursive: true });
   });
   let count = 0;
-  const authenticators = () => {
+  const authenticators = async () => {
     // The secret of the vectors where a secret is made; whatever is unique otherwise.
     const random = (bytes: number) =>
       bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
-    const box = createSecretBox(join(directory, 'key'), random);
+    const box = await openSecretBox({ file: join(directory, 'key'), store, random });
     return createAuthenticators({ store, box, clock: () => now, random });
   };
 
@@ -43,7 +43,7 @@ describe('a TOTP authenticator', () => {
   ] as const) {
     it(`takes ${code.slice(2)} at ${seconds}`, async () => {
       now = seconds * 1000;
-      const all = authenticators();
+      const all = await authenticators();
       const { authenticator, secret } = await all.addOtp({ userId: 'auth0|totp', credentialVersion: 0 });
       expect(secret).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
       expect(await all.useOtp(authenticator, code.slice(2))).to.equal(true);
@@ -54,7 +54,7 @@ describe('a TOTP authenticator', () => {
   for (const code of ['', '94287082', '9428708', 'abcdef', '２８７０８２', ' 287082', '287082\n']) {
     it(`does not take ${JSON.stringify(code)}`, async () => {
       now = 59_000;
-      const all = authenticators();
+      const all = await authenticators();
       const { authenticator } = await all.addOtp({ userId: 'auth0|totp', credentialVersion: 0 });
       expect(await all.useOtp(authenticator, code)).to.equal(false);
     });

@@ -1,0 +1,67 @@
+// Signing keys that are lost or damaged stop the start: new ones would end every token, and nobody would know why.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { rotateSigningKeys } from '../../src/engine/keys.ts';
+import type { SigningKeyRecord } from '../../src/store/collections.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { tenant } from '../support/flows.ts';
+import { startServer } from '../support/server.ts';
+
+describe('the signing keys', () => {
+  let dataDir: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-keys-'));
+  });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+  const kids = async (): Promise<string[]> => {
+    const server = await startServer({ tenant, dataDir });
+    const { records } = await server.store.collection('signingKeys').list();
+    await server.stop();
+    return records.map(({ id }) => id);
+  };
+  const inStore = async (work: (store: Store) => Promise<unknown>) => {
+    const store = await openLowdbStore({ dataDir, clock: Date.now });
+    await work(store);
+    await store.close();
+  };
+  const refusal = () =>
+    kids().then(
+      () => 'it started',
+      (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown)),
+    );
+
+  it('are the same after a restart', async () => {
+    expect(await kids()).to.deep.equal(await kids());
+  });
+
+  it('are not replaced without a word when the store has lost them; a command makes new ones', async () => {
+    const before = await kids();
+    await inStore(async (store) => {
+      for (const id of before) await store.collection('signingKeys').delete(id);
+    });
+    for (let i = 0; i < 2; i++)
+      expect(await refusal())
+        .to.contain('signingKeys.json')
+        .and.contain('backup');
+    await inStore((store) => rotateSigningKeys(store, Date.now));
+    const after = await kids();
+    expect(after.filter((kid) => before.includes(kid))).to.deep.equal([]);
+    expect(after).to.have.length(3);
+  });
+
+  it('are named when one is damaged', async () => {
+    const [kid = ''] = await kids();
+    await inStore((store) =>
+      store.collection('signingKeys').update(kid, (key) => {
+        const { d: _secret, ...jwk } = key.jwk;
+        return { ...(structuredClone(key) as SigningKeyRecord), jwk: { ...jwk, p: 'AQAB' } };
+      }),
+    );
+    expect(await refusal()).to.contain(`the key ${kid} is damaged`);
+  });
+});

@@ -1,0 +1,155 @@
+// The key that the secrets of authenticator apps are sealed with: a server does not start without the right one.
+import { mkdtempSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { callsOf, codeOf, tenant } from './tenant.ts';
+
+const PERSON = 'mfa-1@example.test';
+
+describe('the key of authenticator apps', function () {
+  this.timeout(60_000);
+  let dataDir: string;
+  let file: string;
+  let server: TestServer | undefined;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-sealing-'));
+    file = join(dataDir, 'keys/authenticators.key');
+  });
+  afterEach(async () => {
+    await server?.stop();
+    server = undefined;
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const start = async () => {
+    server = await startServer({ tenant, dataDir });
+    return { server, calls: callsOf(server) };
+  };
+  const stop = async () => {
+    await server?.stop();
+    server = undefined;
+  };
+  /** What a start says that is refused. */
+  const refusal = async (): Promise<string> => {
+    try {
+      await start();
+    } catch (thrown) {
+      return thrown instanceof Error ? thrown.message : String(thrown);
+    }
+    throw new Error('it started');
+  };
+  /** A directory whose server has enrolled somebody. @returns the secret of their app. */
+  const enrolled = async (): Promise<string> => {
+    const { calls } = await start();
+    const { secret } = await calls.enrollOtp(PERSON);
+    await stop();
+    return secret;
+  };
+  const logIn = async (secret: string, after = 30_000) => {
+    const { server: running, calls } = await start();
+    // The code of a later step: the one that confirmed is used up.
+    running.tick(after);
+    const mfa_token = await calls.mfaToken(PERSON);
+    return calls.verify('otp', { mfa_token, otp: codeOf(secret) });
+  };
+  /** As releases before had it: no value in the store that tells the key. */
+  const forgetCheck = async () => {
+    const store = await openLowdbStore({ dataDir, clock: Date.now });
+    await store.collection('keyChecks').delete('authenticators');
+    await store.close();
+  };
+
+  it('is made when something is first sealed, for its owner alone', async () => {
+    const { calls } = await start();
+    expect(await stat(file).catch(() => undefined)).to.equal(undefined);
+    await calls.enrollOtp(PERSON);
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+    expect(Buffer.from(await readFile(file, 'utf8'), 'base64url')).to.have.length(32);
+  });
+
+  it('opens what it sealed after a restart', async () => {
+    expect((await logIn(await enrolled())).status).to.equal(200);
+  });
+
+  for (const [what, spoil, says] of [
+    ['missing', (path: string) => rm(path), 'is missing'],
+    ['empty', (path: string) => writeFile(path, ''), 'holds no key of 32 bytes'],
+    ['cut off', (path: string) => writeFile(path, 'c2hvcnQ'), 'holds no key of 32 bytes'],
+    [
+      "another server's",
+      (path: string) => writeFile(path, Buffer.alloc(32, 7).toString('base64url')),
+      'is another key',
+    ],
+  ] as const) {
+    for (const release of ['this release', 'one before']) {
+      it(`stops the start when it is ${what}, in a store of ${release}, and starts when it is back`, async () => {
+        const secret = await enrolled();
+        if (release === 'one before') await forgetCheck();
+        await rename(file, `${file}.kept`);
+        await writeFile(file, await readFile(`${file}.kept`));
+        await spoil(file);
+        expect(await refusal())
+          .to.contain(file)
+          .and.contain(says)
+          .and.contain('backup');
+        await rename(`${file}.kept`, file);
+        expect((await logIn(secret)).status).to.equal(200);
+      });
+    }
+  }
+
+  it('that was lost is not replaced, whatever is done at the server', async () => {
+    await enrolled();
+    await rm(file);
+    for (let i = 0; i < 2; i++) expect(await refusal()).to.contain(file);
+    expect(await stat(file).catch(() => undefined)).to.equal(undefined);
+  });
+
+  it('that could not be made is made with the next secret, without a restart', async () => {
+    const { calls } = await start();
+    // A file where the directory would be: as with a full disk, nothing can be written below.
+    await writeFile(join(dataDir, 'keys'), '');
+    const mfa_token = await calls.mfaToken(PERSON);
+    const failed = await calls.associate(mfa_token, { authenticator_types: ['otp'] });
+    expect(failed.status).to.be.within(500, 503);
+    expect(failed.text).not.to.contain(dataDir);
+    await rm(join(dataDir, 'keys'));
+    await calls.enrollOtp(PERSON);
+    await stop();
+    await start();
+  });
+
+  it('that was written and no further is taken, and one half written is none', async () => {
+    await mkdir(join(dataDir, 'keys'));
+    await writeFile(`${file}.new`, 'half');
+    const secret = await enrolled();
+    expect((await logIn(secret)).status).to.equal(200);
+    await stop();
+    await forgetCheck();
+    expect((await logIn(secret, 60_000)).status).to.equal(200);
+  });
+
+  it('that is lost for good is given up by a command, and with it what it sealed', async () => {
+    const secret = await enrolled();
+    await rm(file);
+    const reset = () =>
+      runToEnd({
+        cwd: dataDir,
+        env: { DATA_DIR: dataDir },
+        command: [process.execPath, CLI, 'keys', 'reset-authenticators'],
+      });
+    expect(await reset()).to.deep.include({ code: 0, stderr: '' });
+    const { calls } = await start();
+    const anew = await calls.enrollOtp(PERSON);
+    expect(anew.secret).not.to.equal(secret);
+    await stop();
+    // What the key opens stays: the command takes nothing from a server that has its key.
+    expect((await reset()).stdout).to.contain('removed 0 ');
+    expect((await logIn(anew.secret)).status).to.equal(200);
+  });
+});
