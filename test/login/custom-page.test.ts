@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { factors, POLICY } from '../mfa/tenant.ts';
 import { tenant as base } from '../passwordless/tenant.ts';
+import { posted, samlClient, serviceProvider, startSamlServer } from '../saml/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   API,
@@ -351,5 +352,101 @@ describe('a customized login page', () => {
       const answer = await elsewhere(browser, config, { client_id: 'spa', redirect_uri: SPA_CALLBACK });
       expect(responseOf(answer)).to.include({ state: config.internalOptions.state });
     });
+  });
+});
+
+describe('a customized login page, guessed at', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        attackProtection: {
+          bruteForceProtection: { max_attempts: 3 },
+          rateLimits: { login: { capacity: 6, perMinute: 1 } },
+        },
+      },
+    });
+  });
+  after(() => server?.stop());
+
+  const guess = async (username: string, password: string) => {
+    const browser = createAgent(server);
+    const page = await follow(browser, await authorize(browser, webRequest()), server.url);
+    const { internalOptions } = configIn(page);
+    const { state, _csrf } = internalOptions;
+    return browser.request('/usernamepassword/login', {
+      json: { client_id: 'web', state, _csrf, connection: 'users', username, password },
+    });
+  };
+
+  it('locks an account as every other way in does, whether there is such an account or not', async () => {
+    for (const username of [USER.email, 'nobody@example.test']) {
+      const codes: string[] = [];
+      for (let i = 0; i < 4; i++) codes.push((await guess(username, `wrong-${i}`)).json().code);
+      expect(codes, username).to.deep.equal([
+        'invalid_user_password',
+        'invalid_user_password',
+        'invalid_user_password',
+        'too_many_attempts',
+      ]);
+      const right = await guess(username, USER.password);
+      expect(right.status).to.equal(429);
+      expect(right.json()).to.include({
+        name: 'AnomalyDetected',
+        code: 'too_many_attempts',
+        statusCode: 429,
+      });
+    }
+  });
+
+  it('counts its tries with those of the other ways in', async () => {
+    const username = 'limited@example.test';
+    const application = createAgent(server);
+    for (let i = 0; i < 2; i++) await guess(username, 'wrong');
+    const answers = [];
+    for (let i = 0; i < 6; i++) {
+      answers.push(
+        await application.request('/oauth/token', {
+          json: {
+            grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+            client_id: 'web',
+            client_secret: 'web-secret',
+            realm: 'users',
+            username,
+            password: 'wrong',
+          },
+        }),
+      );
+    }
+    expect(answers.at(-1)?.status).to.equal(429);
+    expect((await guess(username, 'wrong')).json()).to.include({
+      code: 'too_many_requests',
+      statusCode: 429,
+    });
+  });
+});
+
+describe('a customized login page of a SAML application', () => {
+  it('logs in to the service provider', async () => {
+    const server = await startSamlServer([samlClient('sp')], { pages: tenant.pages });
+    try {
+      const browser = createAgent(server);
+      const sp = await serviceProvider(server, 'sp');
+      const address = await sp.getAuthorizeUrlAsync('relayed', undefined, {});
+      const { clientID, internalOptions } = configIn(
+        await follow(browser, await browser.get(address), server.url),
+      );
+      const { state, _csrf } = internalOptions;
+      const sent = await browser.request('/usernamepassword/login', {
+        json: { client_id: clientID, state, _csrf, username: USER.email, password: USER.password },
+      });
+      const { action, fields } = readForm(sent, 'wresult');
+      const back = await follow(browser, await browser.request(action, { form: fields }), server.url);
+      const { profile } = await sp.validatePostResponseAsync(posted(back).fields);
+      expect(profile?.nameID).to.equal(USER.email);
+    } finally {
+      await server.stop();
+    }
   });
 });
