@@ -6,6 +6,7 @@ import { NOTES_PARAMETER, PLACEHOLDER_NONCE, readNotes } from './implicit.ts';
 
 /** No application's own state begins so. */
 const PREFIX = 'gatehouse.waiting.';
+const UID = /^[\w-]{43}$/;
 
 /** The name of a waiting request. */
 export function waitingState(uid: string): string {
@@ -14,7 +15,8 @@ export function waitingState(uid: string): string {
 
 /** The uid of the request that a state names. @returns undefined for a state of an application's own. */
 export function uidOfState(state: unknown): string | undefined {
-  return typeof state === 'string' && state.startsWith(PREFIX) ? state.slice(PREFIX.length) : undefined;
+  const uid = typeof state === 'string' && state.startsWith(PREFIX) ? state.slice(PREFIX.length) : '';
+  return UID.test(uid) ? uid : undefined;
 }
 
 /** What the page may change of its request. */
