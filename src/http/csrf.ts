@@ -13,8 +13,11 @@ const TOKEN = /^[\w-]{43}$/;
 export interface Csrf {
   /** The token for a form's `_csrf`. A browser keeps one for all its tabs, until it is closed. */
   token(ctx: Context): string;
-  /** @throws AuthError 403 `invalid_request`, reason `form_expired`, when a post is not from our page in this browser. */
-  verify(ctx: Context): void;
+  /**
+   * @param sent the token, where it is not the body's `_csrf`.
+   * @throws AuthError 403 `invalid_request`, reason `form_expired`, when a post is not from our page in this browser.
+   */
+  verify(ctx: Context, sent?: unknown): void;
 }
 
 /** @param baseUrl our public origin. */
@@ -36,10 +39,9 @@ export function createCsrf(baseUrl: string, random: Random): Csrf {
       issued.set(ctx, token);
       return token;
     },
-    verify: (ctx) => {
-      const { body } = ctx.request as { body?: { _csrf?: unknown } };
+    verify: (ctx, sent = (ctx.request as { body?: { _csrf?: unknown } }).body?._csrf) => {
       const kept = keptToken(ctx);
-      if (kept !== undefined && isOurs(ctx, origin) && isSame(body?._csrf, kept)) return;
+      if (kept !== undefined && isOurs(ctx, origin) && isSame(sent, kept)) return;
       throw new AuthError(
         403,
         'invalid_request',

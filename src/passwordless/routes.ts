@@ -20,6 +20,7 @@ import {
   markBrowser,
   withDefaults,
 } from './link.ts';
+import { clientOfOwnPage, type OwnPageDependencies } from './own-page.ts';
 import {
   bodyOf,
   checkRedirectUri,
@@ -33,7 +34,7 @@ import {
 import { PURPOSE, type StartDependencies, start } from './start.ts';
 import { check, redeem, type VerifyDependencies } from './verify.ts';
 
-export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies {
+export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies, OwnPageDependencies {
   baseUrl: string;
   directory: Directory;
   tickets: LoginTickets;
@@ -64,7 +65,7 @@ export function passwordlessRoutes(deps: PasswordlessDependencies): Route[] {
 async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
   const fields = bodyOf(ctx);
   if (fields.client_id === undefined && ctx.get('Authorization') === '') missing('client_id');
-  const client = await authenticated(deps, ctx);
+  const client = (await clientOfOwnPage(deps, ctx, fields)) ?? (await authenticated(deps, ctx));
   await deps.limits.takeFrom(ctx, 'passwordlessStart');
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);

@@ -81,7 +81,7 @@ describe('a customized login page in a browser', () => {
         clients: tenant.clients.map((client) => ({
           ...client,
           callbacks: [callback.url],
-          ...(client.client_id === 'spa' && { custom_login_page: FORM_PAGE }),
+          ...(['spa', 'leeway'].includes(client.client_id) && { custom_login_page: FORM_PAGE }),
         })),
       },
     });
@@ -230,6 +230,15 @@ describe('a customized login page in a browser', () => {
       const { code } = await nextMessageTo(server, email);
       await call('passwordlessLogin', { connection: 'email', email, verificationCode: code });
       expect(await userBack()).to.equal(email);
+    });
+
+    it('asks for a code for an application with a secret, which it does not know', async () => {
+      await open('leeway', { response_type: 'code' });
+      const email = 'classic-secret@example.test';
+      await call('passwordlessStart', { connection: 'email', send: 'code', email });
+      const { code } = await nextMessageTo(server, email);
+      await call('passwordlessLogin', { connection: 'email', email, verificationCode: code });
+      expect((await back()).code).to.be.a('string');
     });
 
     it('goes on with another connection: authorize', async () => {

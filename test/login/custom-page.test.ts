@@ -16,6 +16,7 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const HTML = `<!doctype html><title>Ours</title>
@@ -299,6 +300,64 @@ describe('a customized login page', () => {
       expect(responseOf(await authorize(victim, implicit({ prompt: 'none' })))).to.include({
         error: 'login_required',
       });
+    });
+  });
+
+  describe('asks for a code', () => {
+    const start = (browser: Agent, config: any, over: object = {}, authParams: object = {}) =>
+      browser.request('/passwordless/start', {
+        json: {
+          client_id: config.clientID,
+          connection: 'email',
+          email: 'classic@example.test',
+          send: 'code',
+          authParams: { ...config.internalOptions, ...authParams },
+          ...over,
+        },
+        headers: { origin: server.url },
+      });
+
+    it('for an application whose secret it does not know', async () => {
+      const browser = createAgent(server);
+      const config = configIn(await open(browser, webRequest()));
+      const answer = await start(browser, config);
+      expect(answer.status, answer.text).to.equal(200);
+      const { code } = await nextMessageTo(server, 'classic@example.test');
+      const verified = { connection: 'email', email: 'classic@example.test', verification_code: code ?? '' };
+      const query = new URLSearchParams({
+        ...config.internalOptions,
+        client_id: 'web',
+        redirect_uri: config.callbackURL,
+        ...verified,
+      });
+      const back = await follow(
+        browser,
+        await browser.get(`/passwordless/verify_redirect?${query}`, { referer: `${server.url}/u/x` }),
+        server.url,
+      );
+      expect(responseOf(back)).to.include({ state: 'the-state' }).and.to.have.property('code');
+    });
+
+    for (const [what, over, authParams, status] of [
+      ['without its token', {}, { _csrf: undefined }, 403],
+      ['with another token', {}, { _csrf: 'x'.repeat(43) }, 403],
+      ['for a request that is none', {}, { state: `gatehouse.waiting.${'x'.repeat(43)}` }, 400],
+      ["with the application's state", {}, { state: 'the-state' }, 401],
+      ['for another application', { client_id: 'leeway' }, {}, 401],
+    ] as const) {
+      it(`but not ${what}`, async () => {
+        const browser = createAgent(server);
+        const config = configIn(await open(browser, webRequest()));
+        expect((await start(browser, config, over, authParams)).status).to.equal(status);
+      });
+    }
+
+    it('but not in another browser', async () => {
+      const [browser, other] = [createAgent(server), createAgent(server)];
+      const config = configIn(await open(browser, webRequest()));
+      const own = configIn(await open(other, webRequest()));
+      const { _csrf } = own.internalOptions;
+      expect((await start(other, config, {}, { _csrf })).status).to.equal(400);
     });
   });
 
