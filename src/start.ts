@@ -1,13 +1,12 @@
 // Starts a server from its environment and stops it again: what main.ts does for a process, and tests for
 // themselves.
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
+import { because } from './because.ts';
 import type { Pause } from './delivery/queue.ts';
 import { type Clock, type Random, steadyClock, systemClock, systemRandom } from './http/runtime.ts';
 import { createTenant, type Tenant } from './server.ts';
@@ -21,7 +20,7 @@ import { exampleRemains, productionFaults, shortSecrets } from './tenant/example
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
 import type { TenantFile } from './tenant/schema.ts';
 import { storedFaults } from './tenant/stored.ts';
-import { localCertificate } from './tls/authority.ts';
+import { tlsOptions } from './tls/options.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
@@ -107,6 +106,7 @@ function refuseStore({ dataDir }: Settings, why: string, faults: readonly string
 async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile }): Promise<Running> {
   const { settings: read, store, users, wallClock, random } = deps;
   const tls = await tlsOptions(read, wallClock);
+  for (const warning of tls.warnings) deps.log.warn(warning);
   const server =
     tls.secure === undefined
       ? http.createServer()
@@ -141,50 +141,6 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     throw thrown;
   }
 }
-
-async function tlsOptions({ tls, dataDir, baseUrl, host }: Settings, clock: Clock) {
-  switch (tls.mode) {
-    case 'auto': {
-      const hosts = [
-        'localhost',
-        '127.0.0.1',
-        '::1',
-        // An IPv6 address stands in brackets in a URL alone (RFC 3986 §3.2.2).
-        new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''),
-        ...(isWildcard(host) ? [] : [host]),
-      ];
-      const directory = join(dataDir, 'tls');
-      const { cert, key, caFile } = await localCertificate(directory, [...new Set(hosts)], clock).catch(
-        because(`the certificates in ${directory} cannot be used; without the directory they are made anew`),
-      );
-      return { secure: { cert, key }, caFile };
-    }
-    case 'files': {
-      const read = (file: string, variable: string) =>
-        readFile(file, 'utf8').catch(because(`${variable}: ${file} cannot be read`));
-      const secure = { cert: await read(tls.certFile, 'TLS_CERT'), key: await read(tls.keyFile, 'TLS_KEY') };
-      try {
-        createSecureContext(secure);
-      } catch (thrown) {
-        because('TLS_CERT, TLS_KEY: not a certificate and its key, in PEM')(thrown);
-      }
-      return { secure };
-    }
-    case 'proxy':
-      return {};
-  }
-}
-
-/** Puts what is in the way before the system's own words for it. */
-function because(what: string): (thrown: unknown) => never {
-  return (thrown) => {
-    throw new Error(`${what} (${thrown instanceof Error ? thrown.message : String(thrown)})`, {
-      cause: thrown,
-    });
-  };
-}
-
-const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
 
 /** @returns the port that was taken. @throws Error that says what is in the way. */
 async function listen(server: http.Server, { port, host }: Settings): Promise<number> {

@@ -1,12 +1,14 @@
 // The local certificate authority of development (TLS=auto): made once, with a server certificate that is
 // renewed when it is about to expire or the hosts change. People trust `ca.pem`.
 
-import { createPrivateKey, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../http/runtime.ts';
+import { naming } from '../store/files.ts';
+import { isConstrained, NAME_CONSTRAINTS, nameConstraints, permits } from './name-constraints.ts';
 
 export interface ServerCertificate {
   /** PEM, the server's certificate followed by the CA's. */
@@ -15,6 +17,8 @@ export interface ServerCertificate {
   key: string;
   /** Where the CA's certificate is, for people to trust. */
   caFile: string;
+  /** What people who trust the CA should know, one sentence each. */
+  warnings: string[];
 }
 
 const DAY = 86_400_000;
@@ -25,10 +29,19 @@ const RENEW_BEFORE_DAYS = 30;
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
+/** The files in the directory. */
+interface Files {
+  ca: string;
+  caKey: string;
+  cert: string;
+  key: string;
+}
+
 /**
  * The server certificate for some hosts, made where there is none that will do.
  * @param directory where the files are; keys are readable by the owner alone.
  * @param hosts DNS names and IP addresses.
+ * @throws Error naming the file that is damaged, missing beside the others or another's.
  */
 export async function localCertificate(
   directory: string,
@@ -36,35 +49,74 @@ export async function localCertificate(
   clock: Clock,
 ): Promise<ServerCertificate> {
   const file = (name: string) => join(directory, name);
-  const caFile = file('ca.pem');
+  const files = {
+    ca: file('ca.pem'),
+    caKey: file('ca-key.pem'),
+    cert: file('cert.pem'),
+    key: file('key.pem'),
+  };
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  if (!existsSync(caFile) || !existsSync(file('ca-key.pem'))) {
-    const ca = await makeAuthority(clock);
-    await writePrivate(file('ca-key.pem'), ca.key);
-    await writePrivate(caFile, ca.cert, 0o644);
-  }
-  const ca = await readFile(caFile, 'utf8');
-  if (!(await isUsable(file('cert.pem'), file('key.pem'), ca, hosts, clock))) {
-    const made = await makeServerCertificate(ca, await readFile(file('ca-key.pem'), 'utf8'), hosts, clock);
-    await writePrivate(file('key.pem'), made.key);
-    await writePrivate(file('cert.pem'), made.cert, 0o644);
+  const warnings = await keepAuthority(files, hosts, clock);
+  const ca = await readFile(files.ca, 'utf8');
+  if (!(await isUsable(files, hosts, clock))) {
+    const made = await makeServerCertificate(ca, await authorityKey(files), hosts, clock);
+    await writePrivate(files.key, made.key);
+    await writePrivate(files.cert, made.cert, 0o644);
   }
   return {
-    cert: `${await readFile(file('cert.pem'), 'utf8')}${ca}`,
-    key: await readFile(file('key.pem'), 'utf8'),
-    caFile,
+    cert: `${await readFile(files.cert, 'utf8')}${ca}`,
+    key: await readFile(files.key, 'utf8'),
+    caFile: files.ca,
+    warnings,
   };
 }
 
-async function isUsable(
-  certFile: string,
-  keyFile: string,
-  ca: string,
-  hosts: readonly string[],
-  clock: Clock,
-) {
-  if (!existsSync(certFile) || !existsSync(keyFile)) return false;
-  const cert = new X509Certificate(await readFile(certFile, 'utf8'));
+/**
+ * Makes the CA where there is none, and anew where it may not sign for these hosts any more.
+ * @returns what people who trust it should know.
+ */
+async function keepAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<string[]> {
+  if (!existsSync(files.ca)) {
+    // Without the certificate of a server it never got as far as being trusted by anybody.
+    if (existsSync(files.cert)) throw new Error(`${files.ca} is missing`);
+    await writeAuthority(files, hosts, clock);
+    return [];
+  }
+  const ca = await readCertificate(files.ca);
+  const isOver = Date.parse(ca.validTo) - clock() < SERVER_DAYS * DAY;
+  if (!isConstrained(ca.raw) && !isOver) {
+    return [
+      `the CA in ${files.ca} was made by an older release and may sign for any site: stop trusting it, delete the directory, and trust the one that the next start makes`,
+    ];
+  }
+  const foreign = hosts.filter((host) => !permits(ca.raw, host));
+  if (foreign.length === 0 && !isOver) return [];
+  await rm(files.cert, { force: true });
+  await rm(files.ca);
+  await writeAuthority(files, hosts, clock);
+  const why = isOver ? 'the one before expires' : `the one before may not sign for ${foreign.join(', ')}`;
+  return [`made a new CA, ${why}: trust ${files.ca} anew`];
+}
+
+async function writeAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<void> {
+  const made = await makeAuthority(hosts, clock);
+  await writePrivate(files.caKey, made.key);
+  // Last: a CA without its key would be of no use, one that nobody has seen yet is made anew.
+  await writePrivate(files.ca, made.cert, 0o644);
+}
+
+/** The CA's key. It is needed only to sign: who took it away goes on with the certificate there is. */
+async function authorityKey({ ca, caKey }: Files): Promise<string> {
+  if (!existsSync(caKey)) throw new Error(`${caKey} is missing, and a server certificate must be made`);
+  const pem = await readFile(caKey, 'utf8');
+  if ((await readCertificate(ca)).checkPrivateKey(readKey(caKey, pem))) return pem;
+  throw new Error(`${caKey} is not the key of ${ca}`);
+}
+
+/** Whether there is a server certificate that will do. @throws Error naming the file that is damaged. */
+async function isUsable(files: Files, hosts: readonly string[], clock: Clock): Promise<boolean> {
+  if (!existsSync(files.cert) || !existsSync(files.key)) return false;
+  const cert = await readCertificate(files.cert);
   const fresh =
     Date.parse(cert.validTo) - clock() > RENEW_BEFORE_DAYS * DAY && Date.parse(cert.validFrom) <= clock();
   const covers = hosts.every(
@@ -73,12 +125,28 @@ async function isUsable(
   return (
     fresh &&
     covers &&
-    cert.verify(new X509Certificate(ca).publicKey) &&
-    cert.checkPrivateKey(createPrivateKey(await readFile(keyFile, 'utf8')))
+    cert.verify((await readCertificate(files.ca)).publicKey) &&
+    cert.checkPrivateKey(readKey(files.key, await readFile(files.key, 'utf8')))
   );
 }
 
-async function makeAuthority(clock: Clock): Promise<{ cert: string; key: string }> {
+async function readCertificate(file: string): Promise<X509Certificate> {
+  try {
+    return new X509Certificate(await readFile(file, 'utf8'));
+  } catch (cause) {
+    throw new Error(`${file} is no certificate in PEM`, { cause });
+  }
+}
+
+function readKey(file: string, pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (cause) {
+    throw new Error(`${file} is no private key in PEM`, { cause });
+  }
+}
+
+async function makeAuthority(hosts: readonly string[], clock: Clock): Promise<{ cert: string; key: string }> {
   const { x509, keys } = await tools();
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
@@ -89,6 +157,9 @@ async function makeAuthority(clock: Clock): Promise<{ cert: string; key: string 
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      // Servers and nothing else: names of mail and code are not constrained below.
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.Extension(NAME_CONSTRAINTS, true, new Uint8Array(nameConstraints(hosts))),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
@@ -158,7 +229,7 @@ function importPrivate(pem: string): Promise<webcrypto.CryptoKey> {
 }
 
 async function writePrivate(path: string, text: string, mode = 0o600): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode });
+  await naming(path, writeFile(`${path}.new`, text, { mode }));
   await chmod(`${path}.new`, mode);
   await rename(`${path}.new`, path);
 }

@@ -265,7 +265,7 @@ describe('a process with settings that do not work', function () {
     [
       'a certificate that is none',
       { TLS: 'files', TLS_CERT: 'junk.pem', TLS_KEY: 'junk.pem' },
-      /^TLS_CERT, TLS_KEY: not a certificate and its key, in PEM \(.*\)\n$/,
+      /^TLS_CERT, TLS_KEY: junk\.pem and junk\.pem are not a certificate and its key, in PEM \(.*\)\n$/,
     ],
     [
       'an address that is not of this machine',

@@ -1,0 +1,95 @@
+// Name constraints (RFC 5280 §4.2.1.10): the local CA may sign for this machine and the server's own names alone,
+// so that its key, which lies on a developer's disk, is worth nothing against anybody's other sites.
+import { BlockList, isIP } from 'node:net';
+
+/** id-ce-nameConstraints. */
+export const NAME_CONSTRAINTS = '2.5.29.30';
+
+/** The same in DER, as it stands in a certificate. */
+const OID_DER = Buffer.from('0603551d1e', 'hex');
+
+/** What is this machine on every machine, as subtrees: `localhost` stands for the names below it, too. */
+const LOOPBACK = [
+  dnsSubtree('localhost'),
+  subtree(0x87, Buffer.from([127, 0, 0, 0, 255, 0, 0, 0])),
+  ipSubtree('::1'),
+];
+
+/**
+ * The extension's value: this machine's names and addresses are permitted, some hosts more, and nothing else.
+ * @param hosts DNS names and IP addresses.
+ */
+export function nameConstraints(hosts: readonly string[]): Buffer {
+  const own = hosts.filter((host) => !isOfThisMachine(host)).map(hostSubtree);
+  // SEQUENCE { permittedSubtrees [0] GeneralSubtrees }
+  return der(0x30, der(0xa0, Buffer.concat([...LOOPBACK, ...own])));
+}
+
+/** Whether a certificate has the extension at all. @param certificate DER. */
+export function isConstrained(certificate: Buffer): boolean {
+  return certificate.includes(OID_DER);
+}
+
+/**
+ * Whether the constraints of a certificate that was made here permit a host: whether they have its subtree, or one
+ * that it is in. Looked for as bytes, since Node.js reads no such extension.
+ * @param certificate DER.
+ */
+export function permits(certificate: Buffer, host: string): boolean {
+  if (isOfThisMachine(host)) return LOOPBACK.every((one) => certificate.includes(one));
+  const names = isIP(host) === 0 ? parents(host).map(dnsSubtree) : [ipSubtree(host)];
+  return names.some((name) => certificate.includes(name));
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8);
+loopback.addAddress('::1', 'ipv6');
+
+function isOfThisMachine(host: string): boolean {
+  if (isIP(host) !== 0) return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
+  return parents(host.toLowerCase()).includes('localhost');
+}
+
+/** A name and the names above it. */
+function parents(name: string): string[] {
+  const labels = name.split('.');
+  return labels.map((_, index) => labels.slice(index).join('.'));
+}
+
+function hostSubtree(host: string): Buffer {
+  return isIP(host) === 0 ? dnsSubtree(host) : ipSubtree(host);
+}
+
+/** GeneralSubtree { base dNSName [2] } */
+function dnsSubtree(name: string): Buffer {
+  return subtree(0x82, Buffer.from(name.toLowerCase(), 'latin1'));
+}
+
+/** GeneralSubtree { base iPAddress [7] }: the address and a mask of all ones. */
+function ipSubtree(address: string): Buffer {
+  const bytes = addressBytes(address);
+  return subtree(0x87, Buffer.concat([bytes, Buffer.alloc(bytes.length, 0xff)]));
+}
+
+function subtree(tag: number, value: Buffer): Buffer {
+  return der(0x30, der(tag, value));
+}
+
+/** DER's tag, length and value (X.690 §8.1); a length of two bytes at most, which every certificate is below. */
+function der(tag: number, value: Buffer): Buffer {
+  const { length } = value;
+  const size =
+    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...size]), value]);
+}
+
+/** An address in network byte order, four bytes or sixteen. */
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
+  // The URL parser writes IPv4 parts in hex and `::` as short as it can (RFC 5952).
+  const [head = '', tail] = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1).split('::');
+  const groups = (text: string | undefined) => (text ? text.split(':') : []);
+  const zeros = Array.from({ length: 8 - groups(head).length - groups(tail).length }, () => '0');
+  const all = tail === undefined ? groups(head) : [...groups(head), ...zeros, ...groups(tail)];
+  return Buffer.concat(all.map((group) => Buffer.from(group.padStart(4, '0'), 'hex')));
+}

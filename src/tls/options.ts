@@ -1,0 +1,84 @@
+// What the server speaks TLS with, by its settings: the local CA of development, files, or nothing behind a proxy.
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { because } from '../because.ts';
+import type { Clock } from '../http/runtime.ts';
+import type { Settings } from '../settings.ts';
+import { localCertificate } from './authority.ts';
+
+export interface TlsOptions {
+  /** PEM; none where a proxy speaks TLS. */
+  secure?: { cert: string; key: string };
+  /** The CA to trust, in development. */
+  caFile?: string;
+  /** What whoever runs the server should know, one sentence each. */
+  warnings: string[];
+}
+
+type Needed = Pick<Settings, 'tls' | 'dataDir' | 'baseUrl' | 'host'>;
+
+/** Reads or makes what is needed. @throws Error that says in one sentence what is in the way. */
+export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
+  switch (settings.tls.mode) {
+    case 'auto': {
+      const directory = join(settings.dataDir, 'tls');
+      const { cert, key, caFile, warnings } = await localCertificate(
+        directory,
+        localHosts(settings),
+        clock,
+      ).catch(
+        because(`the certificates in ${directory} cannot be used; without the directory they are made anew`),
+      );
+      return { secure: { cert, key }, caFile, warnings };
+    }
+    case 'files': {
+      const { certFile, keyFile } = settings.tls;
+      return readCertificateFiles(certFile, keyFile, hostOf(settings), clock);
+    }
+    case 'proxy':
+      return { warnings: [] };
+  }
+}
+
+/** What a browser on this machine may call the server. */
+function localHosts(settings: Needed): string[] {
+  const { host } = settings;
+  const listening = host === '0.0.0.0' || host === '::' ? [] : [host];
+  return [...new Set(['localhost', '127.0.0.1', '::1', hostOf(settings), ...listening])];
+}
+
+/** An IPv6 address stands in brackets in a URL alone (RFC 3986 §3.2.2). */
+function hostOf({ baseUrl }: Needed): string {
+  return new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Reads a certificate and its key. Of one that clients will refuse it is said why. */
+async function readCertificateFiles(
+  certFile: string,
+  keyFile: string,
+  host: string,
+  clock: Clock,
+): Promise<TlsOptions> {
+  const read = (file: string, variable: string) =>
+    readFile(file, 'utf8').catch(because(`${variable}: ${file} cannot be read`));
+  const secure = { cert: await read(certFile, 'TLS_CERT'), key: await read(keyFile, 'TLS_KEY') };
+  try {
+    createSecureContext(secure);
+  } catch (thrown) {
+    because(`TLS_CERT, TLS_KEY: ${certFile} and ${keyFile} are not a certificate and its key, in PEM`)(
+      thrown,
+    );
+  }
+  const cert = new X509Certificate(secure.cert);
+  const warnings: string[] = [];
+  if (Date.parse(cert.validTo) <= clock()) warnings.push(`TLS_CERT: ${certFile} expired on ${cert.validTo}`);
+  if (Date.parse(cert.validFrom) > clock())
+    warnings.push(`TLS_CERT: ${certFile} is valid from ${cert.validFrom} on`);
+  if ((isIP(host) === 0 ? cert.checkHost(host) : cert.checkIP(host)) === undefined) {
+    warnings.push(`TLS_CERT: ${certFile} is not for ${host}, the host of BASE_URL`);
+  }
+  return { secure, warnings };
+}
