@@ -9,6 +9,7 @@ import { applicationSettings, isInternalCallback } from './applications.ts';
 import { namedApi, requestedAudience, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
 import { checkOrganization } from './organizations.ts';
+import { answerParameters } from './request-object.ts';
 
 /** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
 export const NOTES_PARAMETER = 'gatehouse_notes';
@@ -99,6 +100,7 @@ type Notes = z.infer<typeof notesSchema>;
 export function normalizeRequest(query: ParsedUrlQuery, browser: string): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
   for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
+  Object.assign(request, answerParameters(request.request));
   const api = namedApi(request);
   delete request.resource;
   if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);

@@ -270,6 +270,100 @@ describe('GET /authorize', () => {
       });
     }
 
+    for (const parameter of ['request', 'request_uri', 'registration']) {
+      const value = {
+        request: 'eyJhbGciOiJub25lIn0.e30.',
+        request_uri: 'https://a.test/r',
+        registration: '{}',
+      };
+      const over = { [parameter]: value[parameter as keyof typeof value] };
+      const error = `${parameter}_not_supported`;
+
+      it(`answers ${parameter} with ${error} at the redirect_uri, as its response type wants it`, async () => {
+        for (const [response_type, part] of [
+          ['code', 'search'],
+          ['id_token', 'hash'],
+          ['token', 'hash'],
+          ['code id_token', 'hash'],
+        ] as const) {
+          const answer = await authorize(agent(), spaRequest(challenge, { ...over, response_type }));
+          const { [part]: response } = new URL(answer.location);
+          expect(answer.location.startsWith(SPA_CALLBACK), response_type).to.equal(true);
+          expect(Object.fromEntries(new URLSearchParams(response.slice(1)))).to.include({
+            error,
+            state: 'the-state',
+            iss: server.issuer,
+          });
+        }
+      });
+
+      it(`answers ${parameter} in the response mode that was asked for, with a session too`, async () => {
+        for (const browser of [agent(), await loggedIn()]) {
+          for (const response_type of ['code', 'id_token']) {
+            const ask = (response_mode: string) =>
+              authorize(browser, spaRequest(challenge, { ...over, response_mode, response_type }));
+            const posted = await ask('form_post');
+            expect(posted.status).to.equal(200);
+            expect(posted.text)
+              .to.contain(`action="${SPA_CALLBACK}"`)
+              .and.contain(`name="error" value="${error}"`)
+              .and.contain('value="the-state"');
+            const message = await ask('web_message');
+            expect(message.status).to.equal(200);
+            expect(message.text).to.contain(`"error":"${error}"`).and.contain(',"http://localhost:5173")');
+            const fragment = await ask('fragment');
+            expect(new URL(fragment.location).hash).to.contain(`error=${error}`);
+          }
+        }
+      });
+
+      it(`shows a page for ${parameter} with a redirect_uri that is not the application's`, async () => {
+        const answer = await authorize(
+          agent(),
+          spaRequest(challenge, { ...over, redirect_uri: 'https://evil.example/' }),
+        );
+        expect(answer.status).to.equal(400);
+        expect(answer.location).to.equal('');
+      });
+    }
+
+    describe('a request object whose answer it describes itself', () => {
+      const objectOf = (claims: object) =>
+        ['{"alg":"none"}', JSON.stringify(claims), '']
+          .map((part) => Buffer.from(part).toString('base64url'))
+          .join('.');
+      const least = { client_id: 'spa', response_type: 'code', scope: 'openid' };
+      const asked = { redirect_uri: SPA_CALLBACK, state: 'inside' };
+      const refused = { error: 'request_not_supported', state: 'inside' };
+
+      it('is refused there, in its response mode', async () => {
+        const plain = await authorize(agent(), { ...least, request: objectOf(asked) });
+        expect(plain.location.startsWith(`${SPA_CALLBACK}?`)).to.equal(true);
+        expect(responseOf(plain)).to.include(refused);
+        const hybrid = { ...asked, response_type: 'code id_token' };
+        const fragment = await authorize(agent(), { ...least, request: objectOf(hybrid) });
+        expect(new URL(fragment.location).hash).to.contain('request_not_supported');
+        const form = objectOf({ ...asked, response_mode: 'form_post' });
+        const posted = await authorize(agent(), { ...least, response_mode: 'query', request: form });
+        expect(posted.text)
+          .to.contain(`action="${SPA_CALLBACK}"`)
+          .and.contain('value="request_not_supported"')
+          .and.contain('value="inside"');
+      });
+
+      it("is refused on a page when what it names is not the application's, or nothing it could name", async () => {
+        for (const redirect_uri of ['https://evil.example/', `${SPA_CALLBACK}/`, 5, [SPA_CALLBACK], null]) {
+          const answer = await authorize(agent(), { ...least, request: objectOf({ redirect_uri }) });
+          expect(answer.status).to.equal(400);
+          expect(answer.location).to.equal('');
+        }
+        for (const request of ['x', '..', 'e30.WzFd.', 'e30.bnVsbA.', 'a.b.c.d.e', '%%%.%%%.%%%']) {
+          const answer = await authorize(agent(), spaRequest(challenge, { request }));
+          expect(responseOf(answer), request).to.include({ error: 'request_not_supported' });
+        }
+      });
+    });
+
     it('gives implicit types only to applications with that grant type', async () => {
       const request = { ...webRequest({ response_type: 'token' }), client_id: 'code-only' };
       expect(responseOf(await authorize(agent(), request))).to.include({
