@@ -10,6 +10,8 @@ import type { ClientRecord } from '../tenant/schema.ts';
 /** What of the application record the engine's callbacks need; rides in the client's metadata. */
 export interface ApplicationSettings {
   oidcConformant: boolean;
+  /** Undefined: as the tenant has it. */
+  standardClaims: boolean | undefined;
   firstParty: boolean;
   appType: ClientRecord['app_type'];
   /** Its word on its user's address counts: it has a secret or a key, and the tenant says so. */
@@ -69,6 +71,7 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>, baseU
   const authenticated = authentication(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
+    standardClaims: client.standard_claims,
     firstParty: client.is_first_party,
     appType: client.app_type,
     namesUserAddress:

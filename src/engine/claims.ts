@@ -1,11 +1,11 @@
 // Which claims a scope gives (OpenID Connect Core §5.4; spec "User profile"), and the engine's account.
 import { type Account, errors, type FindAccount } from 'oidc-provider';
-import type { UserRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
+import { updatedAtFor } from './standard-claims.ts';
 
 /** The scopes that are OpenID Connect's, whatever the API. */
 export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'] as const;
@@ -49,7 +49,7 @@ export function requestedClaims(claims: unknown): string[] {
  * The engine's way to a user: undefined for one who is gone.
  * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
  */
-export function accounts(users: Users): FindAccount {
+export function accounts(users: Users, directory: Directory): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
     const user = await users.get(sub);
     if (user === undefined) return undefined;
@@ -57,18 +57,15 @@ export function accounts(users: Users): FindAccount {
     if (refusal !== undefined) {
       throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
     }
+    const { client } = ctx.oidc;
+    const updatedAt = updatedAtFor(directory, client && applicationSettings(client));
     return {
       accountId: sub,
       claims: async () => ({
         sub,
         // All of them: the engine takes those of the scopes granted, and those asked for by `claims`.
-        ...userClaims(user, ctx.oidc.client),
+        ...standardClaims(user, OIDC_SCOPES, { updatedAt }),
       }),
     };
   };
-}
-
-function userClaims(user: Frozen<UserRecord>, client: object | undefined) {
-  const oidcConformant = client !== undefined && applicationSettings(client).oidcConformant;
-  return standardClaims(user, OIDC_SCOPES, { oidcConformant });
 }

@@ -7,6 +7,9 @@ import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { applicationSettings } from './applications.ts';
+import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
 /** The version that the imports and changes in this file were written against. */
 export const ENGINE_VERSION = '9.13.3';
@@ -55,7 +58,11 @@ interface EngineClasses {
   };
   Grant: EngineModel;
   IdToken: {
-    prototype: { available: Record<string, unknown>; payload(): Promise<Record<string, unknown>> };
+    prototype: IdTokenParts & {
+      client: Client;
+      ctx: KoaContextWithOIDC;
+      payload(): Promise<Record<string, unknown>>;
+    };
   };
   RefreshToken: EngineModel;
   Session: EngineModel & { prototype: Session };
@@ -79,7 +86,7 @@ interface SchemaInstance {
  * classes are the provider instance's own.
  * @param wallClock what the engine's own dates are by.
  */
-export function adaptEngine(provider: Provider, wallClock: Clock): void {
+export function adaptEngine(provider: Provider, wallClock: Clock, directory: Directory): void {
   const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
   // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
@@ -131,6 +138,9 @@ export function adaptEngine(provider: Provider, wallClock: Clock): void {
   const { payload } = IdToken.prototype;
   IdToken.prototype.payload = function idTokenPayload(this: typeof IdToken.prototype) {
     this.available = { ...this.available, amr: claimedMethods(this.available.amr) };
+    if (hasStandardClaims(directory, applicationSettings(this.client))) {
+      standardIdToken(this, this.ctx.oidc.params?.response_type);
+    }
     return payload.call(this);
   };
 

@@ -111,7 +111,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket, bind));
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
-  adaptEngine(provider, wallClock);
+  adaptEngine(provider, wallClock, directory);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
@@ -231,7 +231,7 @@ function configuration(
         return interactionPath(uid);
       },
     },
-    findAccount: accounts(users),
+    findAccount: accounts(users, directory),
     loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds (wire-details 13.4).
     expiresWithSession: () => false,

@@ -13,6 +13,7 @@ import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { updatedAtFor } from './standard-claims.ts';
 import { bodyFields } from './token-endpoint.ts';
 
 export interface UserinfoDependencies {
@@ -86,14 +87,17 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const user = await deps.users.get(token.userId);
       if (user === undefined || admit(user) !== undefined) return refuse(ctx, UNKNOWN);
       const client = await deps.directory.client(token.clientId);
-      const oidcConformant = client?.oidc_conformant === true;
+      const updatedAt = updatedAtFor(
+        deps.directory,
+        client && { standardClaims: client.standard_claims, oidcConformant: client.oidc_conformant },
+      );
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
       const then = asAtIssue(user, token.issuedAt);
-      const all = standardClaims(then, OIDC_SCOPES, { oidcConformant });
+      const all = standardClaims(then, OIDC_SCOPES, { updatedAt });
       ctx.body = {
         sub: user.id,
         ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),
-        ...standardClaims(then, token.scopes, { oidcConformant }),
+        ...standardClaims(then, token.scopes, { updatedAt }),
       };
     },
   };

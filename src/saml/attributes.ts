@@ -25,7 +25,7 @@ function profileOf(user: User, clientId: string, provider: ServiceProvider): Rec
     nickname,
     updated_at: _seconds,
     ...claims
-  } = standardClaims(told, ['profile', 'email', 'phone'], { oidcConformant: true });
+  } = standardClaims(told, ['profile', 'email', 'phone'], { updatedAt: 'iso8601' });
   const [identity] = user.identities;
   return {
     user_id: user.id,

@@ -64,6 +64,8 @@ const clientFields = z.looseObject({
   /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
   is_token_endpoint_ip_header_trusted: z.boolean().optional(),
   oidc_conformant: z.boolean().default(false),
+  /** Ours: claims as OpenID Connect Core has them; `tenant.flags.standard_claims` where it says nothing. */
+  standard_claims: z.boolean().optional(),
   jwt_configuration: z
     .looseObject({
       alg: z.enum(['RS256', 'HS256']).default('RS256'),

@@ -19,6 +19,21 @@ export const organizationSchema = z.looseObject({
   display_name: z.string().optional(),
 });
 
+/** Flags that mean something here; others are kept as they are. */
+const FLAGS = [
+  'enable_public_signup_user_exists_error',
+  'keep_sessions_on_password_reset',
+  'mfa_for_passwordless',
+  'standard_claims',
+];
+
+const flagsSchema = z.record(z.string(), z.unknown()).superRefine((flags, context) => {
+  for (const name of FLAGS) {
+    if (flags[name] === undefined || typeof flags[name] === 'boolean') continue;
+    context.addIssue({ code: 'custom', path: [name], message: 'must be true or false' });
+  }
+});
+
 export const tenantSettingsSchema = z.looseObject({
   friendly_name: z.string().default('Gatehouse'),
   picture_url: z.string().optional(),
@@ -33,7 +48,7 @@ export const tenantSettingsSchema = z.looseObject({
   default_directory: z.string().optional(),
   default_audience: z.string().optional(),
   oidc_logout: tenantLogoutSchema.optional(),
-  flags: z.record(z.string(), z.unknown()).default({}),
+  flags: flagsSchema.default({}),
 });
 
 export const brandingSchema = z.looseObject({

@@ -20,22 +20,23 @@ export const PROFILE_CLAIMS = [
 ] as const;
 
 /**
- * The claims that scopes give of a user; what is not set is left out.
- * @param options.oidcConformant `updated_at` as ISO 8601 rather than a string of epoch seconds (wire.md "Decided").
+ * How `updated_at` is written: epoch seconds as a number (OpenID Connect Core §5.1) or as text (the hosted
+ * service's documents), or a date of ISO 8601 (what its SDKs read).
  */
+export type UpdatedAt = 'number' | 'text' | 'iso8601';
+
+/** The claims that scopes give of a user; what is not set is left out. */
 export function standardClaims(
   user: Frozen<UserRecord>,
   scopes: readonly string[],
-  { oidcConformant }: { oidcConformant: boolean },
+  { updatedAt }: { updatedAt: UpdatedAt },
 ): Record<string, unknown> {
   const claims: Record<string, unknown> = {};
   if (scopes.includes('profile')) {
     for (const claim of PROFILE_CLAIMS) claims[claim] = user[claim];
     claims.nickname ??= defaultNickname(user);
     claims.name ??= user.email ?? user.username ?? user.phone_number;
-    claims.updated_at = oidcConformant
-      ? user.updated_at
-      : String(Math.floor(Date.parse(user.updated_at) / 1000));
+    claims.updated_at = writtenAs(updatedAt, user.updated_at);
   }
   if (scopes.includes('email') && user.email !== undefined) {
     claims.email = user.email;
@@ -47,6 +48,12 @@ export function standardClaims(
   }
   if (scopes.includes('address')) claims.address = user.address;
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
+}
+
+function writtenAs(form: UpdatedAt, date: string): string | number {
+  if (form === 'iso8601') return date;
+  const seconds = Math.floor(Date.parse(date) / 1000);
+  return form === 'number' ? seconds : String(seconds);
 }
 
 /** As the hosted service has it: the local part of the address, or the username. */

@@ -1,0 +1,39 @@
+// Whose claims are as OpenID Connect Core has them, and whose as the hosted service and its SDKs have them.
+import type { Directory } from '../tenant/directory.ts';
+import type { UpdatedAt } from '../users/profile.ts';
+import type { ApplicationSettings } from './applications.ts';
+
+type Choice = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
+
+/** Whether an application gets the standard's claims: by its own word, else by the tenant's. */
+export function hasStandardClaims(directory: Directory, application: Choice): boolean {
+  return application?.standardClaims ?? directory.settings().tenant.flags.standard_claims === true;
+}
+
+/** How an application gets `updated_at`. */
+export function updatedAtFor(directory: Directory, application: Choice): UpdatedAt {
+  if (hasStandardClaims(directory, application)) return 'number';
+  return application?.oidcConformant === true ? 'iso8601' : 'text';
+}
+
+/** An ID token that is being made: what may go into it, and the scopes and single claims that select from it. */
+export interface IdTokenParts {
+  available: Record<string, unknown>;
+  scope?: string | undefined;
+  mask?: Record<string, unknown> | undefined;
+}
+
+/** The context class of a login that met none of those asked for: no assurance at all (OpenID Connect Core §2). */
+const NO_ASSURANCE = '0';
+
+/**
+ * Selects for an ID token what the standard has in it.
+ * @param responseType of the authorization request whose response the token is in; undefined at the token endpoint.
+ */
+export function standardIdToken(token: IdTokenParts, responseType: unknown): void {
+  // Claims of scopes are had from /userinfo wherever there is an access token to ask it with (§5.4).
+  if (responseType !== 'id_token') token.scope = 'openid';
+  if (token.mask !== undefined && 'acr' in token.mask && token.available.acr === undefined) {
+    token.available = { ...token.available, acr: NO_ASSURANCE };
+  }
+}
