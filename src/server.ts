@@ -55,6 +55,9 @@ const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 /** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. Bytes. */
 const LARGEST_BODY = 56 * 1024;
 
+/** Requests that are worked on at once: more than wait for passwords to be hashed, which take longest. */
+const MOST_AT_ONCE = 1_000;
+
 /** What a load balancer asks, by plain HTTP even where all else must come by HTTPS. */
 const PROBES = { alive: '/healthz', ready: '/readyz' };
 
@@ -84,6 +87,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       errorPage: (ctx, error) => views.error(ctx, error),
       limit: (ctx, name) => limits.takeFrom(ctx, name),
       readBody: readBody(LARGEST_BODY),
+      mostAtOnce: MOST_AT_ONCE,
     }),
   );
   return {

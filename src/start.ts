@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { because } from './because.ts';
 import type { Pause } from './delivery/queue.ts';
 import { type Clock, type Random, steadyClock, systemClock, systemRandom } from './http/runtime.ts';
+import { inTurns } from './http/turns.ts';
 import { createTenant, type Tenant } from './server.ts';
 import type { TenantDependencies } from './services.ts';
 import { hasDevelopmentPages, readSettings, type Settings, withPort } from './settings.ts';
@@ -102,6 +103,12 @@ function refuseStore({ dataDir }: Settings, why: string, faults: readonly string
   throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
 }
 
+/** More connections are closed unanswered: each takes memory, whatever it sends. */
+const MOST_CONNECTIONS = 10_000;
+
+/** How long the head of a request may take and all of it, and how often that is looked at, milliseconds. */
+const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
+
 /** Listens, and builds the tenant in an open store. */
 async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile }): Promise<Running> {
   const { settings: read, store, users, wallClock, random } = deps;
@@ -109,12 +116,16 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
   for (const warning of tls.warnings) deps.log.warn(warning);
   const server =
     tls.secure === undefined
-      ? http.createServer()
-      : https.createServer({ ...tls.secure, minVersion: 'TLSv1.2' });
+      ? http.createServer(PATIENCE)
+      : https.createServer({ ...tls.secure, ...PATIENCE, minVersion: 'TLSv1.2', handshakeTimeout: 20_000 });
+  server.maxConnections = MOST_CONNECTIONS;
   const connections = trackConnections(server);
   // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
   const app = Promise.withResolvers<http.RequestListener>();
-  server.on('request', (request, response) => void app.promise.then((handle) => handle(request, response)));
+  server.on(
+    'request',
+    inTurns((request, response) => void app.promise.then((handle) => handle(request, response))),
+  );
   const settings = withPort(read, await listen(server, read));
   try {
     await applyTenant({ store, users, random }, file, { mode: 'create-missing', users: !read.production });

@@ -98,13 +98,14 @@ function checkedJson(text: string): object {
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (thrown) {
-    throw unreadable(thrown);
+  } catch {
+    // What JSON.parse says of it quotes it, and with it a password.
+    throw unreadable();
   }
 }
 
-function unreadable(cause?: unknown): AuthError {
-  return new AuthError(400, 'invalid_request', 'The request could not be read.', { cause });
+function unreadable(): AuthError {
+  return new AuthError(400, 'invalid_request', 'The request could not be read.');
 }
 
 function tooLarge(): AuthError {

@@ -40,6 +40,7 @@ export type ErrorShape = (ctx: Context, error: AuthError) => void | Promise<void
 /** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */
 export const oauthShape = (ctx: Context, error: AuthError): void => {
   ctx.status = error.status;
+  if (isBusy(error)) ctx.set('Retry-After', '1');
   ctx.set('Cache-Control', 'no-store');
   ctx.body = { error: error.error, error_description: error.error_description, ...error.extra };
 };
@@ -50,7 +51,8 @@ export const oauthShape = (ctx: Context, error: AuthError): void => {
  */
 export function toAuthError(thrown: unknown, log: Logger): AuthError {
   if (thrown instanceof AuthError) {
-    if (thrown.status >= 500 || thrown.cause !== undefined) log.warn({ err: thrown }, 'request failed');
+    const isFault = (thrown.status >= 500 && !isBusy(thrown)) || thrown.cause !== undefined;
+    if (isFault) log.warn({ err: thrown }, 'request failed');
     return thrown;
   }
   const status = statusOf(thrown);
@@ -59,6 +61,11 @@ export function toAuthError(thrown: unknown, log: Logger): AuthError {
   }
   log.error({ err: thrown }, 'unexpected error');
   return new AuthError(500, 'server_error', 'An unexpected error occurred.');
+}
+
+/** Whether a request was refused for want of room, which is no fault of it and none of ours. */
+export function isBusy({ status, error }: AuthError): boolean {
+  return status === 503 && error === 'temporarily_unavailable';
 }
 
 function statusOf(thrown: unknown): number | undefined {

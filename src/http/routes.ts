@@ -3,8 +3,9 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { RouteLimit } from '../protection/limits.ts';
+import { atMost } from './at-most.ts';
 import { anyOrigin, applicationOrigins } from './cors.ts';
-import { AuthError, type ErrorShape, oauthShape, toAuthError } from './errors.ts';
+import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
 import { findPath, type PathTree, pathTree } from './path-tree.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE';
@@ -37,6 +38,11 @@ export interface RouterDependencies {
   limit(ctx: Context, name: RouteLimit): Promise<void>;
   /** Leaves the body, parsed, at `ctx.request.body`. */
   readBody: Middleware;
+  /**
+   * How many requests are worked on at once, those without a limit apart. Waiting for a body is no work: whoever
+   * sends theirs slowly takes nobody's place.
+   */
+  mostAtOnce: number;
 }
 
 type Methods = Map<Method, Route>;
@@ -55,17 +61,24 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
     any: anyOrigin(),
     applications: applicationOrigins(deps.isApplicationOrigin),
   };
+  const router = { ...deps, work: atMost(deps.mostAtOnce), overload: everyTenSeconds(deps.log) };
   return async (ctx) => {
     const found = findPath(tree, ctx.path);
     // Any of them: what matters before the method is known is the same for all methods of a path.
     const [first] = found?.at.values() ?? [];
-    const answer = () => respond(deps, ctx, found && { methods: found.at, params: found.params });
+    const answer = () => respond(router, ctx, found && { methods: found.at, params: found.params });
     await rules[first?.cors ?? 'none'](ctx, answer);
   };
 }
 
+interface Router extends RouterDependencies {
+  work: ReturnType<typeof atMost>;
+  /** Notes in the log that requests are refused. */
+  overload(): void;
+}
+
 async function respond(
-  deps: RouterDependencies,
+  deps: Router,
   ctx: Context,
   found: { methods: Methods; params: Record<string, string> } | undefined,
 ): Promise<void> {
@@ -87,12 +100,26 @@ async function respond(
     }
     ctx.params = found.params;
     await deps.readBody(ctx, nothing);
-    await route.handle(ctx);
+    await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
   } catch (thrown) {
     const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));
+    if (isBusy(error)) {
+      ctx.set('Retry-After', '1');
+      deps.overload();
+    }
     const shape = (route ?? first)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
     await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
   }
+}
+
+/** One line for many: whoever brings an overload about shall not fill the log, too. */
+function everyTenSeconds(log: Logger): () => void {
+  let last = -Infinity;
+  return () => {
+    if (performance.now() - last < 10_000) return;
+    last = performance.now();
+    log.warn('the server is busy: requests are answered 503');
+  };
 }
 
 /** Whether the one who asks would rather see a page than read data. */

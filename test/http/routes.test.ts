@@ -1,0 +1,187 @@
+// The one router: what it answers, and how much at once.
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import Koa from 'koa';
+import { readBody } from '../../src/http/body.ts';
+import { AuthError, oauthShape } from '../../src/http/errors.ts';
+import { createRouter, type Route } from '../../src/http/routes.ts';
+import { createLog } from '../../src/log.ts';
+
+const common = { limit: 'other', cors: 'none', errors: oauthShape } as const;
+
+describe('the router', () => {
+  const servers: http.Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close().closeAllConnections();
+  });
+
+  const served = async (routes: Route[], mostAtOnce = 10) => {
+    const app = new Koa();
+    app.use(
+      createRouter(routes, {
+        log: createLog('silent'),
+        isApplicationOrigin: async (origin) => origin === 'https://app.example',
+        errorPage: (ctx, error) => {
+          ctx.status = error.status;
+          ctx.type = 'html';
+          ctx.body = `<p>${error.error}`;
+        },
+        limit: async (ctx, name) => ctx.append('X-Limit', name),
+        readBody: readBody(1_000),
+        mostAtOnce,
+      }),
+    );
+    const server = http.createServer(app.callback()).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return (path: string, init: RequestInit = {}) => fetch(`http://127.0.0.1:${port}${path}`, init);
+  };
+  const echo =
+    (name: string): Route['handle'] =>
+    (ctx) => {
+      ctx.body = { name, params: ctx.params };
+    };
+
+  it('prefers what is spelled out to a parameter, and goes back where that leads nowhere', async () => {
+    const ask = await served([
+      { ...common, methods: ['GET'], path: '/a/:x', handle: echo('a :x') },
+      { ...common, methods: ['GET'], path: '/a/list', handle: echo('a list') },
+      { ...common, methods: ['GET'], path: '/a/:x/b', handle: echo('a :x b') },
+      { ...common, methods: ['GET'], path: '/a/list/c', handle: echo('a list c') },
+      { ...common, methods: ['GET'], path: '/', handle: echo('root') },
+    ]);
+    for (const [path, expected] of [
+      ['/a/1', { name: 'a :x', params: { x: '1' } }],
+      ['/a/list', { name: 'a list', params: {} }],
+      ['/a/LIST', { name: 'a :x', params: { x: 'LIST' } }],
+      ['/a/list/b', { name: 'a :x b', params: { x: 'list' } }],
+      ['/a/list/c', { name: 'a list c', params: {} }],
+      ['/a/%2e%2e%2fb', { name: 'a :x', params: { x: '../b' } }],
+      ['/a/x%7Cy?q', { name: 'a :x', params: { x: 'x|y' } }],
+      ['/', { name: 'root', params: {} }],
+    ] as const) {
+      expect(await (await ask(path)).json(), path).to.deep.equal(expected);
+    }
+    for (const path of ['/a', '/a/', '/a/1/', '/a/1/c', '/a/list/d', '/a/%ff', '/A/1', '//', '/a/1/b/c']) {
+      expect((await ask(path)).status, path).to.equal(404);
+    }
+  });
+
+  it('takes the limit of the path before it knows the method, and the common one for what is unknown', async () => {
+    const ask = await served([
+      { ...common, limit: 'token', methods: ['POST'], path: '/t', handle: echo('t') },
+      { ...common, limit: 'unlimited', methods: ['GET'], path: '/free', handle: echo('free') },
+    ]);
+    for (const [path, method, status, limit] of [
+      ['/t', 'POST', 200, 'token'],
+      ['/t', 'GET', 405, 'token'],
+      ['/x', 'GET', 404, 'other'],
+      ['/free', 'GET', 200, null],
+    ] as const) {
+      const answer = await ask(path, { method });
+      expect([answer.status, answer.headers.get('x-limit')], path).to.deep.equal([status, limit]);
+    }
+  });
+
+  it('answers OPTIONS by the rule of the path, and nothing else by it', async () => {
+    const ask = await served([
+      { ...common, cors: 'applications', methods: ['POST'], path: '/api', handle: echo('api') },
+      { ...common, methods: ['GET', 'HEAD'], path: '/page', handle: echo('page') },
+    ]);
+    const preflight = (path: string, origin: string) =>
+      ask(path, {
+        method: 'OPTIONS',
+        headers: { origin, 'access-control-request-method': 'POST' },
+      });
+    const allowed = await preflight('/api', 'https://app.example');
+    expect([allowed.status, allowed.headers.get('access-control-allow-origin')]).to.deep.equal([
+      204,
+      'https://app.example',
+    ]);
+    const refused = await preflight('/api', 'https://evil.example');
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).to.deep.equal([204, null]);
+    const asked = await ask('/api', { method: 'OPTIONS' });
+    expect([asked.status, asked.headers.get('allow')]).to.deep.equal([204, 'POST, OPTIONS']);
+    const page = await preflight('/page', 'https://app.example');
+    expect([page.status, page.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);
+  });
+
+  it('refuses declarations that contradict one another', () => {
+    const both = (one: Partial<Route>, other: Partial<Route>) => () =>
+      createRouter(
+        [one, other].map((route) => ({
+          ...common,
+          methods: ['GET'],
+          path: '/a',
+          handle: echo('a'),
+          ...route,
+        })),
+        { mostAtOnce: 1 } as never,
+      );
+    expect(both({}, {})).to.throw('GET /a is declared twice');
+    expect(both({}, { methods: ['POST'], cors: 'any' })).to.throw('/a has two rules for other origins');
+    expect(both({ path: '/:x' }, { path: '/:y/b' })).to.throw('this segment is called :x elsewhere');
+  });
+
+  it('works on so many requests at once, and tells others when to come back', async () => {
+    const gate = Promise.withResolvers<void>();
+    let running = 0;
+    const ask = await served(
+      [
+        {
+          ...common,
+          methods: ['GET'],
+          path: '/slow',
+          handle: async (ctx) => {
+            running += 1;
+            await gate.promise;
+            ctx.body = 'done';
+          },
+        },
+        { ...common, methods: ['GET'], path: '/page', errors: 'page', handle: echo('page') },
+        { ...common, limit: 'unlimited', methods: ['GET'], path: '/probe', handle: echo('probe') },
+        {
+          ...common,
+          methods: ['GET'],
+          path: '/fails',
+          handle: () => {
+            throw new AuthError(400, 'invalid_request', 'no');
+          },
+        },
+      ],
+      2,
+    );
+    for (let i = 0; i < 3; i++) expect((await ask('/fails')).status, 'failures leave room').to.equal(400);
+    const slow = [ask('/slow'), ask('/slow')];
+    while (running < 2) await new Promise((resolve) => setImmediate(resolve));
+    const refused = await ask('/slow');
+    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1']);
+    expect(await refused.json()).to.have.property('error', 'temporarily_unavailable');
+    const page = await ask('/page');
+    expect([page.status, page.headers.get('content-type')]).to.deep.equal([503, 'text/html; charset=utf-8']);
+    expect((await ask('/probe')).status).to.equal(200);
+    gate.resolve();
+    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200]);
+    expect((await ask('/page')).status).to.equal(200);
+  });
+
+  it('leaves room for others while a body is on its way', async () => {
+    const ask = await served([{ ...common, methods: ['POST'], path: '/', handle: echo('posted') }], 1);
+    const trickle = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"a":')),
+    });
+    const abort = new AbortController();
+    const slow = ask('/', {
+      method: 'POST',
+      body: trickle,
+      duplex: 'half',
+      signal: abort.signal,
+    } as RequestInit);
+    slow.catch(() => undefined);
+    for (let i = 0; i < 3; i++) expect((await ask('/', { method: 'POST', body: '' })).status).to.equal(200);
+    abort.abort();
+  });
+});
