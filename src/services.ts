@@ -88,6 +88,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     random: deps.random,
     log,
     challenges,
+    events,
     tickets: base.tickets,
     grants,
     secondFactor: createSecondFactor(mfa, mfaApi),

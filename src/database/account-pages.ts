@@ -25,6 +25,7 @@ import {
   requestReset,
   resetPassword,
   resultUrl,
+  tellRefusedReset,
 } from './reset.ts';
 import { openVerification, verifyEmail } from './verification.ts';
 
@@ -69,10 +70,15 @@ async function requireReset(deps: AccountPagesDependencies, ticket: string): Pro
 async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { ticket, password, repeat } = formFields(ctx, 'ticket', 'password', 'repeat');
-  const open = await requireReset(deps, ticket);
+  const open = await openReset(deps, ticket);
+  if (open === undefined) {
+    tellRefusedReset(deps, open, { reason: 'expired', ip: ctx.ip });
+    throw linkExpired();
+  }
   if (password !== repeat) return showReset(deps, ctx, ticket, open, { repeat: 'reset.differ' }, password);
   const languages = ctx.get('Accept-Language');
   const refusal = await resetPassword(deps, open, { ticket, password, ip: ctx.ip, languages });
+  if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();
   if (refusal !== undefined) {
     return showReset(

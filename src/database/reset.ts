@@ -116,6 +116,23 @@ export async function openReset(deps: ResetDependencies, ticket: string): Promis
   return { user, connection, options: databaseOptions(connection), met };
 }
 
+/** A reset that did not take place; undefined for a link that is none. */
+export function tellRefusedReset(
+  { events }: Pick<ResetDependencies, 'events'>,
+  open: OpenReset | undefined,
+  { reason, ip }: { reason: ResetRefusal['reason']; ip: string },
+): void {
+  const { user, connection } = open ?? {};
+  events.record({
+    type: 'fcp',
+    ip,
+    description: reason,
+    ...(connection && { connection: connection.name }),
+    ...(user && { user_id: user.id }),
+    ...(user?.email !== undefined && { user_name: user.email }),
+  });
+}
+
 /** Why a new password is not taken. */
 export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reason: 'expired' };
 

@@ -32,9 +32,12 @@ export async function verifyEmail(
 ): Promise<User | undefined> {
   const open = await openVerification(deps, ticket);
   const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
-  if (open === undefined || met === undefined) return undefined;
-  const user = await deps.users.update(open.user.id, { email_verified: true });
-  if (user === undefined) return undefined;
+  const user = met && (await deps.users.update(open.user.id, { email_verified: true }));
+  if (met === undefined || user === undefined) {
+    const userId = open?.user.id;
+    deps.events.record({ type: 'fv', ip, description: 'expired', ...(userId && { user_id: userId }) });
+    return undefined;
+  }
   const connection = await deps.directory.connection(String(met.data.connection));
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
   const application = clientId === undefined ? undefined : await deps.directory.client(clientId);

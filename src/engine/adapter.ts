@@ -7,6 +7,7 @@ import { type Collection, type Store, UniqueKeyError } from '../store/contract.t
 import type { Directory } from '../tenant/directory.ts';
 import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
+import { OUTRUN } from './failures.ts';
 import { INTERACTION_SECONDS } from './lifetimes.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
@@ -150,11 +151,11 @@ async function consumeOnce(deps: AdapterDependencies, artifacts: Collection<Arti
     // The leeway runs from the first use, so that it cannot be stretched.
     return { ...current, payload: { ...current.payload, consumed: consumed ?? now } };
   });
-  if (found === undefined) throw new errors.InvalidGrant('already used');
+  if (found === undefined) throw new errors.InvalidGrant(OUTRUN);
   if (reused === undefined) return;
   await artifacts.deleteBy('grantId', reused);
   await artifacts.delete(artifactKey('Grant', reused));
-  throw new errors.InvalidGrant('already used');
+  throw new errors.InvalidGrant(OUTRUN);
 }
 
 /** Whether a used refresh token may still be used, by its application's `refresh_token.leeway` (seconds). */

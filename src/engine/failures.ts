@@ -30,6 +30,8 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
   return { of: (ctx) => byContext.get(ctx), keep: note };
 }
 
+/** Of a code or refresh token that somebody else has used first. */
+export const OUTRUN = 'already used';
 export const INVALID_CODE = 'Invalid authorization code';
 export const INVALID_VERIFIER = 'Failed to verify code verifier';
 export const INVALID_REFRESH_TOKEN = 'Unknown or invalid refresh token.';
@@ -67,6 +69,15 @@ export function vendorError(
       return new AuthError(status, error, description);
   }
 }
+
+/** Whether a refresh token was refused because it was used before, which its owner does not do. */
+export function isReuse(failure: Error | undefined): boolean {
+  if (failure === undefined || !isEngineError(failure)) return false;
+  return REUSED.has(failure.error_detail ?? '');
+}
+
+/** In the engine's words, and in ours for one that was outrun. */
+const REUSED = new Set(['refresh token already used', OUTRUN]);
 
 function isEngineError(failure: Error): failure is EngineError {
   return 'error' in failure && 'status' in failure;

@@ -5,7 +5,6 @@ import { errors, type InteractionResults } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
-import type { Users } from '../users/users.ts';
 import { isByConnection, refusalOf } from './admission.ts';
 import { requestedAudience, toAudience } from './audience.ts';
 import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
@@ -13,6 +12,7 @@ import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
 import { browserSecretOf } from './interaction-browser.ts';
+import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
 import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
@@ -111,7 +111,7 @@ interface Kept extends InteractionResults {
 /** The interactions of one provider. */
 export function interactions(
   provider: Provider,
-  deps: { store: Store; users: Users; secondFactor: SecondFactor },
+  deps: { store: Store; secondFactor: SecondFactor } & LoginEventsDependencies,
 ): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch((thrown: unknown) => {
@@ -132,12 +132,23 @@ export function interactions(
   const refuse = (ctx: Context, interaction: Interaction, error: string, description: string) =>
     goOn(ctx, interaction, { error, error_description: description });
 
+  /** A login that may not end well: as an error at the application, or, where it can be mended, on the page. */
+  const end = async (ctx: Context, interaction: Interaction, login: Login, refusal: AuthError) => {
+    const { error, error_description: description } = refusal;
+    await tellLogin(deps, 'f', login, {
+      clientId: String(interaction.params.client_id),
+      ip: ctx.ip,
+      description,
+    });
+    if (error === 'invalid_grant') throw refusal;
+    await refuse(ctx, interaction, error, description);
+  };
+
   const finish = async (
     ctx: Context,
     interaction: Interaction,
     login: Login & { acr?: string },
   ): Promise<void> => {
-    await deps.users.recordLogin(login.userId, ctx.ip);
     await goOn(ctx, interaction, { login: { ...engineLogin(login) }, select_account: {} });
   };
 
@@ -160,14 +171,14 @@ export function interactions(
       const { userId, amr, connection, credentialVersion } = login;
       const interaction = await load(ctx);
       const refusal = await refusalOf(deps.users, login);
-      if (refusal?.error === 'invalid_grant') throw refusal;
-      if (refusal !== undefined) return refuse(ctx, interaction, refusal.error, refusal.error_description);
+      if (refusal !== undefined) return end(ctx, interaction, login, refusal);
       const { clientId, params } = describe(interaction);
       if (!isByConnection(params.connection, connection)) {
         throw new AuthError(403, 'invalid_grant', 'The request is for another connection.');
       }
       const asked = { ...wantedOf(params), browser: true, ctx };
       if (await deps.secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...asked })) {
+        await tellLogin(deps, 'mfar', login, { clientId, ip: ctx.ip });
         // Beside the request, where only we write.
         await keep(interaction, { firstFactor: { userId, amr, connection, credentialVersion } });
         return ctx.redirect(`${interactionPath(interaction.uid)}/mfa`);
@@ -180,7 +191,7 @@ export function interactions(
       if (firstFactor === undefined) return ctx.redirect(interactionPath(interaction.uid));
       if (firstFactor.userId !== userId) throw requestExpired();
       const refusal = await refusalOf(deps.users, firstFactor);
-      if (refusal !== undefined) return refuse(ctx, interaction, refusal.error, refusal.error_description);
+      if (refusal !== undefined) return end(ctx, interaction, firstFactor, refusal);
       const amr = [...new Set([...firstFactor.amr, ...methods, 'mfa'])];
       await finish(ctx, interaction, { ...firstFactor, amr, acr });
     },

@@ -14,6 +14,7 @@ import type { Settings } from '../settings.ts';
 import type { SigningKeyRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
+import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
@@ -59,6 +60,7 @@ export interface EngineDependencies {
   random: Random;
   log: Logger;
   challenges: Challenges;
+  events: Events;
   tickets: LoginTickets;
   /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
   grants: VendorGrant[];
@@ -98,7 +100,7 @@ const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credenti
 
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { settings, store, directory, users, clock, wallClock, log } = deps;
+  const { settings, store, directory, users, events, clock, wallClock, log } = deps;
   const keys = await signingKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
   const browsers = new WeakMap<IncomingMessage, string>();
@@ -116,7 +118,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
     registerVendorGrant(
-      { store, directory, users, failures, clock: wallClock, secondFactor: deps.secondFactor },
+      { store, directory, users, events, failures, clock: wallClock, secondFactor: deps.secondFactor },
       provider,
       grant,
     );
@@ -131,7 +133,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   const enter = engineEntrance(provider);
-  const tokens = tokenEndpoint(failures, enter);
+  const tokens = tokenEndpoint({ failures, enter, events, grants: deps.grants });
   return {
     routes: engineRoutes({
       enter,
@@ -139,7 +141,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
       tokens,
     }),
     answerAsTokenEndpoint: tokens.token,
-    interactions: interactions(provider, { store, users, secondFactor: deps.secondFactor }),
+    interactions: interactions(provider, { store, users, events, secondFactor: deps.secondFactor }),
     internalRequests: internal,
     sessions,
     signingKeys: keys,
@@ -223,6 +225,7 @@ function configuration(
     interactions: {
       policy: policy({
         users,
+        events: deps.events,
         secondFactor: deps.secondFactor,
         sessionLifetime: (session) => sessionLifetime(directory, clock, session),
       }),

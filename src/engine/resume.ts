@@ -30,12 +30,14 @@ export async function prepareResume(
   const current = await sessions.current(ctx);
   const { session, result } = interaction;
   const login = result?.login as EngineLogin | undefined;
-  const isOther = login !== undefined && current !== undefined && current.userId !== login.accountId;
+  // One that has made its session is no new one.
+  const isLogin = login !== undefined && login.isSettled !== true;
+  const isOther = isLogin && current !== undefined && current.userId !== login.accountId;
   const isElsewhere = session?.uid !== undefined && session.uid !== current?.sid;
   if (isOther || isElsewhere) {
     // Of another session than the browser's: what was answered in it without a login counts no more.
     delete (interaction as { session?: unknown }).session;
-    if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
+    if (!isLogin && result !== undefined && !('error' in result)) interaction.result = {};
     await interaction.persist();
   }
   // Another account logs in where one is logged in. The engine would end its session by a form that posts itself

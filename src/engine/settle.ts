@@ -1,11 +1,10 @@
 // The one end of every login in the browser: the session that it makes is stored, and the login looked at again.
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
-import type { Users } from '../users/users.ts';
 import { refusalOf } from './admission.ts';
+import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
 
-export interface SettleDependencies {
-  users: Users;
+export interface SettleDependencies extends LoginEventsDependencies {
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -17,6 +16,10 @@ export interface EngineLogin {
   acr?: string;
   connection?: string;
   credentialVersion: number;
+  /** When it was, epoch seconds: a later step of the request does not make it later. */
+  ts?: number;
+  /** It has made its session; what follows is another step of the same request. */
+  isSettled?: true;
 }
 
 /** The version of the credential that a session, or what was granted in one, was proved by. */
@@ -47,21 +50,28 @@ export function engineLogin({
  * the user's sessions finds it; what was before that, this sees.
  * @throws errors.OIDCProviderError, for the application, when the login does not hold any more.
  */
-export async function settle(
-  { users, sessionLifetime }: SettleDependencies,
-  { oidc }: KoaContextWithOIDC,
-): Promise<void> {
+export async function settle(deps: SettleDependencies, { oidc, ip }: KoaContextWithOIDC): Promise<void> {
+  const { users, sessionLifetime } = deps;
   const login = oidc.result?.login as EngineLogin | undefined;
   const { session } = oidc;
   if (login === undefined || session === undefined) return;
-  const { accountId: userId, connection, credentialVersion } = login;
-  Object.assign(session, { credentialVersion, ...(connection !== undefined && { connection }) });
-  await session.save(sessionLifetime(session));
+  const { accountId: userId, connection = '', credentialVersion } = login;
+  Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
+  const isLogin = login.isSettled !== true;
+  // Together: the store makes one write to disk of the two.
+  await Promise.all([session.save(sessionLifetime(session)), isLogin && users.recordLogin(userId, ip)]);
   // The engine sets no cookie for a new session that it finds untouched.
   Object.assign(session, { touched: true });
   const refusal = await refusalOf(users, { userId, credentialVersion });
-  if (refusal === undefined) return;
+  const place = { clientId: oidc.client?.clientId ?? '', ip };
+  if (refusal === undefined) {
+    if (isLogin) await tellLogin(deps, 's', { userId, connection }, place);
+    // The steps that follow in this request are given what was answered so far.
+    Object.assign(login, { isSettled: true, ts: session.loginTs });
+    return;
+  }
   await session.destroy();
+  await tellLogin(deps, 'f', { userId, connection }, { ...place, description: refusal.error_description });
   if (refusal.error === 'invalid_grant') throw new errors.LoginRequired('Login required');
   throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
 }

@@ -3,16 +3,15 @@
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import type { Users } from '../users/users.ts';
 import { isByConnection, refusalOf } from './admission.ts';
+import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
 import { MFA_REQUIRED } from './policy.ts';
 import type { Sessions } from './sessions.ts';
 import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
-export interface SilentLoginDependencies {
-  users: Users;
+export interface SilentLoginDependencies extends LoginEventsDependencies {
   tickets: LoginTickets;
   secondFactor: SecondFactor;
   sessions: Pick<Sessions, 'end'>;
@@ -38,8 +37,10 @@ export async function logInSilently(
   if (login === undefined || user === undefined) return;
   if (!isByConnection(params?.connection, login.connection)) return;
   const refusal = await refusalOf(deps.users, login);
-  if (refusal?.error === 'invalid_grant') return;
+  const place = { clientId: client.clientId, ip: ctx.ip };
   if (refusal !== undefined) {
+    await tellLogin(deps, 'f', login, { ...place, description: refusal.error_description });
+    if (refusal.error === 'invalid_grant') return;
     throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
   }
   const { amr, credentialVersion } = login;
@@ -53,10 +54,10 @@ export async function logInSilently(
       ...asked,
     })
   ) {
+    await tellLogin(deps, 'mfar', login, place);
     throw new errors.LoginRequired(MFA_REQUIRED);
   }
   await leaveOtherAccount(deps, ctx, user.id);
-  await deps.users.recordLogin(user.id, ctx.ip);
   const { session } = ctx.oidc;
   session?.loginAccount({ accountId: user.id, amr: [...amr] });
   // A session id that was known before the login is not the login's (session fixation).

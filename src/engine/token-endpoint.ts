@@ -1,11 +1,14 @@
 // /oauth/token and /oauth/revoke around the engine: JSON and form bodies alike, the vendor's parameter
 // names, and the vendor's words for what goes wrong (wire.md "/oauth/token").
 import type { Context } from 'koa';
+import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError, oauthShape } from '../http/errors.ts';
+import type { Events, EventType } from '../tenant/events.ts';
 import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { EngineFailures } from './failures.ts';
-import { vendorError } from './failures.ts';
+import { isReuse, vendorError } from './failures.ts';
+import type { VendorGrant } from './tokens.ts';
 
 /** Grants for which `audience` chooses the API; with the others it was chosen at /authorize. */
 const choosesAudience = (grantType: string | undefined) =>
@@ -21,27 +24,67 @@ export interface TokenEndpoint {
   revoke(ctx: Context): Promise<void>;
 }
 
+export interface TokenEndpointDependencies {
+  failures: EngineFailures;
+  enter: EnterEngine;
+  events: Events;
+  grants: readonly Pick<VendorGrant, 'grantType' | 'events'>[];
+}
+
+const STANDARD_FAILURES: readonly (readonly [string, EventType])[] = [
+  ['authorization_code', 'feacft'],
+  ['refresh_token', 'fertft'],
+  ['client_credentials', 'feccft'],
+];
+
+/** No failures: the exchange goes on by another request. */
+const GOES_ON = new Set(['mfa_required', 'authorization_pending', 'slow_down']);
+
 /** Feeds the engine's token endpoints and words their failures. */
-export function tokenEndpoint(failures: EngineFailures, enter: EnterEngine): TokenEndpoint {
-  const answer = async (ctx: Context, fields: Record<string, string>): Promise<void> => {
+export function tokenEndpoint({ failures, enter, events, grants }: TokenEndpointDependencies): TokenEndpoint {
+  const failureEvents = new Map<string, EventType>([
+    ...STANDARD_FAILURES,
+    ...grants.map((grant) => [grant.grantType, grant.events.failure] as const),
+  ]);
+  const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     replayAsForm(ctx, engineFields(fields));
     // The engine would render its errors as HTML for a browser; these endpoints have none.
     ctx.req.headers.accept = 'application/json';
     await enter(ctx);
-    if (ctx.status < 400) return;
+    if (ctx.status < 400) return undefined;
     const error = vendorError(failures.of(ctx), fields.grant_type);
     if (error !== undefined) oauthShape(ctx, error);
+    return error;
   };
   return {
     token: async (ctx, fields = bodyFields(ctx)) => {
       ctx.url = '/oauth/token';
-      await answer(ctx, fields);
+      const error = await answer(ctx, fields);
+      if (error === undefined || GOES_ON.has(error.error)) return;
+      const type =
+        fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
+          ? 'ferrt'
+          : failureEvents.get(fields.grant_type ?? '');
+      if (type !== undefined)
+        events.record({ type, ...partiesOf(ctx), description: error.error_description });
     },
     revoke: async (ctx) => {
       ctx.url = '/oauth/revoke';
       await answer(ctx, bodyFields(ctx));
       if (ctx.status < 400) ctx.type = 'application/json';
     },
+  };
+}
+
+/** Which application and user a failed exchange was of, as far as the engine got to know. */
+function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: string } {
+  const { client, entities } = (ctx as { oidc?: Partial<KoaContextWithOIDC['oidc']> }).oidc ?? {};
+  const { Account, AuthorizationCode, RefreshToken } = entities ?? {};
+  const userId = Account?.accountId ?? AuthorizationCode?.accountId ?? RefreshToken?.accountId;
+  return {
+    ip: ctx.ip,
+    ...(client !== undefined && { client_id: client.clientId }),
+    ...(userId !== undefined && { user_id: userId }),
   };
 }
 

@@ -1,21 +1,15 @@
-// The one end of every login at the token endpoint: an authenticated user → the token response.
-
+// The grants beyond the engine's: what a feature says of a login, and what it is asked.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { errors } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { EventType } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
-import type { Users } from '../users/users.ts';
-import { refusalOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
-import { requestedAudience, toAudience, toResource } from './audience.ts';
-import { OIDC_SCOPES } from './claims.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
-import { buildGrant, type GrantDependencies } from './grants.ts';
-import { issueTokenResponse } from './internals.ts';
 import { ORGANIZATION_REQUIRED } from './organizations.ts';
+import { respondWithTokens, type TokenDependencies } from './token-response.ts';
 
 /** A token request of a vendor grant, its client authenticated. */
 export interface GrantRequest {
@@ -97,19 +91,22 @@ export interface VendorGrant {
   parameters: string[];
   /** As recorded in the access token's `gty`. */
   gty: string;
+  /** The log events of an exchange that gave tokens, and of one that did not. */
+  events: { success?: EventType; failure: EventType };
   /** @throws AuthError when the user is not authenticated. */
   authenticate(request: GrantRequest): Promise<AuthenticatedUser>;
 }
 
-export interface TokenDependencies extends GrantDependencies {
-  users: Users;
-  secondFactor: SecondFactor;
+export interface GrantEndDependencies extends TokenDependencies {
   failures: EngineFailures;
-  clock: Clock;
 }
 
 /** Adds a vendor grant to the token endpoint. */
-export function registerVendorGrant(deps: TokenDependencies, provider: Provider, grant: VendorGrant): void {
+export function registerVendorGrant(
+  deps: GrantEndDependencies,
+  provider: Provider,
+  grant: VendorGrant,
+): void {
   const parameters = new Set(['scope', 'resource', ...grant.parameters]);
   provider.registerGrantType(
     grant.grantType,
@@ -132,7 +129,8 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
           const { scope, resource } = completes;
           Object.assign(ctx.oidc.params ?? {}, { scope, resource });
         }
-        await respondWithTokens(deps, ctx, user, { gty: completes?.gty ?? grant.gty, userAddress });
+        const asked = { gty: completes?.gty ?? grant.gty, event: grant.events.success, userAddress };
+        await respondWithTokens(deps, ctx, user, asked);
         if (user.extra !== undefined) Object.assign(ctx.body as object, user.extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
@@ -143,105 +141,4 @@ export function registerVendorGrant(deps: TokenDependencies, provider: Provider,
     },
     parameters,
   );
-}
-
-/**
- * Issues the tokens of an authenticated user for the scopes and the API asked for.
- * @throws AuthError when the user may not come in, or the application may not act on the user's word alone.
- */
-async function respondWithTokens(
-  deps: TokenDependencies,
-  ctx: KoaContextWithOIDC,
-  login: AuthenticatedUser,
-  { gty, userAddress }: { gty: string; userAddress: string | undefined },
-): Promise<void> {
-  const { userId, amr, acr, credentialVersion } = login;
-  const { provider, client } = ctx.oidc;
-  if (client === undefined) throw new TypeError('a grant is asked for without an application');
-  const refusal = await refusalOf(deps.users, login);
-  if (refusal !== undefined) throw refusal;
-  if (!applicationSettings(client).firstParty) {
-    throw new AuthError(
-      403,
-      'unauthorized_client',
-      'Third-party applications must send the user to /authorize.',
-    );
-  }
-  const resource = await requestedResource(deps, ctx);
-  await requireSecondFactor(deps, ctx, login, { resource, gty, userAddress });
-  const scopes = await grantableScopes(deps, ctx, resource);
-  const grant = await buildGrant(
-    deps,
-    provider,
-    { userId, client },
-    { scopes, resources: resource === undefined ? [] : [resource] },
-  );
-  Object.assign(grant, { amr: [...amr], credentialVersion });
-  // Together: the store makes one write to disk of the two.
-  const [grantId] = await Promise.all([grant.save(), deps.users.recordLogin(userId, ctx.ip)]);
-  ctx.oidc.entity('Grant', grant);
-  // Held in memory only: the shape the engine issues from.
-  const source = new provider.AuthorizationCode({ accountId: userId, client, grantId } as never);
-  Object.assign(source, {
-    scope: [...scopes].join(' '),
-    authTime: epochSeconds(deps.clock),
-    ...(resource === undefined ? {} : { resource }),
-    amr: [...amr],
-    ...(acr === undefined ? {} : { acr }),
-  });
-  await issueTokenResponse(provider, ctx, source, grant, gty);
-  const overtaken = await refusalOf(deps.users, login);
-  if (overtaken === undefined) return;
-  await Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grantId)]);
-  throw overtaken;
-}
-
-/** @throws AuthError 403 `mfa_required` */
-async function requireSecondFactor(
-  { secondFactor }: TokenDependencies,
-  ctx: KoaContextWithOIDC,
-  login: Login,
-  asked: { resource: string | undefined; gty: string; userAddress: string | undefined },
-): Promise<void> {
-  const { userId, amr, connection, credentialVersion } = login;
-  const { resource, gty, userAddress } = asked;
-  const { client, params } = ctx.oidc;
-  const clientId = client?.clientId ?? '';
-  const audience = resource === undefined ? undefined : toAudience(resource);
-  const judged = { acrValues: [], audience, browser: false, userAddress, ctx: ctx as unknown as Context };
-  if (!(await secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...judged }))) return;
-  const scope = typeof params?.scope === 'string' ? params.scope : '';
-  throw await secondFactor.refusal(userId, clientId, {
-    scope,
-    gty,
-    firstFactor: { userId, amr, connection, credentialVersion },
-    ...(resource !== undefined && { resource }),
-  });
-}
-
-async function requestedResource(
-  { directory }: TokenDependencies,
-  ctx: KoaContextWithOIDC,
-): Promise<string | undefined> {
-  const requested = requestedAudience(ctx.oidc.params);
-  if (requested !== undefined && (await directory.resourceServer(requested)) === undefined) {
-    throw new AuthError(403, 'access_denied', `Service not found: ${requested}`);
-  }
-  const audience = requested ?? directory.settings().tenant.default_audience;
-  return audience === undefined ? undefined : toResource(audience);
-}
-
-/** The scopes asked for that exist, without `offline_access` where the API or the application allows none. */
-async function grantableScopes(
-  { directory }: TokenDependencies,
-  ctx: KoaContextWithOIDC,
-  resource: string | undefined,
-) {
-  const api = resource === undefined ? undefined : await directory.resourceServer(toAudience(resource));
-  const known = new Set<string>([...OIDC_SCOPES, ...(api?.scopes.map(({ value }) => value) ?? [])]);
-  const scopes = new Set([...ctx.oidc.requestParamScopes].filter((scope) => known.has(scope)));
-  const offline =
-    ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && api?.allow_offline_access !== false;
-  if (!offline) scopes.delete('offline_access');
-  return scopes;
 }

@@ -42,6 +42,24 @@ export function crossOriginRoutes(deps: CrossOriginDependencies): Route[] {
 }
 
 async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
+  try {
+    await logIn(deps, ctx);
+  } catch (thrown) {
+    if (thrown instanceof AuthError) {
+      const { client_id: named } = (ctx.request as { body?: { client_id?: unknown } }).body ?? {};
+      const client = typeof named === 'string' ? await deps.directory.client(named) : undefined;
+      deps.events.record({
+        type: 'fcoa',
+        ip: ctx.ip,
+        description: thrown.error_description,
+        ...(client !== undefined && { client_id: client.client_id }),
+      });
+    }
+    throw thrown;
+  }
+}
+
+async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'coAuthenticate');
   const { client_id: clientId, credential_type: type, ...params } = fieldsOf(ctx);
   const client = clientId === undefined ? undefined : await deps.directory.client(clientId);

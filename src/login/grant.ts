@@ -4,6 +4,8 @@ import { AuthError } from '../http/errors.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
 
+const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
+
 /** The `password` and `password-realm` grants of the tenant. */
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
   const { directory } = deps;
@@ -25,6 +27,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       grantType: 'password',
       parameters: ['username', 'password'],
       gty: 'password',
+      events: EXCHANGE,
       authenticate: async (request) => {
         const realm = directory.settings().tenant.default_directory;
         if (realm === undefined) {
@@ -41,6 +44,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       grantType: `http://${directory.settings().vendor_host}/oauth/grant-type/password-realm`,
       parameters: ['username', 'password', 'realm'],
       gty: 'password',
+      events: EXCHANGE,
       authenticate: async (request) => authenticate(request, requiredParameter(request, 'realm')),
     },
   ];

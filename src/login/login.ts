@@ -69,12 +69,5 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     });
     throw new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS);
   }
-  const { user, credentialVersion } = right;
-  const proved = passwordLogin(user, connection, credentialVersion);
-  if (user.blocked === true) {
-    deps.events.record({ ...seen, type: 'f', user_id: user.id, description: 'user is blocked' });
-    return proved;
-  }
-  deps.events.record({ ...seen, type: 's', user_id: user.id });
-  return proved;
+  return passwordLogin(right.user, connection, right.credentialVersion);
 }

@@ -216,7 +216,6 @@ async function postSignUp(deps: LoginRoutesDependencies, ctx: Context, visit: Vi
     return render(deps, ctx, visit, 'signup', page, 400);
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
-  deps.events.record({ ...seen, type: 's', user_id: result.user.id });
   const languages = visitLanguages(ctx, visit);
   await askToVerify(deps, { user: result.user, connection, client: visit.client, languages, ip: ctx.ip });
   await deps.interactions.login(ctx, passwordLogin(result.user, connection, FIRST_VERSION));

@@ -35,6 +35,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       grantType: `${base}otp`,
       parameters: ['mfa_token', 'otp'],
       gty: 'mfa-otp',
+      events: { success: 'seotpft', failure: 'feotpft' },
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
           const given = await giveOtp(deps, giver, requiredParameter(request, 'otp'));
@@ -45,6 +46,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       grantType: `${base}oob`,
       parameters: ['mfa_token', 'oob_code', 'binding_code'],
       gty: 'mfa-oob',
+      events: { success: 'seoobft', failure: 'feoobft' },
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
           const oobCode = requiredParameter(request, 'oob_code');
@@ -62,6 +64,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       grantType: `${base}recovery-code`,
       parameters: ['mfa_token', 'recovery_code'],
       gty: 'mfa-recovery-code',
+      events: { success: 'sercft', failure: 'fercft' },
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
           const given = await giveRecoveryCode(deps, giver, requiredParameter(request, 'recovery_code'));

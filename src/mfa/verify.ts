@@ -4,6 +4,7 @@ import type { ApiToken } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import type { EventType } from '../tenant/events.ts';
 import type { User } from '../users/users.ts';
 import { type Authenticator, FACTORS } from './authenticators.ts';
 import type { Right } from './elevation.ts';
@@ -43,12 +44,17 @@ export function giveOtp(deps: VerifyDependencies, giver: Giver, code: string): P
 
 /** A recovery code; a new one takes its place. */
 export function giveRecoveryCode(deps: VerifyDependencies, giver: Giver, code: string): Promise<Given> {
-  return judged(deps, giver, async () => {
-    const { user } = giver;
-    const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === 'recovery-code');
-    const recoveryCode = has ? await deps.authenticators.useRecoveryCode(user.id, code) : undefined;
-    return recoveryCode === undefined ? { ok: false, outcome: 'wrong' } : { ok: true, recoveryCode };
-  });
+  return judged(
+    deps,
+    giver,
+    async () => {
+      const { user } = giver;
+      const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === 'recovery-code');
+      const recoveryCode = has ? await deps.authenticators.useRecoveryCode(user.id, code) : undefined;
+      return recoveryCode === undefined ? { ok: false, outcome: 'wrong' } : { ok: true, recoveryCode };
+    },
+    RECOVERY,
+  );
 }
 
 /** The answer to an out-of-band challenge, with the code that was sent or by the device. */
@@ -145,8 +151,21 @@ async function settle(
   return confirmed;
 }
 
+/** The log events of an answer that was right, and of one that was wrong. */
+interface Told {
+  success: EventType;
+  failure: EventType;
+}
+const AUTHENTICATION: Told = { success: 'gd_auth_succeed', failure: 'gd_auth_failed' };
+const RECOVERY: Told = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' };
+
 /** Counts what is guessed: for the user, whatever token or address it comes by, and for the user and address. */
-async function judged(deps: VerifyDependencies, giver: Giver, give: () => Promise<Given>): Promise<Given> {
+async function judged(
+  deps: VerifyDependencies,
+  giver: Giver,
+  give: () => Promise<Given>,
+  told: Told = AUTHENTICATION,
+): Promise<Given> {
   const { user, clientId, ip } = giver;
   const seen = { user_id: user.id, client_id: clientId, ip };
   let given: Given = { ok: false, outcome: 'wrong' };
@@ -163,6 +182,6 @@ async function judged(deps: VerifyDependencies, giver: Giver, give: () => Promis
     await deps.limits.giveBack('mfaCode', user.id);
     return given;
   });
-  deps.events.record({ ...seen, type: given.ok ? 'gd_auth_succeed' : 'gd_auth_failed' });
+  deps.events.record({ ...seen, type: given.ok ? told.success : told.failure });
   return given;
 }

@@ -12,6 +12,7 @@ export function passwordlessGrant(deps: VerifyDependencies & { directory: Direct
     grantType: `http://${directory.settings().vendor_host}/oauth/grant-type/passwordless/otp`,
     parameters: ['username', 'realm', 'otp', 'redirect_uri'],
     gty: 'passwordless',
+    events: { failure: 'fepotpft' },
     authenticate: async (request) => {
       const username = requiredParameter(request, 'username');
       const realm = requiredParameter(request, 'realm');

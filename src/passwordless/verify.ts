@@ -62,11 +62,6 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
   const user = await deps.users.whoProved(identity);
   const seen = { client_id: clientId, connection: connection.record.name, user_name: address, ip };
   if (known === undefined) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
-  deps.events.record(
-    user.blocked === true
-      ? { ...seen, type: 'f', user_id: user.id, description: 'user is blocked' }
-      : { ...seen, type: 's', user_id: user.id },
-  );
   return {
     userId: user.id,
     amr: METHODS[connection.channel],

@@ -13,8 +13,10 @@ import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
+import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
+import { createEvents } from '../../src/tenant/events.ts';
 import { tenant } from '../support/flows.ts';
 import { NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -61,6 +63,13 @@ describe('client authentication at endpoints of ours', () => {
       challenges,
       tickets: createLoginTickets(challenges, systemRandom),
       grants: [],
+      events: createEvents({
+        store: server.store,
+        clock: Date.now,
+        random: systemRandom,
+        log,
+        budget: createEventBudget(Date.now),
+      }),
       ...NO_SECOND_FACTOR,
       errorPage: async () => {},
       participants: createSessionParticipants(log),

@@ -8,8 +8,10 @@ import type { Sessions } from '../../src/engine/sessions.ts';
 import { systemRandom } from '../../src/http/runtime.ts';
 import { createLog } from '../../src/log.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
+import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
+import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, token, USER, webRequest } from '../support/flows.ts';
@@ -54,6 +56,13 @@ describe('the sessions of a user', () => {
       challenges,
       tickets: createLoginTickets(challenges, systemRandom),
       grants: [],
+      events: createEvents({
+        store: store,
+        clock: Date.now,
+        random: systemRandom,
+        log,
+        budget: createEventBudget(Date.now),
+      }),
       errorPage: async () => {},
       participants,
     });
