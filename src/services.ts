@@ -216,7 +216,7 @@ type Base = Awaited<ReturnType<typeof createBase>>;
 /** What the second factor needs beside. */
 async function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
   const box = await openSecretBox({ file: sealingKeyFile(settings), store, random });
-  const authenticators = createAuthenticators({ store, box, clock: wallClock, random });
+  const authenticators = createAuthenticators({ store, box, clock, wallClock, random });
   return {
     ...base,
     authenticators,

@@ -90,11 +90,12 @@ export interface Authenticators {
 export function createAuthenticators(deps: {
   store: Store;
   box: SecretBox;
-  /** The wall clock: authenticator apps go by their own. */
   clock: Clock;
+  /** One-time passwords are compared with it: authenticator apps go by clocks of their own. */
+  wallClock: Clock;
   random: Random;
 }): Authenticators {
-  const { store, box, clock, random } = deps;
+  const { store, box, clock, wallClock, random } = deps;
   const records = store.collection('authenticators');
   const now = () => new Date(clock()).toISOString();
   const newId = (kind: Kind) =>
@@ -152,7 +153,7 @@ export function createAuthenticators(deps: {
     useOtp: async (authenticator, code) => {
       if (authenticator.sealedSecret === undefined) return false;
       const secret = await box.open(authenticator.sealedSecret, authenticator.id);
-      const step = stepOf(secret, code, clock());
+      const step = stepOf(secret, code, wallClock());
       if (step === undefined) return false;
       let isFresh = false;
       await records.update(authenticator.id, (current) => {

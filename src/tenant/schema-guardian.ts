@@ -1,4 +1,5 @@
 // The sections of the tenant file about the second factor, in the deploy tool's vocabulary.
+import { createECDH } from 'node:crypto';
 import { z } from 'zod';
 
 /** Factors that can be switched on; those by WebAuthn are known by name and always off. */
@@ -39,4 +40,15 @@ export const webPushSchema = z
     public_key: z.string().regex(/^[\w-]{87}$/, 'must be 65 bytes in base64url'),
     private_key: z.string().regex(/^[\w-]{43}$/, 'must be 32 bytes in base64url'),
   })
+  .refine(isKeyPair, { path: ['private_key'], message: 'must be the key of public_key, on the curve P-256' })
   .optional();
+
+function isKeyPair({ public_key, private_key }: { public_key: string; private_key: string }): boolean {
+  const key = createECDH('prime256v1');
+  try {
+    key.setPrivateKey(Buffer.from(private_key, 'base64url'));
+  } catch {
+    return false;
+  }
+  return key.getPublicKey().equals(Buffer.from(public_key, 'base64url'));
+}

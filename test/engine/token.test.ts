@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { SignJWT } from 'jose';
+import { CompactSign, SignJWT } from 'jose';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   API,
@@ -533,6 +533,22 @@ describe('POST /oauth/token', () => {
       const answers = await Promise.all(Array.from({ length: 10 }, () => withAssertion(once)));
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
       expect(answers.filter(({ status }) => status === 401)).to.have.length(9);
+    });
+
+    it('refuses an assertion whose end is no time, as JSON can say it', async () => {
+      const claims = (exp: string) =>
+        `{"iss":"key-client","sub":"key-client","aud":"${server.issuer}","jti":"${randomUUID()}","exp":${exp}}`;
+      for (const exp of ['1e999', '"never"', 'true', 'null', '[]']) {
+        const signed = await new CompactSign(Buffer.from(claims(exp)))
+          .setProtectedHeader({ alg: 'RS256' })
+          .sign(createPrivateKey(keyPair.privateKey));
+        const answer = await withAssertion(signed);
+        expect(answer.status, exp).to.equal(401);
+        expect(answer.json(), exp).to.deep.equal({
+          error: 'invalid_client',
+          error_description: 'Unauthorized',
+        });
+      }
     });
 
     it("refuses an assertion that is not the client's, not for us, expired, unsigned or without jti", async () => {

@@ -30,7 +30,7 @@ describe('a TOTP authenticator', () => {
     const random = (bytes: number) =>
       bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
     const box = await openSecretBox({ file: join(directory, 'key'), store, random });
-    return createAuthenticators({ store, box, clock: () => now, random });
+    return createAuthenticators({ store, box, clock: () => now, wallClock: () => now, random });
   };
 
   for (const [seconds, code] of [

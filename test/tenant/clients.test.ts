@@ -1,5 +1,5 @@
 // Applications, connections and APIs of a tenant file that could not work, or not safely: refused before they serve.
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,18 @@ const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
 const spki = { type: 'spki', format: 'pem' } as const;
 const pkcs8 = { type: 'pkcs8', format: 'pem' } as const;
 const jwkOf = (key: { export(options: { format: 'jwk' }): object }) => key.export({ format: 'jwk' });
+
+const vapid = (() => {
+  const [{ x = '', y = '', d }, other] = [p256, generateKeyPairSync('ec', { namedCurve: 'P-256' })].map(
+    ({ privateKey }) => privateKey.export({ format: 'jwk' }),
+  ) as [JsonWebKey, JsonWebKey];
+  const point = [Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')];
+  const public_key = Buffer.concat(point).toString('base64url');
+  return {
+    pair: { subject: 'mailto:a@b.test', public_key, private_key: String(d) },
+    other: String(other.d),
+  };
+})();
 
 function faultsOf(document: unknown): string[] {
   try {
@@ -139,6 +151,12 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
     ]),
     ['totp that is text', mail({ totp: 'yes' }), /options\.totp/, /./],
     ['disable_signup that is text', mail({ disable_signup: 'no' }), /options\.disable_signup/, /./],
+    ...['A'.repeat(43), vapid.other].map((private_key): [string, object, RegExp, RegExp] => [
+      `web push keys that are no pair (${private_key.slice(0, 2)}…)`,
+      { webPush: { ...vapid.pair, private_key } },
+      /webPush\.private_key/,
+      /public_key/,
+    ]),
     [
       'usernames whose least length is above the longest',
       users({ validation: { username: { min: 20, max: 10 } } }),
@@ -206,6 +224,7 @@ describe('a tenant file is taken with', () => {
         connections: [{ name: 'c', strategy: 'oauth2', options: { totp: { length: 60 } } }],
       },
     ],
+    ['web push keys that are a pair', { webPush: vapid.pair }],
     ['an HS256 API', api({ signing_alg: 'HS256', signing_secret: 's'.repeat(32) })],
   ];
   for (const [what, file] of taken) {
