@@ -48,8 +48,8 @@ export function idTokenHints(deps: {
 }
 
 async function audience(directory: Directory, { aud }: JWTPayload): Promise<Client | undefined> {
-  const [only, ...others] = [aud ?? []].flat();
-  return only === undefined || others.length > 0 ? undefined : directory.client(only);
+  const [only, ...others]: unknown[] = [aud ?? []].flat();
+  return typeof only !== 'string' || others.length > 0 ? undefined : directory.client(only);
 }
 
 /** Logout tokens and access tokens are signed with the same keys: a type of their own, or events, tells them. */

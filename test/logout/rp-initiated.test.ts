@@ -183,6 +183,9 @@ for (const method of ['GET', 'POST'] as const) {
         const refused = [
           await sign({ iss: 'https://other.example/' }),
           await sign({ aud: 'nobody' }),
+          await sign({ aud: { client: 'web' } as never }),
+          await sign({ aud: 5 as never }),
+          await sign({ aud: [['web']] as never }),
           await sign({ aud: ['web', 'spa'] }),
           await sign({ events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }),
           await sign({}, 'logout+jwt'),
