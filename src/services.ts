@@ -24,6 +24,7 @@ import { createAuthenticators } from './mfa/authenticators.ts';
 import { mfaAudience } from './mfa/bearer.ts';
 import { createKnownBrowsers } from './mfa/browsers.ts';
 import { createElevation } from './mfa/elevation.ts';
+import { createFactorChanges } from './mfa/factor-changes.ts';
 import { MFA_POLICY } from './mfa/factors.ts';
 import { mfaGrants } from './mfa/grants.ts';
 import { createOobChallenges } from './mfa/oob.ts';
@@ -216,11 +217,12 @@ type Base = Awaited<ReturnType<typeof createBase>>;
 /** What the second factor needs beside. */
 async function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
   const box = await openSecretBox({ file: sealingKeyFile(settings), store, random });
-  const authenticators = createAuthenticators({ store, box, clock, wallClock, random });
+  const factorChanges = createFactorChanges({ store, clock, random });
+  const authenticators = createAuthenticators({ store, box, factorChanges, clock, wallClock, random });
   return {
     ...base,
     authenticators,
-    elevation: createElevation({ store, users: base.users, authenticators, clock }),
+    elevation: createElevation({ users: base.users, factorChanges }),
     webPush: createWebPush({ ...base, clock: wallClock, authenticators, production: settings.production }),
     browsers: createKnownBrowsers({ store, clock, random }),
     oob: createOobChallenges({ store, clock, random }),

@@ -2,7 +2,7 @@
 import type { Directory, ResourceServer } from '../tenant/directory.ts';
 import { resourceServerSchema } from '../tenant/schema-apis.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
-import { API_TOKEN_SECONDS } from './elevation.ts';
+import { API_TOKEN_SECONDS } from './factor-changes.ts';
 
 /** The tenant as it is, and the MFA API in it. */
 export function withMfaApi(directory: Directory, issuer: string): Directory {

@@ -7,6 +7,7 @@ import { hashSecret, isSameSecret } from '../protection/secrets.ts';
 import type { AuthenticatorRecord } from '../store/collections.ts';
 import type { Collection, Frozen, Store } from '../store/contract.ts';
 import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
+import type { FactorChanges } from './factor-changes.ts';
 import type { FactorType } from './factors.ts';
 import { stepOf } from './totp.ts';
 
@@ -77,8 +78,11 @@ export interface Authenticators {
   registerDevice(id: string, device: { publicKey: Record<string, unknown>; name: string }): Promise<boolean>;
   /** Where a push message wakes the device; undefined for nowhere. */
   setPushEndpoint(id: string, endpoint: string | undefined): Promise<void>;
-  /** Removes one; with the last that counts goes the recovery code. */
-  remove(id: string): Promise<void>;
+  /**
+   * Removes one; with the last that counts goes the recovery code.
+   * @param by the id of the token that it is removed with, where there is one.
+   */
+  remove(id: string, by?: string): Promise<void>;
   /** Removes one that is not confirmed. @returns false when it is. */
   removeBegun(id: string): Promise<boolean>;
   /** Removes all of a user's that are not confirmed. */
@@ -90,12 +94,14 @@ export interface Authenticators {
 export function createAuthenticators(deps: {
   store: Store;
   box: SecretBox;
+  factorChanges: FactorChanges;
+  /** The store's, which never goes back. */
   clock: Clock;
-  /** One-time passwords are compared with it: authenticator apps go by clocks of their own. */
+  /** Authenticator apps go by the time of day. */
   wallClock: Clock;
   random: Random;
 }): Authenticators {
-  const { store, box, clock, wallClock, random } = deps;
+  const { store, box, factorChanges, clock, wallClock, random } = deps;
   const records = store.collection('authenticators');
   const now = () => new Date(clock()).toISOString();
   const newId = (kind: Kind) =>
@@ -187,7 +193,10 @@ export function createAuthenticators(deps: {
       });
       return isRight ? next : undefined;
     },
-    confirm: (authenticator, options) => confirm(records, authenticator, options, putRecoveryCode),
+    confirm: (authenticator, options) =>
+      factorChanges.around(authenticator.user_id, options.by, () =>
+        confirm(records, authenticator, options, putRecoveryCode),
+      ),
     registerDevice: async (id, { publicKey, name }) => {
       let isNew = false;
       await records.update(id, (current) => {
@@ -203,16 +212,21 @@ export function createAuthenticators(deps: {
         return endpoint === undefined ? rest : { ...rest, pushEndpoint: endpoint };
       });
     },
-    remove: async (id) => {
-      const { user_id: userId } = (await records.take(id)) ?? {};
-      if (userId !== undefined) await removeLoneRecoveryCode(records, userId);
+    remove: async (id, by) => {
+      const { user_id: userId } = (await records.get(id)) ?? {};
+      // What is only begun is no factor yet.
+      if (userId === undefined || (await removeIf(records, id, isBegun))) return;
+      await factorChanges.around(userId, by, async () => {
+        await records.delete(id);
+        await removeLoneRecoveryCode(records, userId);
+      });
     },
     removeBegun: (id) => removeIf(records, id, isBegun),
     removeAllBegunOf: async (userId) => {
       await Promise.all((await of(userId)).map(({ id }) => removeIf(records, id, isBegun)));
     },
     removeAllOf: async (userId) => {
-      await records.deleteBy('user', userId);
+      await factorChanges.around(userId, undefined, () => records.deleteBy('user', userId));
     },
   };
 }

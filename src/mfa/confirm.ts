@@ -6,6 +6,8 @@ import { type Collection, type Frozen, UniqueKeyError } from '../store/contract.
 export interface ConfirmOptions {
   /** Whether it may only be the user's first: of any number of racers one is. */
   first: boolean;
+  /** The id of the token that it is confirmed with, where there is one. */
+  by?: string | undefined;
   /** Whether authenticators of a kind count: one whose factor is switched off stands in nobody's way. */
   counts(kind: AuthenticatorRecord['kind']): boolean;
 }

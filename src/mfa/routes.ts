@@ -228,10 +228,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
 /** Removes an authenticator by what the token may do at that moment. @throws AuthError 401 */
 async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
   const right = await judge(deps, user, token);
-  if (right.proved) {
-    await deps.authenticators.remove(id);
-    return deps.elevation.noteChange(token, right, { removed: id });
-  }
+  if (right.proved) return deps.authenticators.remove(id, token.id);
   // Who has given no second factor has no say in one that counts, whatever was confirmed just now.
   if (!(await deps.authenticators.removeBegun(id))) throw new AuthError(401, 'access_denied', 'Unauthorized');
 }

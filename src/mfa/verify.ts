@@ -136,15 +136,13 @@ async function settle(
   if (first && (await activeAuthenticators(deps, giver.user)).length > 0) return false;
   const factors = enabledFactors(deps.directory);
   const counts = (kind: Authenticator['kind']) => factors.has(FACTORS[kind]);
-  const confirmed = await deps.authenticators.confirm(authenticator, { first, counts });
+  const confirmed = await deps.authenticators.confirm(authenticator, { first, counts, by: token?.id });
   // A new password that was set meanwhile did not find it among what was begun.
   if (confirmed && (await deps.users.credentialVersion(giver.user.id)) !== giver.credentialVersion) {
     await deps.authenticators.remove(authenticator.id);
     return false;
   }
   if (confirmed) {
-    if (token !== undefined && right?.proved === true)
-      await deps.elevation.noteChange(token, right, { added: authenticator.id });
     const { user, clientId, ip } = giver;
     deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
   }

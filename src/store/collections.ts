@@ -166,14 +166,10 @@ export interface AuthenticatorRecord extends Stored {
   pushEndpoint?: string;
 }
 
-/**
- * The factors that a user has after a change that was made by an access token for the MFA API, which outlives its
- * own changes alone; `id` is a hash of the token.
- */
-export interface FactorChangeRecord extends Stored {
-  user_id: string;
-  /** A fingerprint of them. */
-  factors: string;
+/** The latest changes of a user's second factors, oldest first; `id` is the user's. */
+export interface FactorChangesRecord extends Stored {
+  /** Each with a random id, when it was (epoch seconds), and the id of the token that it was made with. */
+  changes: { id: string; at: number; by?: string }[];
 }
 
 /** A challenge that is answered out of band; `id` is a hash of its `oob_code`. */
@@ -268,7 +264,7 @@ export interface Records {
   consents: ConsentRecord;
   challenges: ChallengeRecord;
   authenticators: AuthenticatorRecord;
-  factorChanges: FactorChangeRecord;
+  factorChanges: FactorChangesRecord;
   oobChallenges: OobChallengeRecord;
   browsers: BrowserRecord;
   failures: FailureRecord;
@@ -373,7 +369,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: { first: (one) => (one.first === true ? one.user_id : undefined) },
     indexes: { user: (one) => one.user_id },
   },
-  factorChanges: { unique: {}, indexes: { user: (one) => one.user_id } },
+  factorChanges: { unique: {}, indexes: {} },
   oobChallenges: {
     unique: {},
     indexes: { user: (one) => one.user_id, authenticator: (one) => one.authenticator_id },

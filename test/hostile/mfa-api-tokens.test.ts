@@ -185,6 +185,33 @@ describe('an access token for the MFA API', () => {
       for (const id of ids) expect((await api.remove(bearer, id)).status).to.equal(204);
     });
 
+    it('removes several at once', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      for (let i = 0; i < 3; i++) {
+        const bearer = await api.proved(user, secret);
+        const added = (await api.begin(bearer)).json();
+        await api.verify('otp', { mfa_token: bearer, otp: codeOf(added.secret) }, 'leeway');
+      }
+      const bearer = await api.proved(user, secret);
+      const ids = (await api.active(user)).map(({ id }) => id);
+      expect(ids).to.have.length(4);
+      const answers = await Promise.all(ids.map((id) => api.remove(bearer, id)));
+      expect(answers.map(({ status }) => status)).to.deep.equal([204, 204, 204, 204]);
+      expect((await api.list(bearer)).json()).to.deep.equal([]);
+    });
+
+    it('ends when the owner removes what it added', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      const stolen = await api.proved(user, secret);
+      const added = (await api.begin(stolen)).json();
+      await api.verify('otp', { mfa_token: stolen, otp: codeOf(added.secret) }, 'leeway');
+      expect((await api.list(stolen)).status).to.equal(200);
+      expect((await api.remove(await api.proved(user, secret), added.id)).status).to.equal(204);
+      await isDead(stolen, user);
+    });
+
     it('is good at /authorize too, whatever the response', async () => {
       const user = someone();
       const { secret } = await api.enrollOtp(user, 'leeway');
@@ -271,7 +298,7 @@ describe('an access token for the MFA API', () => {
   it('of other APIs do not say how their users logged in', async () => {
     const user = someone();
     const { access_token } = (await api.login(user, { audience: 'https://api.example.test/' })).json();
-    expect(payload(access_token)).not.to.have.any.keys('amr', 'factors', 'credential_version');
+    expect(payload(access_token)).not.to.have.any.keys('amr', 'factors_changed', 'credential_version');
   });
 
   describe('at the same time as', () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAuthenticators } from '../../src/mfa/authenticators.ts';
+import { createFactorChanges } from '../../src/mfa/factor-changes.ts';
 import { openSecretBox } from '../../src/protection/secret-box.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openLowdbStore } from '../../src/store/lowdb.ts';
@@ -30,7 +31,9 @@ describe('a TOTP authenticator', () => {
     const random = (bytes: number) =>
       bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
     const box = await openSecretBox({ file: join(directory, 'key'), store, random });
-    return createAuthenticators({ store, box, clock: () => now, wallClock: () => now, random });
+    const clock = () => now;
+    const factorChanges = createFactorChanges({ store, clock, random });
+    return createAuthenticators({ store, box, factorChanges, clock, wallClock: clock, random });
   };
 
   for (const [seconds, code] of [

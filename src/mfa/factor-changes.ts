@@ -1,0 +1,72 @@
+// When the factors of users changed, and by what: for tokens that must not outlive a change that was not their own.
+// Kept for as long as such a token lives.
+import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import type { FactorChangesRecord } from '../store/collections.ts';
+import { type Store, UniqueKeyError } from '../store/contract.ts';
+
+/** How long an access token for the MFA API is good, seconds. */
+export const API_TOKEN_SECONDS = 600;
+
+export interface FactorChanges {
+  /** The id of a user's last change; empty for none. */
+  last(userId: string): Promise<string>;
+  /** Whether whatever changed since another change was changed by the token of this id. */
+  isOwn(userId: string, since: string, by: string): Promise<boolean>;
+  /**
+   * Makes a change and records it, before and after: nobody who looks while it is made takes it for an old one.
+   * @param by the id of the token that it is made with, where there is one.
+   */
+  around<T>(userId: string, by: string | undefined, change: () => Promise<T>): Promise<T>;
+}
+
+/** The changes of a tenant's users. */
+export function createFactorChanges({
+  store,
+  clock,
+  random,
+}: {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}): FactorChanges {
+  const records = store.collection('factorChanges');
+  const changesOf = async (userId: string) => (await records.get(userId))?.changes ?? [];
+  const record = async (userId: string, by: string | undefined): Promise<void> => {
+    const now = epochSeconds(clock);
+    const change = { id: random(12).toString('base64url'), at: now, ...(by === undefined ? {} : { by }) };
+    const next = (before: FactorChangesRecord['changes']): FactorChangesRecord => ({
+      id: userId,
+      changes: [...before.filter(({ at }) => at >= now - API_TOKEN_SECONDS), change],
+      expiresAt: now + API_TOKEN_SECONDS + 1,
+    });
+    const append = () =>
+      records.update(userId, (current) =>
+        next(structuredClone(current.changes) as FactorChangesRecord['changes']),
+      );
+    if ((await append()) !== undefined) return;
+    try {
+      await records.insert(next([]));
+    } catch (thrown) {
+      if (!(thrown instanceof UniqueKeyError)) throw thrown;
+      // Somebody else's was the first.
+      await append();
+    }
+  };
+  return {
+    last: async (userId) => (await changesOf(userId)).at(-1)?.id ?? '',
+    isOwn: async (userId, since, by) => {
+      const changes = await changesOf(userId);
+      // Not found, it is older than all that are kept.
+      const after = changes.slice(changes.findIndex(({ id }) => id === since) + 1);
+      return after.every((change) => change.by === by);
+    },
+    around: async (userId, by, change) => {
+      await record(userId, by);
+      try {
+        return await change();
+      } finally {
+        await record(userId, by);
+      }
+    },
+  };
+}
