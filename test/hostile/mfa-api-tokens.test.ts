@@ -1,6 +1,11 @@
 // Access tokens for the MFA API: what one may do is judged at each use by what is so then. A token from before a
 // factor was enrolled, changed or removed, or from before a new password, has no say in the factors that are there now.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import type { Records } from '../../src/store/collections.ts';
 import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
@@ -73,6 +78,11 @@ function apiOf(server: TestServer) {
   return { ...calls, list, remove, begin, early, proved, records, active, reset, manage };
 }
 
+const isRefused = (answer: Answer) => {
+  expect(answer.status, answer.text).to.equal(401);
+  expect(answer.json().error).to.equal('access_denied');
+};
+
 describe('an access token for the MFA API', () => {
   let server: TestServer;
   let api: ReturnType<typeof apiOf>;
@@ -83,10 +93,6 @@ describe('an access token for the MFA API', () => {
   });
   after(() => server.stop());
   const someone = () => `mfa-${people++}@example.test`;
-  const isRefused = (answer: Answer) => {
-    expect(answer.status, answer.text).to.equal(401);
-    expect(answer.json().error).to.equal('access_denied');
-  };
   /** No use of a token is left, and what the user has stays. */
   const isDead = async (bearer: string, user: string) => {
     const before = await api.records(user);
@@ -344,5 +350,29 @@ describe('an access token for the MFA API', () => {
         await isDead(early, user);
       }
     });
+  });
+});
+
+describe('an access token for the MFA API, got with the password alone', () => {
+  it('does not remove a factor that is switched off, on the word of the password', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-switched-off-'));
+    const first = await startServer({ tenant: lenient, dataDir });
+    const user = 'mfa-0@example.test';
+    await callsOf(first).enrollOtp(user, 'leeway');
+    await first.store.collection('tenant').update('tenant', (current) => ({
+      ...(structuredClone(current) as Records['tenant']),
+      guardianFactors: [{ name: 'sms' as const, enabled: true }],
+    }));
+    await first.stop();
+    const second = await startServer({ tenant: lenient, dataDir });
+    try {
+      const there = apiOf(second);
+      const [own] = await there.active(user);
+      isRefused(await there.remove(await there.early(user), own?.id ?? ''));
+      expect(await there.active(user)).to.deep.equal([own]);
+    } finally {
+      await second.stop();
+      await rm(dataDir, { recursive: true });
+    }
   });
 });

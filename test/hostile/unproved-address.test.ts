@@ -277,34 +277,49 @@ for (const keeps of [false, true]) {
         expect(await kept('browsers', email)).to.deep.equal([]);
       });
 
-      it(`${keeps ? 'keeps' : 'ends'} sessions; one that is kept begins no second factor`, async () => {
-        const relaxed = await startServer({
-          tenant: {
-            ...demanding,
-            guardianPolicies: [],
-            tenant: { ...demanding.tenant, flags: { keep_sessions_on_password_reset: keeps } },
-          },
-        });
-        try {
-          const email = 'mfa-0@example.test';
-          const user = await relaxed.users.findInConnection({ name: 'users' }, email);
-          await relaxed.users.update(user?.id ?? '', { email_verified: true });
-          const browser = createAgent(relaxed);
-          await logIn(browser, relaxed, webRequest(), { email, password: USER.password });
-          await resetPassword(relaxed, email, NEW);
-          const silent = responseOf(await authorize(browser, webRequest({ prompt: 'none' })));
-          expect('code' in silent).to.equal(keeps);
-          const manage = { audience: `${relaxed.issuer}mfa/`, scope: 'openid enroll' };
-          const token = responseOf(await authorize(browser, webRequest({ ...manage, prompt: 'none' })));
-          expect(token.error).to.equal('login_required');
-          const stepUp = { acr_values: 'http://schemas.openid.net/pape/policies/2007/06/multi-factor' };
-          for (const params of [manage, stepUp]) {
-            const page = await follow(browser, await authorize(browser, webRequest(params)), relaxed.url);
-            expect(readForm(page, 'password').action).to.match(/^\/u\/[\w-]+\/login$/);
-          }
-        } finally {
-          await relaxed.stop();
+      it('makes strangers of them, even of one that is remembered just then', async () => {
+        const email = await verified();
+        const browser = createAgent(server);
+        await enrollAtPages(browser, email);
+        const again = (password: string) =>
+          logIn(browser, server, webRequest({ prompt: 'login' }), { email, password });
+        expect(responseOf(await again(USER.password)).code).to.be.a('string');
+        await server.users.setPassword((await userOf(email)).id, NEW);
+        expect(await kept('browsers', email)).to.have.length(1);
+        expect(readForm(await again(NEW), 'code').action).to.match(/\/mfa\/otp$/);
+      });
+
+      it('is not outrun: no factor becomes the user’s once the password is another', async () => {
+        for (let count = 0; count < 24; count++) {
+          const email = await verified();
+          const { id } = await userOf(email);
+          const mfa_token = await calls.mfaToken(email);
+          const { secret } = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json();
+          const answer = calls.verify('otp', { mfa_token, otp: codeOf(secret) });
+          await turns(count % 6);
+          // The password alone: nothing that was begun is removed for the sake of it.
+          const set = server.users.setPassword(id, NEW);
+          while ((await server.users.credentialVersion(id)) === 0) await turns(1);
+          const before = (await active(email)).map((one) => one.id);
+          await set;
+          await answer;
+          expect(before, `after ${count} turns`).to.include.members(
+            (await active(email)).map((one) => one.id),
+          );
         }
+      });
+
+      it('leaves nothing to confirm, even if it is begun with the old password just then', async () => {
+        const email = await verified();
+        const { id } = await userOf(email);
+        const old = await calls.mfaToken(email);
+        const { secret } = (await calls.associate(old, { authenticator_types: ['otp'] })).json();
+        await server.users.setPassword(id, NEW);
+        expect((await calls.verify('otp', { mfa_token: old, otp: codeOf(secret) })).status).to.equal(401);
+        const mfa_token = await calls.mfaToken(email, { password: NEW });
+        const late = await calls.verify('otp', { mfa_token, otp: codeOf(secret) });
+        expect(late.json().error_description).to.equal('Invalid otp_code.');
+        expect(await active(email)).to.deep.equal([]);
       });
 
       it('comes before the confirmation of a factor or after it: what was refused is not there', async () => {
@@ -331,6 +346,40 @@ for (const keeps of [false, true]) {
           expect(await active(email)).to.deep.equal(left);
         }
       });
+    });
+  });
+}
+
+for (const keeps of [false, true]) {
+  describe(`a reset${keeps ? ', where the tenant says so,' : ''}`, () => {
+    it(`${keeps ? 'keeps' : 'ends'} sessions${keeps ? '; one that is kept begins no second factor' : ''}`, async () => {
+      const relaxed = await startServer({
+        tenant: {
+          ...demanding,
+          guardianPolicies: [],
+          tenant: { ...demanding.tenant, flags: { keep_sessions_on_password_reset: keeps } },
+        },
+      });
+      try {
+        const email = 'mfa-0@example.test';
+        const user = await relaxed.users.findInConnection({ name: 'users' }, email);
+        await relaxed.users.update(user?.id ?? '', { email_verified: true });
+        const browser = createAgent(relaxed);
+        await logIn(browser, relaxed, webRequest(), { email, password: USER.password });
+        await resetPassword(relaxed, email, NEW);
+        const silent = responseOf(await authorize(browser, webRequest({ prompt: 'none' })));
+        expect('code' in silent).to.equal(keeps);
+        const manage = { audience: `${relaxed.issuer}mfa/`, scope: 'openid enroll' };
+        const token = responseOf(await authorize(browser, webRequest({ ...manage, prompt: 'none' })));
+        expect(token.error).to.equal('login_required');
+        const stepUp = { acr_values: 'http://schemas.openid.net/pape/policies/2007/06/multi-factor' };
+        for (const params of [manage, stepUp]) {
+          const page = await follow(browser, await authorize(browser, webRequest(params)), relaxed.url);
+          expect(readForm(page, 'password').action).to.match(/^\/u\/[\w-]+\/login$/);
+        }
+      } finally {
+        await relaxed.stop();
+      }
     });
   });
 }
