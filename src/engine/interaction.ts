@@ -6,13 +6,12 @@ import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import { isByConnection, refusalOf } from './admission.ts';
-import { requestedAudience, toAudience } from './audience.ts';
-import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
+import { isOidc, type MissingConsent, missingConsent, resourceScopes } from './missing-consent.ts';
 import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
@@ -41,12 +40,6 @@ export interface PendingInteraction {
 
 /** What is known of a waiting request wherever its browser asks. */
 export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params'>;
-
-export interface MissingConsent {
-  oidcScopes: string[];
-  /** Scopes by API identifier. */
-  apis: Record<string, string[]>;
-}
 
 /** A second factor that was given at the hosted pages. */
 export interface SecondFactorGiven {
@@ -204,19 +197,16 @@ export function interactions(
       const interaction = await load(ctx);
       const { userId, clientId, missing, params } = describe(interaction);
       if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
-      const apis = resourceScopes(interaction);
-      const asked = (params.scope ?? '').split(' ').filter((scope) => isOidc(scope));
+      const asked = (params.scope ?? '').split(' ').filter(isOidc);
       await rememberConsent(deps.store, userId, clientId, {
         [OIDC]: [...missing.oidcScopes, ...asked],
-        ...apis,
+        ...resourceScopes(interaction),
       });
       await goOn(ctx, interaction, { consent: {} });
     },
     refuse: async (ctx, error, description) => refuse(ctx, await load(ctx), error, description),
   };
 }
-
-const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
 
 function describe(interaction: Interaction): Omit<PendingInteraction, 'firstFactor'> {
   const params = interaction.params as Record<string, string | undefined>;
@@ -238,41 +228,4 @@ function describe(interaction: Interaction): Omit<PendingInteraction, 'firstFact
 async function keep(interaction: Interaction, data: object): Promise<void> {
   Object.assign(interaction, { lastSubmission: data });
   await interaction.persist();
-}
-
-function missingConsent(interaction: Interaction): MissingConsent {
-  const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
-    missingOIDCScope?: string[];
-    missingOIDCClaims?: string[];
-  };
-  const resources = resourceScopes(interaction);
-  const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
-  // Asked for by `prompt=consent` alone, nothing is missing: the user is shown all that was requested.
-  if (oidcScopes.length === 0 && Object.keys(resources).length === 0) return requestedConsent(interaction);
-  return { oidcScopes, apis: byAudience(resources) };
-}
-
-function requestedConsent({ params }: Interaction): MissingConsent {
-  const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
-  const audience = requestedAudience(params);
-  return {
-    oidcScopes: [...new Set([...scopes.filter(isOidc), ...scopesOfClaims(requestedClaims(params.claims))])],
-    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidc(scope)) },
-  };
-}
-
-function byAudience(resources: Readonly<Record<string, string[]>>): Record<string, string[]> {
-  return Object.fromEntries(
-    Object.entries(resources).map(([resource, scopes]) => [
-      toAudience(resource),
-      scopes.filter((scope) => !isOidc(scope)),
-    ]),
-  );
-}
-
-function resourceScopes(interaction: Interaction): Record<string, string[]> {
-  const { missingResourceScopes } = interaction.prompt.details as {
-    missingResourceScopes?: Record<string, string[]>;
-  };
-  return missingResourceScopes ?? {};
 }

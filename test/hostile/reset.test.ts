@@ -284,6 +284,57 @@ describe('a password reset', () => {
     });
   }
 
+  for (const seed of [1, 2, 3]) {
+    it(`leaves nothing to what is under way in sessions from before (seed ${seed})`, async () => {
+      const random = seeded(seed);
+      const email = someone();
+      const agents = await Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const agent = createAgent(server);
+          await (await preparePage(agent, email))();
+          return agent;
+        }),
+      );
+      const granted = (await Promise.all(Array.from({ length: 6 }, () => byGrant(email)))).map((one) =>
+        one.json(),
+      );
+      const reset = await prepareReset(email);
+      const later = async <T>(what: () => Promise<T>): Promise<T> => {
+        await turns(Math.floor(random() * 40));
+        return what();
+      };
+      const silently = agents.flatMap((agent) =>
+        [0, 1, 2].map(() =>
+          later(async () => {
+            const request = webRequest({ prompt: 'none', scope: 'openid offline_access' });
+            const answer = await agent.get(`/authorize?${new URLSearchParams(request)}`);
+            return exchange(createAgent(server), answer);
+          }),
+        ),
+      );
+      const refreshed = granted.map(({ refresh_token }) =>
+        later(() => token(createAgent(server), { ...web, grant_type: 'refresh_token', refresh_token })),
+      );
+      await turns(Math.floor(random() * 20));
+      expect((await reset()).status).to.equal(200);
+      const answers = [...(await Promise.all(silently)), ...(await Promise.all(refreshed))];
+      const issued = answers.flatMap((answer) => (answer?.status === 200 ? [answer.json()] : []));
+      const tokens = [...granted, ...issued].flatMap(({ refresh_token }) => refresh_token ?? []);
+      const opaque = [...granted, ...issued].map(({ access_token }) => access_token);
+      const profiles = opaque.map(
+        async (access_token) =>
+          (await createAgent(server).get('/userinfo', { authorization: `Bearer ${access_token}` })).status ===
+          200,
+      );
+      const count = async (found: Promise<boolean>[]) => (await Promise.all(found)).filter(Boolean).length;
+      expect({
+        live: await count(tokens.map(refreshes)),
+        sessions: await count(agents.map(hasSession)),
+        profiles: await count(profiles),
+      }).to.deep.equal({ live: 0, sessions: 0, profiles: 0 });
+    });
+  }
+
   const userOf = async (email: string) => {
     const found = await server.users.findInConnection({ name: 'users' }, email);
     if (found === undefined) throw new Error(`no user ${email}`);

@@ -1,0 +1,56 @@
+// What a request still lacks its user's consent for, as the engine's consent prompt has it.
+import type Provider from 'oidc-provider';
+import { requestedAudience, toAudience } from './audience.ts';
+import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
+
+type Asking = Pick<InstanceType<Provider['Interaction']>, 'prompt' | 'params'>;
+
+export interface MissingConsent {
+  oidcScopes: string[];
+  /** Scopes by API identifier. */
+  apis: Record<string, string[]>;
+}
+
+/** Whether a scope is OpenID Connect's, whatever the API. */
+export function isOidc(scope: string): boolean {
+  return (OIDC_SCOPES as readonly string[]).includes(scope);
+}
+
+/** What the user of a request at its consent step is asked to allow. */
+export function missingConsent(interaction: Asking): MissingConsent {
+  const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
+    missingOIDCScope?: string[];
+    missingOIDCClaims?: string[];
+  };
+  const resources = resourceScopes(interaction);
+  const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
+  // Asked for by `prompt=consent` alone, nothing is missing: the user is shown all that was requested.
+  if (oidcScopes.length === 0 && Object.keys(resources).length === 0) return requestedConsent(interaction);
+  return { oidcScopes, apis: byAudience(resources) };
+}
+
+function requestedConsent({ params }: Asking): MissingConsent {
+  const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
+  const audience = requestedAudience(params);
+  return {
+    oidcScopes: [...new Set([...scopes.filter(isOidc), ...scopesOfClaims(requestedClaims(params.claims))])],
+    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidc(scope)) },
+  };
+}
+
+function byAudience(resources: Readonly<Record<string, string[]>>): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(resources).map(([resource, scopes]) => [
+      toAudience(resource),
+      scopes.filter((scope) => !isOidc(scope)),
+    ]),
+  );
+}
+
+/** The scopes of APIs that a request still lacks the user's consent for, by resource indicator. */
+export function resourceScopes(interaction: Asking): Record<string, string[]> {
+  const { missingResourceScopes } = interaction.prompt.details as {
+    missingResourceScopes?: Record<string, string[]>;
+  };
+  return missingResourceScopes ?? {};
+}
