@@ -24,15 +24,15 @@ interface Turns {
 export function inTurns(handle: RequestListener): RequestListener {
   const connections = new WeakMap<Socket, Turns>();
   const take = (turns: Turns, request: IncomingMessage, response: ServerResponse): void => {
+    // The connection may have ended while it waited, by an answer after which nothing more is to be done (RFC 9112 §9.6).
+    if (!request.socket.writable) return;
     turns.busy = true;
     response.once('close', () => {
       turns.busy = false;
       const next = turns.waiting.shift();
       if (next !== undefined) take(turns, ...next);
     });
-    // Its client may have gone while it waited.
-    if (request.socket.destroyed) response.destroy();
-    else handle(request, response);
+    handle(request, response);
   };
   return (request, response) => {
     const { socket } = request;
