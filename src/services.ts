@@ -33,6 +33,7 @@ import { createStreams } from './mfa/streams.ts';
 import { createWebPush } from './mfa/web-push.ts';
 import { passwordlessGrant } from './passwordless/grant.ts';
 import { createAttempts } from './protection/attempts.ts';
+import { createKnownCallers } from './protection/callers.ts';
 import { createChallenges } from './protection/challenges.ts';
 import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
@@ -67,8 +68,8 @@ export interface TenantDependencies {
 export async function createServices(deps: TenantDependencies, viewsDirectory: string) {
   const base = await createBase(deps, viewsDirectory);
   const { settings, store, clock, log, users } = deps;
-  const { directory, views, challenges, attempts, events, limits } = base;
-  const proofs = { directory, users, challenges, attempts, events };
+  const { directory, views, challenges, attempts, callers, events, limits } = base;
+  const proofs = { directory, users, challenges, attempts, callers, events };
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = await createMfa(deps, base);
@@ -180,11 +181,14 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     log,
   });
   const messages = createMessages({ templates, ...transports, events, log, clock, pause });
+  const callers = createKnownCallers(store, clock);
+  const notices = { baseUrl, directory, users, challenges, messages, background, events, limits };
   const attempts = createAttempts({
     store,
     directory,
+    callers,
     clock,
-    onLocked: lockNotice({ baseUrl, directory, users, challenges, messages, background, events, limits }),
+    onLocked: lockNotice(notices),
     onThrottled: ({ connection, identifier, ip }) =>
       events.record({ type: 'limit_mu', connection, user_name: identifier, ip }),
   });
@@ -202,6 +206,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     background,
     outbox,
     messages,
+    callers,
     attempts,
     views: createViews({ directory: viewsDirectory, random, settings: directory.settings }),
     csrf: createCsrf(baseUrl, random),

@@ -11,8 +11,11 @@ import {
   visitLanguages,
   waitsForLogin,
 } from '../hosted/visit.ts';
+import { markBrowser } from '../http/browser.ts';
 import { linkExpired } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
+import type { Random } from '../http/runtime.ts';
+import type { Caller } from '../protection/callers.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { normalizeEmail } from '../users/email.ts';
 import { judgeStrength } from '../users/password-policy.ts';
@@ -29,7 +32,9 @@ import {
 } from './reset.ts';
 import { openVerification, verifyEmail } from './verification.ts';
 
-export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {}
+export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {
+  random: Random;
+}
 
 /** The routes of the account pages. */
 export function accountPages(deps: AccountPagesDependencies): Route[] {
@@ -77,7 +82,12 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   }
   if (password !== repeat) return showReset(deps, ctx, ticket, open, { repeat: 'reset.differ' }, password);
   const languages = ctx.get('Accept-Language');
-  const refusal = await resetPassword(deps, open, { ticket, password, ip: ctx.ip, languages });
+  const refusal = await resetPassword(deps, open, {
+    ticket,
+    password,
+    caller: callerOf(deps, ctx),
+    languages,
+  });
   if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();
   if (refusal !== undefined) {
@@ -185,9 +195,14 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
     client: visit.client,
     organization: organization === undefined ? undefined : await deps.directory.organization(organization),
     languages: visitLanguages(ctx, visit),
-    ip: ctx.ip,
+    caller: callerOf(deps, ctx),
   });
   await renderPage(deps, ctx, visit, 'account/sent', model);
+}
+
+/** Who posted a form of ours. */
+function callerOf({ random }: AccountPagesDependencies, ctx: Context): Caller {
+  return { ip: ctx.ip, ...markBrowser(ctx, random) };
 }
 
 /** After a post the browser gets the next page (RFC 9110 §15.4.4). */

@@ -2,6 +2,7 @@
 import type { Messages } from '../delivery/messages.ts';
 import type { Background } from '../http/background.ts';
 import type { Attempts } from '../protection/attempts.ts';
+import { askersOf, type Caller, type KnownCallers } from '../protection/callers.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Client, Connection, Directory, Organization } from '../tenant/directory.ts';
@@ -23,6 +24,7 @@ export interface ResetDependencies {
   users: Users;
   challenges: Challenges;
   attempts: Attempts;
+  callers: KnownCallers;
   messages: Messages;
   events: Events;
   background: Background;
@@ -41,7 +43,8 @@ export interface ResetRequest {
   client: Client | undefined;
   organization: Organization | undefined;
   languages: string | undefined;
-  ip: string;
+  /** Who asks. */
+  caller: Caller;
 }
 
 /**
@@ -53,7 +56,8 @@ export function requestReset(deps: ResetDependencies, request: ResetRequest): vo
 }
 
 async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise<void> {
-  const { connection, client, organization, languages, ip } = request;
+  const { connection, client, organization, languages, caller } = request;
+  const { ip } = caller;
   const email = normalizeEmail(request.email);
   const user = email === undefined ? undefined : await deps.users.findInConnection(connection, email);
   const seen = {
@@ -77,13 +81,15 @@ async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise
     return;
   }
   // Asked for from many addresses, it stays a few mails; and nobody learns that they were not sent.
-  if (!(await deps.limits.spend('changePasswordDestination', `${connection.name}\n${user.id}`))) {
+  if (!(await hasRoom(deps, `${connection.name}\n${user.id}`, user.id, caller))) {
     deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description: 'too many mails' });
     return;
   }
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: user.id,
+    // A link that somebody else asks for ends nobody's; the first that is used ends all.
+    askers: askersOf(caller),
     userId: user.id,
     ttlSeconds,
     data: {
@@ -96,6 +102,20 @@ async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise
   const url = `${deps.baseUrl}${RESET_PATH}?ticket=${secret}`;
   const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
   deps.messages.post('reset_email', notice, { revoke, ttlSeconds });
+}
+
+/** Strangers share one room; a caller who has been the user before has one of its own, whatever they do. */
+async function hasRoom(
+  { limits, callers }: ResetDependencies,
+  account: string,
+  userId: string,
+  caller: Caller,
+): Promise<boolean> {
+  const known = await callers.recognize(userId, caller);
+  return limits.spend(
+    'changePasswordDestination',
+    known === undefined ? account : `${account}\n${known.room}`,
+  );
 }
 
 /** A reset that a link allows. */
@@ -133,6 +153,16 @@ export function tellRefusedReset(
   });
 }
 
+/** A new password, as the form has it. */
+export interface NewPassword {
+  ticket: string;
+  password: string;
+  /** Who sends it. */
+  caller: Caller;
+  /** As `Accept-Language` has them. */
+  languages?: string;
+}
+
 /** Why a new password is not taken. */
 export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reason: 'expired' };
 
@@ -145,7 +175,7 @@ export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reaso
 export async function resetPassword(
   deps: ResetDependencies,
   { user, connection, options, met }: OpenReset,
-  { ticket, password, ip, languages }: { ticket: string; password: string; ip: string; languages?: string },
+  { ticket, password, caller, languages }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal =
     passwordRefusal(options, password, {
@@ -157,19 +187,28 @@ export async function resetPassword(
   if ((await deps.challenges.spendTicket(PURPOSE, ticket)) === undefined) return { reason: 'expired' };
   await deps.users.setPassword(user.id, password);
   await endWhatWasBefore(deps, user.id);
-  await deps.attempts.unlock(connection.name, user);
+  // Whoever came by the old password is a stranger now.
+  await deps.callers.forgetAllOf(user.id);
+  await deps.attempts.unlock(connection.name, user, caller);
   const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
   const application = client === undefined ? undefined : await deps.directory.client(client);
   deps.events.record({
     type: 'scp',
     user_id: user.id,
     connection: connection.name,
-    ip,
+    ip: caller.ip,
     ...(user.email !== undefined && { user_name: user.email }),
     ...(client !== undefined && { client_id: client }),
   });
   if (user.email !== undefined) {
-    deps.messages.post('password_changed', { to: user.email, application, connection, user, languages, ip });
+    deps.messages.post('password_changed', {
+      to: user.email,
+      application,
+      connection,
+      user,
+      languages,
+      ip: caller.ip,
+    });
   }
   return undefined;
 }

@@ -64,7 +64,8 @@ async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): P
     throw new LegacyError(400, { error: 'organization not found' });
   }
   const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
-  requestReset(deps, { email, connection, client, organization, languages: languagesOf(ctx), ip: ctx.ip });
+  const caller = { ip: ctx.ip };
+  requestReset(deps, { email, connection, client, organization, languages: languagesOf(ctx), caller });
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text/html; charset=utf-8';
   ctx.body = CONFIRMATION;

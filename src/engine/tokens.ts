@@ -19,6 +19,8 @@ export interface GrantRequest {
   ip: string;
   /** Where the user is; undefined when a server speaks for them and does not say. */
   userAddress: string | undefined;
+  /** The browser's fingerprint, where a page of the application's made the request. */
+  browser?: string | undefined;
   /** The request itself, for its rate limits. */
   ctx: Context;
 }

@@ -10,7 +10,7 @@ import {
 import type { Csrf } from '../http/csrf.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Views } from '../http/views.ts';
-import { THROTTLED } from '../protection/attempts.ts';
+import { THROTTLED } from '../protection/counts.ts';
 import type { Client, Connection, Directory } from '../tenant/directory.ts';
 
 export interface HostedDependencies {

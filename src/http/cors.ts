@@ -1,6 +1,6 @@
 // Cross-origin requests of browser applications (wire-details 0.2).
 import cors from '@koa/cors';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 
 const ALLOWED_HEADERS = ['content-type', 'authorization', 'auth0-client', 'x-request-language', 'dpop'];
 const EXPOSED_HEADERS = [
@@ -21,7 +21,7 @@ export function anyOrigin(): Middleware {
 
 /**
  * Answers the origins of the tenant's applications, with credentials. Another origin's preflight ends
- * here, so that no later handler answers it; its simple requests pass, and their answers stay unreadable.
+ * here, so that no later handler answers it; answers to its simple requests stay unreadable.
  * @param allowed decides on an `Origin` header's value.
  */
 export function applicationOrigins(allowed: (origin: string) => Promise<boolean>): Middleware {
@@ -44,4 +44,14 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
     await next();
     ctx.remove('Access-Control-Allow-Origin');
   };
+}
+
+/**
+ * Whether a browser says that a page of another site or host made it send a request that may change something
+ * (Fetch Metadata §2.3). Its answer may be unreadable there, but what it does would be done, with the browser's
+ * cookies and from its address. A program that is no browser says nothing of the kind.
+ */
+export function isSentByAnotherSite(ctx: Context): boolean {
+  const isSafe = ctx.method === 'GET' || ctx.method === 'HEAD' || ctx.method === 'OPTIONS';
+  return !isSafe && ['cross-site', 'same-site'].includes(ctx.get('Sec-Fetch-Site'));
 }

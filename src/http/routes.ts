@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { RouteLimit } from '../protection/limits.ts';
 import { atMost } from './at-most.ts';
-import { anyOrigin, applicationOrigins } from './cors.ts';
+import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
 import { findPath, type PathTree, pathTree } from './path-tree.ts';
 
@@ -98,6 +98,7 @@ async function respond(
       ctx.set('Allow', allowed(first, found.methods));
       throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
     }
+    if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
     await deps.readBody(ctx, nothing);
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
@@ -120,6 +121,12 @@ function everyTenSeconds(log: Logger): () => void {
     last = performance.now();
     log.warn('the server is busy: requests are answered 503');
   };
+}
+
+/** What applications call from their pages is no other page's to have sent. @throws AuthError 403 `access_denied`. */
+async function refuseForeignPages({ isApplicationOrigin }: RouterDependencies, ctx: Context): Promise<void> {
+  if (!isSentByAnotherSite(ctx) || (await isApplicationOrigin(ctx.get('Origin')))) return;
+  throw new AuthError(403, 'access_denied', 'Pages of this origin are not allowed to send this request.');
 }
 
 /** Whether the one who asks would rather see a page than read data. */

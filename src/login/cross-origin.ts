@@ -3,13 +3,14 @@
 import type { Context } from 'koa';
 import { refusalOf } from '../engine/admission.ts';
 import type { VendorGrant } from '../engine/tokens.ts';
+import { browserOf } from '../http/browser.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { isNamed } from '../tenant/databases.ts';
-import type { Client, Directory } from '../tenant/directory.ts';
+import { type Client, type Directory, isOriginOf } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 
@@ -104,7 +105,9 @@ async function authenticate(
   params: Record<string, string>,
 ) {
   try {
-    return await grant.authenticate({ clientId, params, ip: ctx.ip, userAddress: ctx.ip, ctx });
+    // The page is the application's own: it is its user's browser.
+    const browser = browserOf(ctx);
+    return await grant.authenticate({ clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     // The same fault under the name that it has here.
@@ -117,12 +120,7 @@ function checkOrigin(client: Client, origin: string): void {
   if (client.cross_origin_authentication !== true) {
     throw new AuthError(401, 'unauthorized_client', 'Cross origin login not allowed.');
   }
-  const origins = [
-    ...client.allowed_origins,
-    ...client.web_origins,
-    ...client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []),
-  ];
-  if (origin !== '' && origin !== 'null' && origins.includes(origin)) return;
+  if (isOriginOf(client, origin)) return;
   throw new AuthError(403, 'access_denied', `Origin ${origin.slice(0, 200)} is not allowed.`);
 }
 

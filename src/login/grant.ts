@@ -20,6 +20,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       identifier,
       password,
       ip: request.ip,
+      browser: request.browser,
     });
   };
   return [

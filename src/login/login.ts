@@ -21,6 +21,8 @@ export interface PasswordLogin {
   identifier: string;
   password: string;
   ip: string;
+  /** The browser's fingerprint, where its own page or the application's sent the request. */
+  browser?: string | undefined;
 }
 
 /** Counts a try of a password. @throws AuthError 429 when a user is tried too often from one address. */
@@ -48,13 +50,15 @@ export const WRONG_CREDENTIALS = 'Wrong email or password.';
  *   too many wrong ones.
  */
 export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Login> {
-  const { connection, identifier, password, ip, clientId } = login;
+  const { connection, identifier, password, ip, browser, clientId } = login;
   const known = await deps.users.findInConnection(connection, identifier);
   const attempt = {
     connection: connection.name,
     identifier,
     userId: known?.id,
     ip,
+    browser,
+    what: 'password' as const,
     locks: connection.options.brute_force_protection !== false,
   };
   const right = await tryProof(deps.attempts, attempt, () =>

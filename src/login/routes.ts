@@ -14,8 +14,10 @@ import {
   type Visit,
   visitLanguages,
 } from '../hosted/visit.ts';
+import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
+import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { databaseFor, findDatabase } from '../tenant/databases.ts';
@@ -36,6 +38,7 @@ export interface LoginRoutesDependencies
   limit: LoginLimit;
   limits: RateLimits;
   tickets: LoginTickets;
+  random: Random;
 }
 
 /** The routes of the login pages. */
@@ -176,6 +179,7 @@ async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Vis
       identifier: username,
       password,
       ip: ctx.ip,
+      browser: markBrowser(ctx, deps.random).browser,
     });
     await deps.interactions.login(ctx, login);
   } catch (thrown) {

@@ -2,12 +2,14 @@
 import type { Context } from 'koa';
 import type { Messages } from '../delivery/messages.ts';
 import type { Background } from '../http/background.ts';
+import { markBrowser } from '../http/browser.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { linkExpired } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
+import type { Random } from '../http/runtime.ts';
 import type { Views } from '../http/views.ts';
 import { addressKey } from '../protection/addresses.ts';
-import type { Attempt, Attempts, AttemptsDependencies } from '../protection/attempts.ts';
+import type { Attempt, Attempts, AttemptsDependencies, Lock } from '../protection/attempts.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Directory } from '../tenant/directory.ts';
@@ -33,7 +35,7 @@ export interface LockNoticeDependencies {
  * there is such an account must not show.
  */
 export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['onLocked'] {
-  return (attempt, { notify }) => {
+  return (attempt, { notify, lockedFor }) => {
     const { connection, identifier, userId, ip } = attempt;
     deps.events.record({
       type: 'limit_wc',
@@ -42,25 +44,27 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
       ip,
       ...(userId !== undefined && { user_id: userId }),
     });
-    if (notify) deps.background.run('a notice of a lock', () => sendLink(deps, attempt));
+    if (notify) deps.background.run('a notice of a lock', () => sendLink(deps, attempt, lockedFor));
   };
 }
 
 async function sendLink(
   deps: LockNoticeDependencies,
   { connection: name, userId, ip }: Attempt,
+  lockedFor: Lock['lockedFor'],
 ): Promise<void> {
   const user = userId === undefined ? undefined : await deps.users.get(userId);
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
   if (user?.email === undefined || !enabled) return;
   // An attacker decides when an account gets locked; how much mail its owner gets for it has its limits.
   const account = `${name}\n${user.id}`;
-  if (!(await deps.limits.spend('lockNotice', `${account}\n${addressKey(ip)}`))) return;
-  if (!(await deps.limits.spend('lockNoticeAccount', account))) return;
+  const from = lockedFor === 'strangers' ? '' : addressKey(ip);
+  if (!(await mayTell(deps.limits, account, from, lockedFor))) return;
   const connection = await deps.directory.connection(name);
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
-    subject: account,
+    // Each lock has a link of its own: one that a stranger brought about ends nobody else's.
+    subject: `${account}\n${from}`,
     userId: user.id,
     ttlSeconds,
     data: { connection: name },
@@ -73,12 +77,25 @@ async function sendLink(
   );
 }
 
+/** Strangers, who can bring about locks at many addresses, use up nothing of the notices that the owner's own need. */
+async function mayTell(
+  limits: RateLimits,
+  account: string,
+  from: string,
+  lockedFor: Lock['lockedFor'],
+): Promise<boolean> {
+  if (lockedFor === 'strangers') return limits.spend('lockNoticeEverywhere', account);
+  if (!(await limits.spend('lockNotice', `${account}\n${from}`))) return false;
+  return lockedFor === 'known' || limits.spend('lockNoticeAccount', account);
+}
+
 export interface UnblockDependencies {
   users: Users;
   challenges: Challenges;
   attempts: Attempts;
   views: Views;
   csrf: Csrf;
+  random: Random;
 }
 
 /** The page of the link. It asks: mail scanners fetch links. */
@@ -97,7 +114,7 @@ async function askToUnblock({ challenges, views, csrf }: UnblockDependencies, ct
 }
 
 async function unblock(
-  { users, challenges, attempts, views, csrf }: UnblockDependencies,
+  { users, challenges, attempts, views, csrf, random }: UnblockDependencies,
   ctx: Context,
 ): Promise<void> {
   csrf.verify(ctx);
@@ -105,6 +122,7 @@ async function unblock(
   const met = typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
   const user = met?.userId === undefined ? undefined : await users.get(met.userId);
   if (met === undefined || user === undefined) throw linkExpired();
-  await attempts.unlock(String(met.data.connection), user);
+  const caller = { ip: ctx.ip, ...markBrowser(ctx, random) };
+  await attempts.unlock(String(met.data.connection), user, caller);
   await views.page(ctx, 'account/done', { done: 'unblock.done' });
 }

@@ -2,13 +2,11 @@
 // the user wants remembered, which are not asked for thirty days.
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
+import { browserOf, markBrowser } from '../http/browser.ts';
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { Store } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 
-/** `None`, as the session: an application's silent login frames /authorize from its own site. */
-const COOKIE = '__Host-gatehouse_browser';
-const TOKEN = /^[\w-]{43}$/;
 const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
 
@@ -41,17 +39,17 @@ export function createKnownBrowsers({
   random: Random;
 }): KnownBrowsers {
   const browsers = store.collection('browsers');
-  const idOf = (token: string, userId: string) =>
-    createHash('sha256').update(`${token}\n${userId}`).digest('base64url');
-  // No cookie can pass for an address: one has 43 characters and no colon.
+  const idOf = (browser: string, userId: string) =>
+    createHash('sha256').update(`${browser}\n${userId}`).digest('base64url');
+  // No browser can pass for an address: one has 43 characters and no colon.
   const addressId = (ip: string, userId: string) => idOf(`address:${ip}`, userId);
   const get = async (id: string, { credentialVersion }: KnownUser) => {
     const found = await browsers.get(id);
     return (found?.credential_version ?? FIRST_VERSION) === credentialVersion ? found : undefined;
   };
   const find = async (ctx: Context, user: KnownUser) => {
-    const token = ctx.cookies.get(COOKIE);
-    return token !== undefined && TOKEN.test(token) ? get(idOf(token, user.userId), user) : undefined;
+    const browser = browserOf(ctx);
+    return browser === undefined ? undefined : get(idOf(browser, user.userId), user);
   };
   return {
     isRemembered: async (ctx, user) => {
@@ -61,20 +59,12 @@ export function createKnownBrowsers({
     isKnown: async (ctx, user) => (await find(ctx, user))?.ip === ctx.ip,
     isKnownAddress: async (ip, user) => (await get(addressId(ip, user.userId), user)) !== undefined,
     note: async (ctx, user, { remember }) => {
-      const kept = ctx.cookies.get(COOKIE);
-      const token = kept !== undefined && TOKEN.test(kept) ? kept : random(32).toString('base64url');
-      ctx.cookies.set(COOKIE, token, {
-        httpOnly: true,
-        secure: true,
-        sameSite: 'none',
-        path: '/',
-        maxAge: KNOWN_SECONDS * 1000,
-      });
+      const { browser } = markBrowser(ctx, random);
       const before = await find(ctx, user);
       const now = epochSeconds(clock);
       const rememberedUntil = remember ? now + REMEMBERED_SECONDS : before?.rememberedUntil;
       await browsers.put({
-        id: idOf(token, user.userId),
+        id: idOf(browser, user.userId),
         user_id: user.userId,
         credential_version: user.credentialVersion,
         ip: ctx.ip,

@@ -17,7 +17,7 @@ export interface EnrollDependencies extends VerifyDependencies {
   baseUrl: string;
   messages: Messages;
   webPush: WebPush;
-  /** Counts a message to an address or number. @throws AuthError 429 */
+  /** Counts a message to an address or number that may be anybody's. @throws AuthError 429 */
   limitDestination(destination: string): Promise<void>;
 }
 
@@ -141,7 +141,8 @@ export async function sendCode(
   const to = authenticator.phone_number ?? authenticator.email ?? '';
   if (!(await deps.limits.spend('mfaMessage', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
-  await deps.limitDestination(`${authenticator.kind}\n${to}`);
+  // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
+  if (!authenticator.active) await deps.limitDestination(`${authenticator.kind}\n${to}`);
   const { oobCode, code, revoke } = await deps.oob.issueCode({ authenticator, clientId, ip });
   const application = await deps.directory.client(clientId);
   try {

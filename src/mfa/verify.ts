@@ -169,7 +169,14 @@ async function judged(
   let given: Given = { ok: false, outcome: 'wrong' };
   // Under the user's own connection, so that the link in the notice of a lock unlocks it.
   const connection = user.identities[0]?.connection ?? '';
-  const attempt = { connection, identifier: user.id, userId: user.id, ip, step: 'mfa' };
+  const attempt = {
+    connection,
+    identifier: user.id,
+    userId: user.id,
+    ip,
+    what: 'code',
+    step: 'mfa',
+  } as const;
   await tryProof(deps.attempts, attempt, async () => {
     if (!(await deps.limits.spend('mfaCode', user.id))) {
       deps.events.record({ ...seen, type: 'gd_otp_rate_limit_exceed' });

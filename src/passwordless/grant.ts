@@ -17,16 +17,16 @@ export function passwordlessGrant(deps: VerifyDependencies & { directory: Direct
       const username = requiredParameter(request, 'username');
       const realm = requiredParameter(request, 'realm');
       const secret = requiredParameter(request, 'otp');
-      const { clientId, ip } = request;
+      const { clientId, ip, browser } = request;
       await checkRedirectUri(directory, request);
       const connection = await connectionOf(directory, clientId, realm);
       const address = normalizeAddress(connection.channel, username);
-      return redeem(deps, { clientId, connection, address, secret, ip });
+      return redeem(deps, { clientId, connection, address, secret, caller: { ip, browser } });
     },
   };
 }
 
-/** The specification demands it, no SDK sends it (wire-details 15, row 7): checked where given. */
+/** The specification demands it, no SDK sends it: checked where given. */
 async function checkRedirectUri(directory: Directory, { clientId, params }: GrantRequest): Promise<void> {
   const { redirect_uri: redirectUri } = params;
   if (redirectUri === undefined) return;

@@ -15,8 +15,11 @@ import {
   visitLanguages,
   waitsForLogin,
 } from '../hosted/visit.ts';
+import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
+import type { Random } from '../http/runtime.ts';
+import { addressKey } from '../protection/addresses.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start, subjectOf } from './start.ts';
@@ -27,6 +30,7 @@ export interface PasswordlessPagesDependencies
     StartDependencies,
     VerifyDependencies {
   limits: RateLimits;
+  random: Random;
 }
 
 /** Seconds until another code may be asked for; the page counts them down, the limit enforces them. */
@@ -85,22 +89,18 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
   const again = (alert: string, status: number) =>
     showAddress(deps, ctx, at, { address: given, alert }, status);
   if (address === undefined) return again(`passwordless.${connection.channel}.invalid`, 400);
+  const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+  const subject = subjectOf(visit.client.client_id, connection, address);
   const cooling = await refusalOf(
-    deps.limits.take(ctx, 'passwordlessResend', subjectOf(visit.client.client_id, connection, address)),
+    deps.limits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
   );
   // A code is on its way: where to type it matters more than another one.
   if (cooling !== undefined)
     return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
   try {
     await deps.limits.takeFrom(ctx, 'passwordlessStart');
-    await deps.limits.take(ctx, 'passwordlessDestination', `${connection.channel}\n${address}`);
-    await start(deps, {
-      client: visit.client,
-      connection,
-      address,
-      languages: visitLanguages(ctx, visit),
-      ip: ctx.ip,
-    });
+    const languages = visitLanguages(ctx, visit);
+    await start(deps, ctx, { client: visit.client, connection, address, languages, caller });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
@@ -130,7 +130,8 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   if (secret === '') return again('passwordless.missing', 400);
   try {
     const clientId = visit.client.client_id;
-    const login = await redeem(deps, { clientId, connection, address, secret, ip: ctx.ip });
+    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const login = await redeem(deps, { clientId, connection, address, secret, caller });
     await deps.interactions.login(ctx, login);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;

@@ -1,20 +1,16 @@
 // The link of a passwordless mail: where it leads, and which browser may go on without being asked.
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
+import { browserOf, markBrowser, type NamedBrowser } from '../http/browser.ts';
 import type { Random } from '../http/runtime.ts';
-import type { Challenges } from '../protection/challenges.ts';
-import type { Client } from '../tenant/directory.ts';
+import { callerKeys } from '../protection/callers.ts';
+import { type Challenges, isTicket } from '../protection/challenges.ts';
+import { authenticationMethod } from '../tenant/client-authentication.ts';
+import { type Client, isOriginOf } from '../tenant/directory.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './requests.ts';
 
-/** Where the link of a mail leads (wire-details 6.2). */
+/** Where the link of a mail leads. */
 export const LINK_PATH = '/passwordless/verify_redirect';
-
-/** `None`: applications start a login from their own site. */
-const COOKIE = '__Host-gatehouse_passwordless';
-const BROWSER = /^[\w-]{43}$/;
-/** Longer than any code lives. */
-const COOKIE_SECONDS = 86_400;
 
 /** The address of a link; the host is ours by configuration, never by the request. */
 export function linkTo(
@@ -27,7 +23,7 @@ export function linkTo(
   }: { client: Client; connection: PasswordlessConnection; address: string; params: LinkParameters },
 ): (secret: string) => string {
   return (secret) => {
-    const query = new URLSearchParams({
+    const query = queryOf({
       ...withDefaults(client, params),
       client_id: client.client_id,
       connection: connection.record.name,
@@ -38,55 +34,68 @@ export function linkTo(
   };
 }
 
-/** What the application left out of its link: its first callback, and the flow that it may use. */
+/**
+ * What the application left out of its link: its first callback, and the flow that it can finish. A code is for
+ * who can redeem it: with a secret, or with the verifier of the link's `code_challenge`. Others get tokens.
+ */
 export function withDefaults(client: Client, params: LinkParameters): LinkParameters {
   const [callback] = client.callbacks;
-  const code = client.grant_types === undefined || client.grant_types.includes('authorization_code');
+  const may = (grant: string) => client.grant_types?.includes(grant) === true;
+  const redeems = params.code_challenge !== undefined || authenticationMethod(client) !== 'none';
   return {
-    response_type: code ? 'code' : 'token',
+    response_type: redeems && may('authorization_code') ? 'code' : 'token',
     ...(callback === undefined ? {} : { redirect_uri: callback }),
     ...params,
   };
 }
 
-/** Marks the browser that starts a login. @returns its fingerprint, which alone is kept. */
-export function markBrowser(ctx: Context, random: Random): string {
-  const kept = ctx.cookies.get(COOKIE);
-  const browser = kept !== undefined && BROWSER.test(kept) ? kept : random(32).toString('base64url');
-  ctx.cookies.set(COOKIE, browser, {
-    httpOnly: true,
-    secure: true,
-    sameSite: 'none',
-    path: '/',
-    maxAge: COOKIE_SECONDS * 1000,
-  });
-  return fingerprint(browser);
+/**
+ * The browser that starts a login, where a page of ours or of the application started it: what it asks for it may
+ * use without being asked again. Any page can have a form sent, and lead to a link of its own account's afterwards;
+ * none can have JSON sent (Fetch §3.3) but from an origin that we allow, and browsers say the origin of every post
+ * (Fetch §3.2).
+ * @returns undefined for all others, who get no cookie.
+ */
+export function startingBrowser(
+  ctx: Context,
+  { client, baseUrl, random }: { client: Client; baseUrl: string; random: Random },
+): NamedBrowser | undefined {
+  const origin = ctx.get('Origin');
+  const isOurs = origin === new URL(baseUrl).origin || isOriginOf(client, origin);
+  return isOurs && ctx.is('json') ? markBrowser(ctx, random) : undefined;
+}
+
+/** A link that a browser has come by. */
+export interface ComingLink {
+  client: Client;
+  purpose: string;
+  subject: string;
+  secret: string;
 }
 
 /**
- * Whether a link may be used without asking: in the browser that asked for it, or when a page of the
- * application (or of ours) leads there. Mail scanners and links planted by others are neither.
+ * Whether a link may be used without asking, as a page of its own: in the browser that asked for it. Mail scanners
+ * and links planted by others are none. A page of the application that leads there says nothing by itself: it may
+ * show what its users write.
+ *
+ * Browsers that keep no cookie of a third party's are told by their address and that page together, and for a code
+ * that was typed there alone: the browser SDK comes so with what its page asked for a moment ago. Somebody else's
+ * link would have to be asked for from the same address and planted in the application.
  */
 export async function isExpected(
   ctx: Context,
-  challenges: Pick<Challenges, 'peekTicket'>,
-  { client, baseUrl, purpose, secret }: { client: Client; baseUrl: string; purpose: string; secret: string },
+  challenges: Pick<Challenges, 'askedBy'>,
+  { client, purpose, subject, secret }: ComingLink,
 ): Promise<boolean> {
-  if (ctx.method !== 'GET') return false;
-  const referrer = URL.parse(ctx.get('Referer'))?.origin;
-  if (referrer !== undefined && originsOf(client, baseUrl).has(referrer)) return true;
-  const browser = ctx.cookies.get(COOKIE);
-  if (browser === undefined || !BROWSER.test(browser)) return false;
-  const waiting = await challenges.peekTicket(purpose, secret);
-  return waiting?.data.browser === fingerprint(browser);
-}
-
-function originsOf(client: Client, baseUrl: string): Set<string> {
-  const callbacks = client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []);
-  const origins = new Set([baseUrl, ...client.allowed_origins, ...client.web_origins, ...callbacks]);
-  // The origin of every custom scheme: no page's own.
-  origins.delete('null');
-  return origins;
+  // Fetch Metadata §2.1: an image or a frame of another page is nobody reading.
+  if (ctx.method !== 'GET' || !['', 'document'].includes(ctx.get('Sec-Fetch-Dest'))) return false;
+  const browser = browserOf(ctx);
+  const [own = ''] = callerKeys({ ip: ctx.ip, browser });
+  if (browser !== undefined && (await challenges.askedBy(purpose, subject, own)).length > 0) return true;
+  const referrer = URL.parse(ctx.get('Referer'))?.origin ?? '';
+  if (isTicket(secret) || !isOriginOf(client, referrer)) return false;
+  const [address = ''] = callerKeys({ ip: ctx.ip });
+  return (await challenges.askedBy(purpose, subject, address)).some(({ data }) => data.byPage === true);
 }
 
 /** Where the browser goes with a login ticket: an authorization request like any other. */
@@ -96,7 +105,7 @@ export function authorizationUrl(
   params: LinkParameters,
   ticket: string,
 ): string {
-  const query = new URLSearchParams({
+  const query = queryOf({
     ...withDefaults(client, params),
     client_id: client.client_id,
     connection: connection.record.name,
@@ -129,6 +138,6 @@ export function failureUrl(
   return url.href;
 }
 
-function fingerprint(browser: string): string {
-  return createHash('sha256').update(browser).digest('base64url');
+function queryOf(params: LinkParameters): URLSearchParams {
+  return new URLSearchParams(params as Record<string, string>);
 }

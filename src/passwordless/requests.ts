@@ -1,6 +1,7 @@
 // What the passwordless endpoints take (spec "Passwordless"), field by field, with the hosted service's codes.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
+import { authenticationMethod } from '../tenant/client-authentication.ts';
 import type { Client } from '../tenant/directory.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -19,8 +20,26 @@ const START_FIELDS = new Set([
   'auth0Client',
 ]);
 
-/** Parameters of the authorization request that a link leads to; others in `authParams` are not its business. */
-const LINK_PARAMETERS = [
+/** Not the application's to set: the link's own, and what says how the user, who comes logged in, is to be asked. */
+const RESERVED = new Set([
+  'client_id',
+  'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+  'connection',
+  'email',
+  'phone_number',
+  'verification_code',
+  'login_ticket',
+  'code_verifier',
+  '_csrf',
+  'prompt',
+  'request',
+  'request_uri',
+]);
+
+/** Parameters that are text by their standards (OpenID Connect Core §3.1.2.1, RFC 7636 §4.3) or by the contract. */
+const STANDARD = new Set([
   'scope',
   'redirect_uri',
   'response_type',
@@ -29,13 +48,29 @@ const LINK_PARAMETERS = [
   'nonce',
   'audience',
   'organization',
+  'protocol',
   'code_challenge',
   'code_challenge_method',
   'acr_values',
   'ui_locales',
-] as const;
+]);
 
-export type LinkParameters = Partial<Record<(typeof LINK_PARAMETERS)[number], string>>;
+/** As many, and as long all together in a query, as a link in a mail may reasonably carry. */
+const MOST_PARAMETERS = 30;
+const LONGEST_QUERY = 6_000;
+const LONGEST_VALUE = 2_048;
+
+/** Parameters of the authorization request that a link leads to, whichever the application chose. */
+export interface LinkParameters {
+  response_type?: string;
+  response_mode?: string;
+  redirect_uri?: string;
+  state?: string;
+  code_challenge?: string;
+  organization?: string;
+  ui_locales?: string;
+  [name: string]: string | undefined;
+}
 
 export interface StartRequest {
   connection: string;
@@ -126,16 +161,26 @@ function parseObject(text: string): unknown {
   }
 }
 
-/** The parameters for the authorization request, out of others. @throws AuthError 400 when one is no text. */
+/**
+ * The parameters for the authorization request, out of others: all that are not the link's own. Where nothing says
+ * that one is text, numbers and booleans count as such, as they would in a query.
+ * @throws AuthError 400 when one is something else, and when they are too many or too long.
+ */
 export function linkParameters(fields: Fields, error: string): LinkParameters {
   const params: LinkParameters = {};
-  for (const name of LINK_PARAMETERS) {
-    const value = fields[name];
-    if (value === undefined || value === null || value === '') continue;
-    if (typeof value !== 'string' || value.length > 2048) {
-      throw new AuthError(400, error, `error in ${name} - must be a string of at most 2048 characters`);
+  for (const [name, given] of Object.entries(fields)) {
+    if (RESERVED.has(name) || given === undefined || given === null || given === '') continue;
+    const isPlain = typeof given === 'number' || typeof given === 'boolean';
+    const value = isPlain && !STANDARD.has(name) ? String(given) : given;
+    if (typeof value !== 'string' || value.length > LONGEST_VALUE) {
+      const which = name.slice(0, 100);
+      throw new AuthError(400, error, `error in ${which} - must be a string of at most 2048 characters`);
     }
-    params[name] = value;
+    Object.defineProperty(params, name, { value, enumerable: true });
+  }
+  const query = new URLSearchParams(params as Record<string, string>);
+  if (query.size > MOST_PARAMETERS || query.toString().length > LONGEST_QUERY) {
+    throw new AuthError(400, error, 'error in authParams - too many parameters, or too long together');
   }
   return params;
 }
@@ -147,13 +192,36 @@ export function linkParameters(fields: Fields, error: string): LinkParameters {
 export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: LinkParameters): void {
   if (redirectUri === undefined ? client.callbacks.length > 0 : client.callbacks.includes(redirectUri))
     return;
-  throw new AuthError(
-    400,
-    'bad.authParams',
+  throw badLink(
     redirectUri === undefined
-      ? 'error in authParams - the application has no callback that a link could lead to'
-      : 'error in authParams - redirect_uri is not registered for this application',
+      ? 'the application has no callback that a link could lead to'
+      : 'redirect_uri is not registered for this application',
   );
+}
+
+/**
+ * How a link ends, checked before anything is sent: a link that could only lead to an error is none.
+ * @param params with what the application left out filled in.
+ * @throws AuthError 400 when the application may not have such a response.
+ */
+export function checkResponseType(client: Client, params: LinkParameters): void {
+  const types = (params.response_type ?? '').split(' ');
+  const may = (grant: string) => client.grant_types?.includes(grant) === true;
+  if (types.includes('code')) {
+    if (!may('authorization_code')) throw badLink('the application may not use codes');
+    // RFC 9700 §2.1.1: a public client proves with the verifier that the code is its own.
+    if (authenticationMethod(client) === 'none' && params.code_challenge === undefined) {
+      throw badLink('a code for an application without a secret needs code_challenge');
+    }
+  }
+  const isImplicit = types.some((type) => type === 'token' || type === 'id_token');
+  if (isImplicit && !may('implicit')) {
+    throw badLink('the application may not get tokens at its callback: it needs code_challenge');
+  }
+}
+
+function badLink(what: string): AuthError {
+  return new AuthError(400, 'bad.authParams', `error in authParams - ${what}`);
 }
 
 function typeOf(value: unknown): string {

@@ -1,6 +1,7 @@
 // The passwordless endpoints. Nothing is decided here.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
+import { markBrowser } from '../http/browser.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
@@ -17,13 +18,14 @@ import {
   isExpected,
   LINK_PATH,
   linkTo,
-  markBrowser,
+  startingBrowser,
   withDefaults,
 } from './link.ts';
 import { clientOfOwnPage, type OwnPageDependencies } from './own-page.ts';
 import {
   bodyOf,
   checkRedirectUri,
+  checkResponseType,
   type LinkParameters,
   linkParameters,
   missing,
@@ -31,7 +33,7 @@ import {
   type StartRequest,
   textOf,
 } from './requests.ts';
-import { PURPOSE, type StartDependencies, start } from './start.ts';
+import { PURPOSE, type StartDependencies, start, subjectOf } from './start.ts';
 import { check, redeem, type VerifyDependencies } from './verify.ts';
 
 export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies, OwnPageDependencies {
@@ -70,20 +72,18 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
   const address = addressOf(connection, request);
-  await deps.limits.take(ctx, 'passwordlessDestination', `${connection.channel}\n${address}`);
   const params = request.authParams;
   const link = connection.channel === 'email' && request.send === 'link';
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
-  const browser = markBrowser(ctx, deps.random);
-  await start(deps, {
+  if (link) checkResponseType(client, withDefaults(client, params));
+  const { organization } = params;
+  await start(deps, ctx, {
     client,
     connection,
     address,
-    browser,
-    organization:
-      params.organization === undefined ? undefined : await deps.directory.organization(params.organization),
+    caller: { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) },
+    organization: organization === undefined ? undefined : await deps.directory.organization(organization),
     languages: languagesOf(ctx),
-    ip: ctx.ip,
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
   });
   const pseudonym = createHmac('sha256', key).update(`${connection.record.name}\n${address}`).digest('hex');
@@ -120,8 +120,9 @@ function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: S
     : new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$');
 }
 
-/** Two forms (wire-details 6.3): the specification's is a login, the browser SDK's asks whether a code is right. */
+/** Two forms: the specification's is a login, the browser SDK's asks whether a code is right. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  await deps.limits.takeFrom(ctx, 'passwordlessVerify');
   const fields = bodyOf(ctx);
   const text = (name: string) => {
     const value = fields[name];
@@ -150,14 +151,14 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
       otp: password,
     });
   }
-  await deps.limits.takeFrom(ctx, 'passwordlessVerify');
   const client = await deps.directory.client(text('client_id'));
   if (client === undefined) throw new AuthError(403, 'unauthorized_client', 'invalid client');
   const connection = await passwordlessConnection(deps.directory, client.client_id, text('connection'));
   const given = text(connection.channel === 'email' ? 'email' : 'phone_number');
   const address = normalizeAddress(connection.channel, given);
   const secret = text('verification_code');
-  await check(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
+  const caller = { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) };
+  await check(deps, { clientId: client.client_id, connection, address, secret, caller });
   ctx.set('Cache-Control', 'no-store');
   ctx.body = {};
 }
@@ -189,8 +190,9 @@ async function readLink(
 
 async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   const link = await readLink(deps, ctx.query);
-  const { client, secret } = link;
-  const of = { client, baseUrl: deps.baseUrl, purpose: PURPOSE, secret };
+  const { client, connection, address, secret } = link;
+  const subject = subjectOf(client.client_id, connection, address ?? '');
+  const of = { client, purpose: PURPOSE, subject, secret };
   // HEAD only asks about the address: it uses nothing up.
   if (ctx.method !== 'HEAD' && (await isExpected(ctx, deps.challenges, of))) {
     return follow(deps, ctx, link);
@@ -226,7 +228,8 @@ async function follow(
   ctx.set('Cache-Control', 'no-store');
   try {
     await deps.limits.takeFrom(ctx, 'passwordlessVerify');
-    const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, ip: ctx.ip });
+    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, caller });
     const ticket = await deps.tickets.issue(ctx, login, client.client_id);
     ctx.redirect(authorizationUrl(client, connection, params, ticket));
   } catch (thrown) {

@@ -1,7 +1,8 @@
 // Using a code or link: whether it is right, and who has thereby logged in.
 import { AuthError } from '../http/errors.ts';
-import { type Attempts, tryProof } from '../protection/attempts.ts';
-import type { Challenges, Met } from '../protection/challenges.ts';
+import { type Attempt, type Attempts, tryProof } from '../protection/attempts.ts';
+import { type Caller, callerKeys, type KnownCallers } from '../protection/callers.ts';
+import { type Challenges, isTicket, type Met } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Channel } from '../users/proved.ts';
@@ -13,6 +14,7 @@ export interface VerifyDependencies {
   users: Users;
   challenges: Challenges;
   attempts: Attempts;
+  callers: KnownCallers;
   events: Events;
 }
 
@@ -23,7 +25,8 @@ export interface Proof {
   address: string | undefined;
   /** A code, or the secret of a link. */
   secret: string;
-  ip: string;
+  /** Who sends it. */
+  caller: Caller;
 }
 
 /** What a code or link proves: a one-time password, for a number one that came by SMS (RFC 8176 §2). */
@@ -49,7 +52,7 @@ export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met
  * @throws AuthError as {@link check}.
  */
 export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Login> {
-  const { connection, address, clientId, ip } = proof;
+  const { connection, address, clientId, caller } = proof;
   if (address === undefined) throw wrong(connection);
   const identity = { connection: connection.record.name, channel: connection.channel, address };
   const before = await deps.users.findByAddress(identity);
@@ -60,7 +63,8 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
   // A user who was removed since the code was sent does not come back where nobody may sign up.
   if (known === undefined && connection.disableSignup) throw wrong(connection);
   const user = await deps.users.whoProved(identity);
-  const seen = { client_id: clientId, connection: connection.record.name, user_name: address, ip };
+  await deps.callers.note(user.id, caller);
+  const seen = { client_id: clientId, connection: identity.connection, user_name: address, ip: caller.ip };
   if (known === undefined) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   return {
     userId: user.id,
@@ -71,28 +75,30 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
 }
 
 async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): Promise<Met> {
-  const { clientId, connection, address, secret, ip } = proof;
+  const { clientId, connection, address, secret, caller } = proof;
   if (address === undefined) throw wrong(connection);
   const { name, options } = connection.record;
-  const known = await deps.users.findByAddress({ connection: name, channel: connection.channel, address });
-  const tried = {
+  const user = await deps.users.findByAddress({ connection: name, channel: connection.channel, address });
+  const subject = subjectOf(clientId, connection, address);
+  const look = (known: string | undefined) =>
+    deps.challenges.try(PURPOSE, subject, secret, { spend, askers: callerKeys(caller), known });
+  const tried: Attempt = {
     connection: name,
     identifier: address,
-    userId: known?.id,
-    ip,
+    userId: user?.id,
+    what: 'code',
     locks: options.brute_force_protection !== false,
+    ...caller,
   };
-  const subject = subjectOf(clientId, connection, address);
-  const met = await tryProof(deps.attempts, tried, () =>
-    deps.challenges.try(PURPOSE, subject, secret, { spend }),
-  );
+  // Nobody guesses a link: no number of wrong ones stands in the way of the right one.
+  const met = await (isTicket(secret) ? look(undefined) : tryProof(deps.attempts, tried, look));
   if (met !== undefined) return met;
   deps.events.record({
     type: 'fp',
     client_id: clientId,
-    connection: tried.connection,
+    connection: name,
     user_name: address,
-    ip,
+    ip: caller.ip,
   });
   throw wrong(connection);
 }

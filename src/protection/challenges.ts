@@ -1,22 +1,34 @@
 // One-time codes and tickets: what is sent to a person and comes back as the proof that it reached them.
 // A code is short and typed, a ticket is long and in a link. Each is kept as a hash, used once even under a
-// race, and replaced by the next one for the same subject.
-import { createHash } from 'node:crypto';
+// race, and replaced by the next one for the same subject that the same asker asks for.
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { ChallengeRecord } from '../store/collections.ts';
 import type { Frozen, Store } from '../store/contract.ts';
+import { askedBy, chosenFor, hashed, idOf } from './asked.ts';
 import { hashSecret, isSameSecret } from './secrets.ts';
 
 /** Wrong tries that a code takes before it is dead. */
 const TRIES = 3;
 
 const TICKET_BYTES = 32;
+/** Nobody guesses one: no number of wrong tries makes a ticket any weaker. */
+const TICKET = /^[\w-]{43}$/;
+
+/** Whether a secret has the form of a ticket. */
+export function isTicket(secret: string): boolean {
+  return TICKET.test(secret);
+}
 
 export interface NewChallenge {
   /** What it proves; one of another purpose never passes for it. */
   purpose: string;
-  /** Whom or what it is about; a new challenge of the same purpose and subject replaces the old one. */
+  /** Whom or what it is about; a new challenge of the same purpose, subject and asker replaces the old one. */
   subject: string;
+  /**
+   * Who asked for it, where several may without undoing what another has asked for: keys of one caller, the first of
+   * which is what the next one replaces it by.
+   */
+  askers?: readonly string[];
   ttlSeconds: number;
   /** Wrong tries that it takes before it is dead; three where nothing is said. */
   tries?: number;
@@ -40,6 +52,15 @@ export interface Issued {
   revoke(): Promise<void>;
 }
 
+export interface TryOptions {
+  /** Whether a right one is used up, with all others of the subject; of any number of racers exactly one succeeds. */
+  spend: boolean;
+  /** The keys of the caller that tries. */
+  askers: readonly string[];
+  /** The room of a caller that is known to the account. */
+  known: string | undefined;
+}
+
 export interface Challenges {
   /** Makes a code of that many decimal digits. */
   issueCode(challenge: NewChallenge & { digits: number }): Promise<Issued>;
@@ -48,15 +69,14 @@ export interface Challenges {
   /** A challenge that nobody can meet, made where one must not be seen to be missing. */
   issueDecoy(challenge: NewChallenge): Promise<void>;
   /**
-   * Tries a code or a ticket where the subject is known; a wrong one counts against the challenge.
-   * @param options.spend whether a right one is used up; of any number of racers exactly one then succeeds.
+   * Tries a code or a ticket where the subject is known. A code is compared with what the one who tries has asked
+   * for, else with what was asked for last, so that of several that are under way one alone can be guessed at a
+   * time. Three wrong tries end a code: three of who asked for it, three of each caller known to the account, and
+   * three of all others together, whose tries take nothing from those.
    */
-  try(
-    purpose: string,
-    subject: string,
-    secret: string,
-    options: { spend: boolean },
-  ): Promise<Met | undefined>;
+  try(purpose: string, subject: string, secret: string, options: TryOptions): Promise<Met | undefined>;
+  /** What is still good of what a caller with this key has asked for. */
+  askedBy(purpose: string, subject: string, asker: string): Promise<Met[]>;
   /** What a ticket is for, without using it. */
   peekTicket(purpose: string, ticket: string): Promise<Met | undefined>;
   /** Uses a ticket up: of any number of racers exactly one gets it. */
@@ -82,13 +102,18 @@ export function createChallenges({
   const challenges = store.collection('challenges');
 
   const keep = async (
-    { purpose, subject, ttlSeconds, tries = TRIES, userId, data = {} }: NewChallenge,
+    { purpose, subject, askers, ttlSeconds, tries = TRIES, userId, data = {} }: NewChallenge,
     secret: Pick<ChallengeRecord, 'secretHash' | 'salt'>,
   ): Promise<() => Promise<void>> => {
-    const id = idOf(purpose, subject);
+    const id = idOf(purpose, subject, askers?.[0]);
     await challenges.put({
       id,
       purpose,
+      ...(askers !== undefined && {
+        subject: idOf(purpose, subject),
+        askers: askers.map(hashed),
+        issuedAt: clock(),
+      }),
       ...secret,
       triesLeft: tries,
       spent: false,
@@ -96,6 +121,7 @@ export function createChallenges({
       data,
       expiresAt: epochSeconds(clock) + ttlSeconds,
     });
+    for (const asker of askers ?? []) await endOlder(id, idOf(purpose, subject), asker);
     return async () => {
       await challenges.update(id, (current) => {
         const next = structuredClone(current) as ChallengeRecord;
@@ -104,17 +130,47 @@ export function createChallenges({
     };
   };
 
-  const attempt = async (id: string, secret: string, spend: boolean): Promise<Met | undefined> => {
+  /** Ends what the same caller asked for before its browser had the name that it goes by now. */
+  const endOlder = async (id: string, subject: string, asker: string): Promise<void> => {
+    const older = askedBy(await challenges.findBy('subject', subject), asker).filter((one) => one.id !== id);
+    await Promise.all(older.map((one) => challenges.delete(one.id)));
+  };
+
+  /** @param room whose wrong tries count; undefined where none do. */
+  const attempt = async (
+    id: string,
+    secret: string,
+    { spend, room }: { spend: boolean; room?: string },
+  ): Promise<Met | undefined> => {
     let met: Met | undefined;
     await challenges.update(id, (current) => {
       const next = structuredClone(current) as ChallengeRecord;
-      if (current.spent || current.triesLeft < 1) return next;
-      if (!isSameSecret(hashSecret(secret, current.salt), current.secretHash)) {
-        return { ...next, triesLeft: current.triesLeft - 1 };
+      const wrong = room === undefined ? 0 : (current.wrong?.[room] ?? 0);
+      if (current.spent || current.triesLeft <= wrong) return next;
+      if (isSameSecret(hashSecret(secret, current.salt), current.secretHash)) {
+        met = describe(current);
+        return { ...next, spent: spend };
       }
-      met = describe(current);
-      return { ...next, spent: spend };
+      return room === undefined ? next : { ...next, wrong: { ...next.wrong, [room]: wrong + 1 } };
     });
+    return met;
+  };
+
+  const tryCode = async (
+    purpose: string,
+    subject: string,
+    secret: string,
+    { spend, askers, known }: TryOptions,
+  ): Promise<Met | undefined> => {
+    const all = await challenges.findBy('subject', idOf(purpose, subject));
+    const open = all.filter(({ spent }) => !spent);
+    const { challenge: target, isOwn } = chosenFor(open, askers);
+    if (target === undefined) return undefined;
+    const room = isOwn ? ASKER : (known ?? STRANGERS);
+    const met = await attempt(target.id, secret, { spend, room });
+    if (met !== undefined && spend) {
+      await Promise.all(all.filter(({ id }) => id !== target.id).map(({ id }) => challenges.delete(id)));
+    }
     return met;
   };
 
@@ -134,14 +190,23 @@ export function createChallenges({
     issueDecoy: async (challenge) => {
       await keep(challenge, { secretHash: random(TICKET_BYTES).toString('base64url'), salt: 'decoy' });
     },
-    try: (purpose, subject, secret, { spend }) => attempt(idOf(purpose, subject), secret, spend),
+    try: async (purpose, subject, secret, options) => {
+      if (!isTicket(secret)) return tryCode(purpose, subject, secret, options);
+      const found = await ofTicket(purpose, secret);
+      if (found?.subject !== idOf(purpose, subject)) return undefined;
+      return attempt(found.id, secret, { spend: options.spend });
+    },
+    askedBy: async (purpose, subject, asker) =>
+      askedBy(await challenges.findBy('subject', idOf(purpose, subject)), asker)
+        .filter(({ spent }) => !spent)
+        .map(describe),
     peekTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found === undefined || found.spent || found.triesLeft < 1 ? undefined : describe(found);
     },
     spendTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
-      return found === undefined ? undefined : attempt(found.id, ticket, true);
+      return found === undefined ? undefined : attempt(found.id, ticket, { spend: true });
     },
     penalise: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
@@ -164,10 +229,9 @@ function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): Met {
   return { userId, data };
 }
 
-/** Subjects are addresses and numbers of people: the store's keys need not show them. */
-function idOf(purpose: string, subject: string): string {
-  return `${purpose}:${createHash('sha256').update(subject).digest('base64url')}`;
-}
+/** The rooms of wrong tries, beside those of known callers. */
+const ASKER = 'asker';
+const STRANGERS = 'strangers';
 
 /** Each digit from a byte of its own; bytes that would favour some digits are drawn again. */
 function randomDigits(random: Random, digits: number): string {

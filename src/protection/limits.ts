@@ -17,16 +17,22 @@ export const DEFAULTS = {
   login: { capacity: 20, perMinute: 10 },
   /** Per address and e-mail address. */
   changePassword: { capacity: 10, perMinute: 1 },
-  /** Mails with a reset link to one user, whoever asks. */
+  /** Mails with a reset link to one user: of all strangers together, and of each known caller. */
   changePasswordDestination: { capacity: 10, perMinute: 1 / 6 },
-  /** Per e-mail address or phone number, whoever asks: nobody's phone is flooded from many addresses. */
+  /** Per e-mail address or phone number: of all strangers together, and of each caller by itself. */
   passwordlessDestination: { capacity: 10, perMinute: 1 / 6 },
-  /** Per e-mail address or phone number and application: asking for another code at the hosted page. */
+  /** Per e-mail address or phone number, application and address: asking for another code at the hosted page. */
   passwordlessResend: { capacity: 1, perMinute: 2 },
+  /** Wrong passwords of one account by all strangers together, from whatever addresses: 100 a day. */
+  passwordFailures: { capacity: 100, perMinute: 100 / 1440 },
+  /** Wrong passwordless codes, likewise, and of each known caller: 30 a day. */
+  codeFailures: { capacity: 30, perMinute: 30 / 1440 },
   /** Mails about a locked account, per account and address that it was locked for. */
   lockNotice: { capacity: 1, perMinute: 1 / 60 },
   /** The same per account: it may be attacked from many addresses. */
   lockNoticeAccount: { capacity: 5, perMinute: 1 / 12 },
+  /** Mails about an account that is locked for strangers wherever they are. */
+  lockNoticeEverywhere: { capacity: 1, perMinute: 1 / 720 },
   /** Codes of a second factor of one user, whatever token or address they come by; right ones are given back. */
   mfaCode: { capacity: 10, perMinute: 1 / 6 },
   /** Codes sent for one user, wherever to: nobody's account pays for numbers of others; used ones are given back. */

@@ -98,15 +98,24 @@ export function consentId(userId: string, clientId: string): string {
 
 /**
  * Something that was sent to a person and proves by coming back that it reached them: a code or a link's
- * ticket. `id` is of its purpose and subject, so that a new one replaces the old. Only a hash is kept.
+ * ticket. `id` is of its purpose, its subject and, where several may ask for it, who asked, so that a new one
+ * replaces the old. Only a hash is kept.
  */
 export interface ChallengeRecord extends Stored {
   purpose: string;
+  /** Purpose and a hash of the subject, where several may ask for it. */
+  subject?: string;
+  /** Hashes of who asked: a browser, an address, or both of one caller. */
+  askers?: string[];
+  /** Epoch milliseconds. */
+  issuedAt?: number;
   /** SHA-256 of a ticket, HMAC under `salt` of a code, which is short enough to be guessed from a bare hash. */
   secretHash: string;
   salt?: string;
-  /** Wrong tries that are left. */
+  /** Wrong tries that are left: of all together, or, where several may ask for it, of each room. */
   triesLeft: number;
+  /** Wrong tries by room: of who asked, of each caller that is known, of all strangers together. */
+  wrong?: Record<string, number>;
   spent: boolean;
   user_id?: string;
   data: Record<string, unknown>;
@@ -122,6 +131,11 @@ export interface FailureRecord extends Stored {
   failures: number;
   /** Epoch milliseconds of the latest. */
   at: number;
+}
+
+/** A browser or address by which an account was proved; `id` is a hash of it and of the user. */
+export interface KnownCallerRecord extends Stored {
+  user_id: string;
 }
 
 /** A session that a SAML service provider was told of; `id` is its SessionIndex, which that one alone knows. */
@@ -268,6 +282,7 @@ export interface Records {
   oobChallenges: OobChallengeRecord;
   browsers: BrowserRecord;
   failures: FailureRecord;
+  knownCallers: KnownCallerRecord;
   samlSessions: SamlSessionRecord;
   samlLogouts: SamlLogoutRecord;
   /** Messages of service providers that were taken, by application and ID: each counts once. */
@@ -362,6 +377,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: {},
     indexes: {
       user: (challenge) => challenge.user_id,
+      subject: (challenge) => challenge.subject,
       ticket: (challenge) => (challenge.salt === undefined ? challenge.secretHash : undefined),
     },
   },
@@ -376,6 +392,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
   failures: { unique: {}, indexes: { account: (record) => record.account } },
+  knownCallers: { unique: {}, indexes: { user: (one) => one.user_id } },
   samlSessions: {
     unique: { party: (session) => `${session.client_id}\n${session.session_uid}` },
     indexes: {

@@ -75,16 +75,18 @@ export function databaseOptions(connection: Connection): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
 }
 
-/**
- * Whether a browser application of this origin belongs to the tenant: by its allowed or web origins, or by
- * the origin of a callback (wire-details 0.2 "Origins list").
- */
-export async function isApplicationOrigin(directory: Directory, origin: string): Promise<boolean> {
-  const clients = await directory.clients();
-  return clients.some(
-    (client) =>
-      client.allowed_origins.includes(origin) ||
-      client.web_origins.includes(origin) ||
-      client.callbacks.some((callback) => URL.parse(callback)?.origin === origin && origin !== 'null'),
+/** Whether pages of this origin are a browser application's: by its allowed or web origins, or by a callback's. */
+export function isOriginOf(client: Client, origin: string): boolean {
+  // The origin of every custom scheme, and of every sandboxed page: nobody's own.
+  if (origin === '' || origin === 'null') return false;
+  return (
+    client.allowed_origins.includes(origin) ||
+    client.web_origins.includes(origin) ||
+    client.callbacks.some((callback) => URL.parse(callback)?.origin === origin)
   );
+}
+
+/** Whether pages of this origin are those of any browser application of the tenant. */
+export async function isApplicationOrigin(directory: Directory, origin: string): Promise<boolean> {
+  return (await directory.clients()).some((client) => isOriginOf(client, origin));
 }

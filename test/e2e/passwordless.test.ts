@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../passwordless/tenant.ts';
-import { createAgent } from '../support/agent.ts';
+import { createAgent, readForm } from '../support/agent.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { follow, payload, USER, WEB_CALLBACK } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -68,9 +68,10 @@ describe('@auth0/auth0-auth-js, passwordless', () => {
     };
     await call('passwordless.sendEmail', { email, send: 'link', authParams });
     const link = new URL((await nextMessageTo(server, email)).link ?? '');
-    // The reader's browser never met the server; the page that it shows is tested with the link.
+    // The reader's browser never met the server: it asks first.
     const browser = createAgent(server);
-    const opened = await browser.get(link.pathname + link.search, { referer: WEB_CALLBACK });
+    const { action, fields } = readForm(await browser.get(link.pathname + link.search), 'verification_code');
+    const opened = await browser.request(action, { form: fields });
     const { location: callback } = await follow(browser, opened, server.url);
     const tokens = await sdk.call('auth-js-magic-link', { options: options(), callback, state: 'sdk-state' });
     expect(tokens.claims).to.include({ email, email_verified: true });

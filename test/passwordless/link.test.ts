@@ -5,6 +5,7 @@ import {
   authorize,
   follow,
   payload,
+  pkce,
   responseOf,
   SPA_CALLBACK,
   token,
@@ -12,7 +13,7 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
-import { nextMessageTo } from '../support/inbox.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { OTP_GRANT, tenant } from './tenant.ts';
 
@@ -28,16 +29,17 @@ describe('a passwordless link', () => {
 
   const someone = () => `reader-${++people}@example.test`;
   /** Asks for a link in a browser; gives it as the mail has it. */
-  const linkFor = async (browser: Agent, email: string, authParams: object = { state: 'the-state' }) => {
+  const web = { client_id: 'web', client_secret: 'web-secret', connection: 'email', send: 'link' };
+  /** Sent by a page of the application, unless the headers say otherwise. */
+  const linkFor = async (
+    browser: Agent,
+    email: string,
+    authParams: object = { state: 'the-state' },
+    headers: Record<string, string> = { origin: new URL(WEB_CALLBACK).origin },
+  ) => {
     const answer = await browser.request('/passwordless/start', {
-      json: {
-        client_id: 'web',
-        client_secret: 'web-secret',
-        connection: 'email',
-        email,
-        send: 'link',
-        authParams,
-      },
+      json: { ...web, email, authParams },
+      headers,
     });
     expect(answer.status, answer.text).to.equal(200);
     return new URL((await nextMessageTo(server, email)).link ?? '');
@@ -107,17 +109,281 @@ describe('a passwordless link', () => {
     expect(responseOf(await visit(browser, link)).code).to.be.a('string');
   });
 
-  it('goes on at once when a page of the application led there', async () => {
-    const link = await linkFor(createAgent(server), someone());
-    const back = await visit(createAgent(server), link, { referer: `${new URL(WEB_CALLBACK).origin}/` });
-    expect(responseOf(back).code).to.be.a('string');
+  for (const [who, referer] of [
+    ['a page of the application, where its users may write links', `${new URL(WEB_CALLBACK).origin}/`],
+    ['another site', 'https://mail.example/'],
+  ] as const) {
+    it(`asks when ${who} led there`, async () => {
+      const link = await linkFor(createAgent(server), someone());
+      const page = await visit(createAgent(server), link, { referer });
+      expect(page.status).to.equal(200);
+      expect(page.text).to.contain('verification_code');
+    });
+  }
+
+  describe('with a code that was typed at a page of the application', () => {
+    const origin = new URL(SPA_CALLBACK).origin;
+    const typed = async (headers: Record<string, string>, referer: string) => {
+      const email = someone();
+      // Nothing that the page sends carries cookies of ours, as where third parties have none.
+      await createAgent(server).request('/passwordless/start', {
+        json: { client_id: 'spa', connection: 'email', email, send: 'code' },
+        headers,
+      });
+      const { code = '' } = await nextMessageTo(server, email);
+      const query = new URLSearchParams({
+        client_id: 'spa',
+        connection: 'email',
+        email,
+        verification_code: code,
+        response_type: 'token',
+        redirect_uri: SPA_CALLBACK,
+        state: 's',
+      });
+      const browser = createAgent(server);
+      const link = new URL(`${server.url}/passwordless/verify_redirect?${query}`);
+      return visit(browser, link, referer === '' ? {} : { referer });
+    };
+
+    it('goes on at once from the address at which the page asked for it', async () => {
+      const back = await typed({ origin }, `${origin}/`);
+      expect(responseOf(back)).to.include({ state: 's', token_type: 'Bearer' });
+    });
+
+    for (const [what, headers, referer] of [
+      ['when no page of the application asked for it', {}, `${origin}/`],
+      ['when a page of another site leads there', { origin }, 'https://evil.example/'],
+      ['when nothing says what led there', { origin }, ''],
+    ] as [string, Record<string, string>, string][]) {
+      it(`asks ${what}`, async () => {
+        const page = await typed(headers, referer);
+        expect(page.status).to.equal(200);
+        expect(page.text).to.contain('verification_code');
+      });
+    }
   });
 
-  it('asks when another site led there', async () => {
-    const link = await linkFor(createAgent(server), someone());
-    const page = await visit(createAgent(server), link, { referer: 'https://mail.example/' });
-    expect(page.status).to.equal(200);
+  for (const [how, headers] of [
+    ['an image', { 'sec-fetch-dest': 'image' }],
+    ['a frame', { 'sec-fetch-dest': 'iframe' }],
+  ] as [string, Record<string, string>][]) {
+    it(`is not used up as ${how} of another page, in the browser that asked for it`, async () => {
+      const browser = createAgent(server);
+      const link = await linkFor(browser, someone());
+      expect((await browser.get(pathOf(link), headers)).status).to.equal(200);
+      const read = await visit(browser, link, { 'sec-fetch-dest': 'document' });
+      expect(responseOf(read).code).to.be.a('string');
+    });
+  }
+
+  describe('asked for by a foreign page in somebody’s browser', () => {
+    /** What the page’s author has in the mail, opened in the browser of the victim. */
+    const opened = async (victim: Agent, email: string) => {
+      const link = new URL((await nextMessageTo(server, email)).link ?? '');
+      return visit(victim, link);
+    };
+    const form = (email: string) => ({ ...web, email, client_id: 'spa', client_secret: '' });
+    const app = new URL(SPA_CALLBACK).origin;
+
+    it('is not sent where the browser says that the page is foreign', async () => {
+      for (const site of ['cross-site', 'same-site']) {
+        const victim = createAgent(server);
+        const answer = await victim.request('/passwordless/start', {
+          form: form(someone()),
+          headers: { origin: 'https://evil.example', 'sec-fetch-site': site },
+        });
+        expect(answer.status).to.equal(403);
+        expect(answer.json().error).to.equal('access_denied');
+        expect(victim.cookies()).to.deep.equal([]);
+      }
+    });
+
+    for (const [what, how] of [
+      ['a form of another origin', { headers: { origin: 'https://evil.example' } }],
+      ['a form of a sandboxed frame', { headers: { origin: 'null' } }],
+      ['a form of no origin', {}],
+      ['a form that the application’s own page was made to send', { headers: { origin: app } }],
+    ] as const) {
+      it(`does not log the browser in unasked: ${what}`, async () => {
+        const victim = createAgent(server);
+        const email = someone();
+        const { client_secret: _, ...fields } = form(email);
+        const answer = await victim.request('/passwordless/start', { form: fields, ...how });
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.headers['set-cookie']).to.equal(undefined);
+        const page = await opened(victim, email);
+        expect(page.status).to.equal(200);
+        expect(page.text).to.contain(email);
+      });
+    }
+
+    for (const [what, headers] of [
+      ['another application of the tenant', { origin: new URL(WEB_CALLBACK).origin }],
+      ['nobody, such as a server', {}],
+    ] as [string, Record<string, string>][]) {
+      it(`does not log the browser in unasked: JSON of ${what}`, async () => {
+        const victim = createAgent(server);
+        const email = someone();
+        const answer = await victim.request('/passwordless/start', {
+          json: { client_id: 'spa', connection: 'email', email },
+          headers,
+        });
+        expect(answer.status).to.equal(200);
+        expect((await opened(victim, email)).status).to.equal(200);
+      });
+    }
+
+    it('leaves no mark that an earlier login of the browser could lend it', async () => {
+      const victim = createAgent(server);
+      await linkFor(victim, someone());
+      const email = someone();
+      const { client_secret: _, ...fields } = form(email);
+      await victim.request('/passwordless/start', {
+        form: fields,
+        headers: { origin: 'https://evil.example' },
+      });
+      expect((await opened(victim, email)).status).to.equal(200);
+    });
   });
+
+  describe('without authParams', () => {
+    const ask = async (fields: object) => {
+      const email = someone();
+      const browser = createAgent(server);
+      const answer = await browser.request('/passwordless/start', {
+        json: { connection: 'email', email, send: null, ...fields },
+        headers: { origin: new URL(SPA_CALLBACK).origin },
+      });
+      return { email, browser, answer };
+    };
+
+    it('takes a public application’s user to its first callback, logged in', async () => {
+      const { email, browser, answer } = await ask({ client_id: 'spa' });
+      expect(answer.status, answer.text).to.equal(200);
+      const back = await visit(browser, new URL((await nextMessageTo(server, email)).link ?? ''));
+      expect(back.location.split('#')[0]).to.equal(SPA_CALLBACK);
+      const { access_token, id_token } = responseOf(back);
+      expect(payload(id_token ?? '')).to.include({ email, aud: 'spa' });
+      const profile = await createAgent(server).get('/userinfo', { authorization: `Bearer ${access_token}` });
+      expect(profile.json()).to.include({ email, email_verified: true });
+    });
+
+    it('takes a confidential application’s user there with a code', async () => {
+      const { email, browser, answer } = await ask({ client_id: 'web', client_secret: 'web-secret' });
+      expect(answer.status, answer.text).to.equal(200);
+      const link = new URL((await nextMessageTo(server, email)).link ?? '');
+      expect(await userOf(await goOn(browser, await visit(browser, link)))).to.include({ email });
+    });
+  });
+
+  it('with a code_challenge takes a public application’s user to its callback with a code', async () => {
+    const { verifier, challenge } = pkce();
+    const browser = createAgent(server);
+    const email = someone();
+    await browser.request('/passwordless/start', {
+      json: {
+        client_id: 'spa',
+        connection: 'email',
+        email,
+        authParams: { code_challenge: challenge, code_challenge_method: 'S256', state: 's' },
+      },
+      headers: { origin: new URL(SPA_CALLBACK).origin },
+    });
+    const back = await visit(browser, new URL((await nextMessageTo(server, email)).link ?? ''));
+    const tokens = await token(createAgent(server), {
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code: responseOf(back).code,
+      code_verifier: verifier,
+      redirect_uri: SPA_CALLBACK,
+    });
+    expect(payload(tokens.json().id_token)).to.include({ email });
+  });
+
+  for (const [what, client, authParams] of [
+    [
+      'a code without code_challenge for a public application',
+      { client_id: 'spa' },
+      { response_type: 'code' },
+    ],
+    [
+      'tokens for an application that may not have them',
+      { client_id: 'code-link' },
+      { response_type: 'token' },
+    ],
+    ['tokens by default, likewise', { client_id: 'code-link' }, {}],
+  ] as const) {
+    it(`is not sent when it could only lead to an error: ${what}`, async () => {
+      const email = someone();
+      const answer = await createAgent(server).request('/passwordless/start', {
+        json: { ...client, connection: 'email', email, send: 'link', authParams },
+      });
+      expect(answer.status).to.equal(400);
+      expect(answer.json().error).to.equal('bad.authParams');
+      expect(answer.json().error_description).to.contain('code_challenge');
+      expect(await messagesTo(server, email)).to.deep.equal([]);
+    });
+  }
+
+  it('carries whatever the application put into authParams, but what is the link’s own', async () => {
+    const browser = createAgent(server);
+    const email = someone();
+    const link = await linkFor(browser, email, {
+      state: 'the-state',
+      protocol: 'oauth2',
+      access_type: 'offline',
+      colour: 'réd & blue',
+      tries: 3,
+      popup: false,
+      client_id: 'spa',
+      email: 'eve@example.test',
+      connection: 'sms',
+      verification_code: '123456',
+      login_ticket: 'planted',
+      _csrf: 'planted',
+    });
+    const sent = Object.fromEntries(link.searchParams);
+    expect(sent).to.include({
+      protocol: 'oauth2',
+      access_type: 'offline',
+      colour: 'réd & blue',
+      tries: '3',
+      popup: 'false',
+      client_id: 'web',
+      email,
+      connection: 'email',
+    });
+    expect(sent).not.to.have.any.keys('login_ticket', '_csrf');
+    expect(sent.verification_code).to.match(/^[\w-]{43}$/);
+    expect(responseOf(await visit(browser, link))).to.include({ state: 'the-state' });
+  });
+
+  it('carries them also where it asks first', async () => {
+    const other = createAgent(server);
+    const link = await linkFor(createAgent(server), someone(), {
+      protocol: 'oauth2',
+      state: 's',
+      colour: 'red',
+    });
+    expect(readForm(await visit(other, link), 'verification_code').fields).to.include({ colour: 'red' });
+    expect(responseOf(await goOn(other, await visit(other, link)))).to.include({ state: 's' });
+  });
+
+  for (const [what, authParams] of [
+    ['an object', { colour: {} }],
+    ['a list', { colour: ['red'] }],
+    ['too long a text', { colour: 'x'.repeat(2049) }],
+    ['more than a mail can carry', Object.fromEntries([1, 2, 3, 4].map((i) => [`p${i}`, 'x'.repeat(2000)]))],
+    ['too many', Object.fromEntries(Array.from({ length: 31 }, (_, i) => [`p${i}`, 'x']))],
+  ] as [string, object][]) {
+    it(`is not sent with ${what} among the parameters`, async () => {
+      const answer = await createAgent(server).request('/passwordless/start', {
+        json: { ...web, email: someone(), authParams },
+      });
+      expect(answer.status).to.equal(400);
+      expect(answer.json().error).to.equal('bad.authParams');
+    });
+  }
 
   it('is good once, in whatever browser it is opened again', async () => {
     const browser = createAgent(server);
@@ -148,9 +414,7 @@ describe('a passwordless link', () => {
     const browser = createAgent(server);
     const email = someone();
     const [first, second] = [await linkFor(browser, email), await linkFor(browser, email)];
-    expect(responseOf(await goOn(browser, await visit(browser, first)))).to.include({
-      error: 'unauthorized',
-    });
+    expect(responseOf(await visit(browser, first))).to.include({ error: 'unauthorized' });
     expect(responseOf(await visit(browser, second)).code).to.be.a('string');
   });
 
@@ -211,7 +475,9 @@ describe('a passwordless link', () => {
     await linkFor(createAgent(server), victim);
     const link = await linkFor(browser, attacker);
     link.searchParams.set('email', victim);
-    expect(responseOf(await visit(browser, link))).to.include({ error: 'unauthorized' });
+    expect(responseOf(await goOn(browser, await visit(browser, link)))).to.include({
+      error: 'unauthorized',
+    });
   });
 
   describe('and a login ticket', () => {

@@ -29,7 +29,7 @@ describe('the hosted passwordless pages', () => {
         },
         clients: [
           ...tenant.clients.map((client) => ({ ...client, callbacks: [callback] })),
-          { client_id: 'codes', name: 'Codes only', client_secret: 's', callbacks: [callback] },
+          { client_id: 'codes', name: 'Codes only', client_secret: 'codes-secret', callbacks: [callback] },
         ],
         connections: tenant.connections.map((connection) =>
           connection.name === 'sms'

@@ -25,7 +25,12 @@ const startTenant = {
         },
       },
     },
-    { client_id: 'no-callback', name: 'No callback', client_secret: 'secret', grant_types: [OTP_GRANT] },
+    {
+      client_id: 'no-callback',
+      name: 'No callback',
+      client_secret: 'no-callback-secret',
+      grant_types: [OTP_GRANT],
+    },
   ],
   connections: tenant.connections.map((connection) => ({
     ...connection,
@@ -91,7 +96,7 @@ describe('POST /passwordless/start', () => {
     });
   }
 
-  it('puts authParams into the link, and nothing that is not of an authorization request', async () => {
+  it('puts authParams into the link, and nothing that is the link’s own', async () => {
     const email = 'params@example.test';
     const authParams = {
       scope: 'openid offline_access',
@@ -337,9 +342,19 @@ describe('POST /passwordless/start', () => {
     });
 
     it('to a link for an application without a callback', async () => {
-      const answer = await start({ client_id: 'no-callback', client_secret: 'secret', email, send: 'link' });
+      const answer = await start({
+        client_id: 'no-callback',
+        client_secret: 'no-callback-secret',
+        email,
+        send: 'link',
+      });
       expect(answer.json().error).to.equal('bad.authParams');
-      const code = await start({ client_id: 'no-callback', client_secret: 'secret', email, send: 'code' });
+      const code = await start({
+        client_id: 'no-callback',
+        client_secret: 'no-callback-secret',
+        email,
+        send: 'code',
+      });
       expect(code.status).to.equal(200);
     });
 

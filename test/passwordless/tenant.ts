@@ -1,5 +1,5 @@
 // The tenant of the passwordless tests.
-import { tenant as base } from '../support/flows.ts';
+import { tenant as base, SPA_CALLBACK } from '../support/flows.ts';
 
 export const OTP_GRANT = 'http://auth0.com/oauth/grant-type/passwordless/otp';
 
@@ -18,18 +18,29 @@ export const tenant = {
       passwordlessStart: generous,
       passwordlessDestination: generous,
       passwordlessVerify: generous,
+      codeFailures: generous,
       coAuthenticate: generous,
     },
   },
-  clients: base.clients.map((client) => ({
-    ...client,
-    ...(client.client_id === 'spa' && { cross_origin_authentication: true }),
-    ...(client.grant_types.includes('authorization_code') && {
-      grant_types: [...client.grant_types, OTP_GRANT],
-    }),
-  })),
+  clients: [
+    ...base.clients.map((client) => ({
+      ...client,
+      ...(client.client_id === 'spa' && { cross_origin_authentication: true }),
+      ...(client.grant_types.includes('authorization_code') && {
+        grant_types: [...client.grant_types, OTP_GRANT],
+      }),
+    })),
+    {
+      client_id: 'code-link',
+      name: 'Public, without tokens at its callback',
+      app_type: 'spa',
+      client_secret: undefined,
+      callbacks: [SPA_CALLBACK],
+      grant_types: ['authorization_code', 'refresh_token'],
+    },
+  ],
   connections: [
-    { name: 'email', strategy: 'email', enabled_clients: ['spa', 'web', 'leeway'] },
+    { name: 'email', strategy: 'email', enabled_clients: ['spa', 'web', 'leeway', 'code-link'] },
     {
       name: 'sms',
       strategy: 'sms',

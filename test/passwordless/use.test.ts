@@ -373,3 +373,30 @@ describe('a passwordless code', () => {
     expect(median(known) / median(unknown)).to.be.within(1 / 3, 3);
   });
 });
+
+describe('the limit of POST /passwordless/verify', () => {
+  const spec = { grant_type: 'password', client_id: 'spa', username: 'a@b.test', password: '123456' };
+  const older = { client_id: 'spa', email: 'a@b.test', verification_code: '123456' };
+  it('counts both forms, and together', async () => {
+    const rateLimits = {
+      ...tenant.attackProtection.rateLimits,
+      passwordlessVerify: { capacity: 3, perMinute: 1 },
+    };
+    const server = await startServer({
+      tenant: { ...tenant, attackProtection: { ...tenant.attackProtection, rateLimits } },
+    });
+    try {
+      const verify = (fields: object) =>
+        createAgent(server).request('/passwordless/verify', { json: { connection: 'email', ...fields } });
+      for (const fields of [spec, older, spec]) expect((await verify(fields)).status).to.equal(403);
+      for (const fields of [spec, older]) {
+        const answer = await verify(fields);
+        expect(answer.status).to.equal(429);
+        expect(answer.json().error).to.equal('too_many_requests');
+        expect(answer.headers['x-ratelimit-limit']).to.equal('3');
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+});

@@ -20,15 +20,20 @@ export type LoginFrom = (ip: string) => (fields?: Record<string, unknown>) => Pr
 
 const endless = { capacity: 1e6, perMinute: 1e6 };
 
-/** Runs with a server that has this protection, whose requests say where they come from; stops it afterwards. */
+/**
+ * Runs with a server that has this protection, whose requests say where they come from; stops it afterwards.
+ * @param sections further ones of the tenant file.
+ */
 export async function served(
   attackProtection: Record<string, unknown>,
   run: (server: TestServer, from: LoginFrom, post: PostFrom) => Promise<void>,
   dataDir?: string,
+  sections: object = {},
 ): Promise<void> {
   const server = await startServer({
     tenant: {
       ...base,
+      ...sections,
       attackProtection: {
         ...attackProtection,
         rateLimits: {

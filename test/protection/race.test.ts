@@ -1,6 +1,7 @@
 // Tries under way at once, at the interface that every way in calls.
 import { expect } from 'chai';
 import { type Attempts, createAttempts } from '../../src/protection/attempts.ts';
+import { createKnownCallers } from '../../src/protection/callers.ts';
 import { openDirectory } from '../../src/tenant/directory.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -13,6 +14,7 @@ describe('tries under way at once', () => {
     connection: 'users',
     identifier: `racer-${++people}@example.test`,
     ip: '192.0.2.1',
+    what: 'password' as const,
   });
 
   before(async () => {
@@ -28,6 +30,7 @@ describe('tries under way at once', () => {
     attempts = createAttempts({
       store: server.store,
       directory: await openDirectory(server.store),
+      callers: createKnownCallers(server.store, Date.now),
       clock: Date.now,
       onLocked: () => {},
       onThrottled: () => {},
@@ -39,15 +42,14 @@ describe('tries under way at once', () => {
     it(`leave nobody waiting for good when they have ${ends}, at whatever moment`, async () => {
       for (let turns = 0; turns < 12; turns++) {
         const tried = someone();
-        await attempts.admit(tried);
-        await attempts.admit(tried);
+        const [first, second] = [await attempts.admit(tried), await attempts.admit(tried)];
         const third = attempts.admit(tried).then(
           () => 'admitted',
           () => 'refused',
         );
         for (let turn = 0; turn < turns; turn++) await Promise.resolve();
-        await attempts[ends](tried);
-        await attempts[ends](tried);
+        await first[ends]();
+        await second[ends]();
         expect(await third).to.equal(ends === 'failed' ? 'refused' : 'admitted');
       }
     });
@@ -56,8 +58,8 @@ describe('tries under way at once', () => {
   it('count for nothing when they are abandoned', async () => {
     const tried = someone();
     for (let i = 0; i < 5; i++) {
-      await attempts.admit(tried);
-      attempts.abandoned(tried);
+      const admitted = await attempts.admit(tried);
+      admitted.abandoned();
     }
     await attempts.admit(tried);
   });
@@ -66,14 +68,11 @@ describe('tries under way at once', () => {
     const tried = someone();
     let judged = 0;
     const all = Array.from({ length: 60 }, async (_, i) => {
-      try {
-        await attempts.admit(tried);
-      } catch {
-        return;
-      }
+      const admitted = await attempts.admit(tried).catch(() => undefined);
+      if (admitted === undefined) return;
       judged++;
       for (let turn = 0; turn < (i * 7) % 11; turn++) await new Promise((resolve) => setImmediate(resolve));
-      await attempts.failed(tried);
+      await admitted.failed();
     });
     await Promise.all(all);
     expect(judged).to.equal(2);
@@ -86,14 +85,12 @@ describe('tries under way at once', () => {
     if (user === undefined) throw new Error('not created');
     const code = { ...first, step: 'mfa' };
     for (let i = 0; i < 2; i++) {
-      await attempts.admit(first);
-      await attempts.succeeded(first);
-      await attempts.admit(code);
-      await attempts.failed(code);
+      await (await attempts.admit(first)).succeeded();
+      await (await attempts.admit(code)).failed();
     }
     const refused = await attempts.admit(code).catch((thrown) => thrown);
     expect(refused).to.include({ status: 429, error: 'too_many_attempts' });
-    await attempts.unlock('users', user);
+    await attempts.unlock('users', user, first);
     await attempts.admit(code);
   });
 
@@ -110,18 +107,18 @@ describe('tries under way at once', () => {
       connection: 'staff',
       identifier,
       ip: '192.0.2.9',
+      what: 'password' as const,
     }));
     for (const tried of tries) {
       for (let i = 0; i < 2; i++) {
-        await attempts.admit(tried);
-        await attempts.failed(tried);
+        await (await attempts.admit(tried)).failed();
       }
       expect(await attempts.admit(tried).catch(({ status }) => status)).to.equal(429);
     }
-    await attempts.unlock('users', created.user);
+    await attempts.unlock('users', created.user, { ip: '192.0.2.9' });
     for (const tried of tries)
       expect(await attempts.admit(tried).catch(({ status }) => status)).to.equal(429);
-    await attempts.unlock('staff', created.user);
-    for (const tried of tries) expect(await attempts.admit(tried)).to.equal(undefined);
+    await attempts.unlock('staff', created.user, { ip: '192.0.2.9' });
+    for (const tried of tries) expect(await attempts.admit(tried)).to.include({ known: undefined });
   });
 });

@@ -1,4 +1,5 @@
 // An HTTP client that keeps cookies like a browser and trusts the test server's CA: one per user agent.
+import http from 'node:http';
 import https from 'node:https';
 
 export interface Answer {
@@ -52,9 +53,14 @@ export function createAgent(server: { url: string; ca: string }): Agent {
     };
     const method = options.method ?? (type === undefined ? 'GET' : 'POST');
     return new Promise((resolve, reject) => {
-      const sent = https.request(
+      const sent = (url.protocol === 'http:' ? http : https).request(
         url,
-        { method, headers, ca: server.ca, servername: url.hostname, agent: false },
+        {
+          method,
+          headers,
+          agent: false,
+          ...(url.protocol === 'https:' && { ca: server.ca, servername: url.hostname }),
+        },
         (response) => {
           const chunks: Buffer[] = [];
           response.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -1,0 +1,138 @@
+// What failed proofs are counted for: an account from one address, an account from all strangers, and an address
+// across accounts.
+import { createHash } from 'node:crypto';
+import type { AttackProtection } from '../tenant/schema-protection.ts';
+import { addressKey, isListed } from './addresses.ts';
+import type { Attempt, AttemptsDependencies } from './attempts.ts';
+import type { Tally } from './failures.ts';
+import { type Bucket, DEFAULTS } from './limits.ts';
+import { protectionSettings } from './settings.ts';
+
+/** Compared and shown by SDKs and login widgets. */
+const LOCKED =
+  "Your account has been blocked after multiple consecutive login attempts. We've sent you a notification via your preferred contact method with instructions on how to unblock it.";
+
+/** The same for an address that was wrong about too many accounts. */
+export const THROTTLED =
+  'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
+
+/** A lock ends so long after the last failure: 30 days. */
+const LOCK_SECONDS = 30 * 86_400;
+
+/** One of the counts that an attempt belongs to. */
+export interface Count extends Tally {
+  /** So many failures, and it is full. */
+  most: number;
+  /** Whether a full count stands in the way, or is just told. */
+  blocks: boolean;
+  refusal: string;
+  onFull(attempt: Attempt): void;
+}
+
+type Dependencies = Pick<AttemptsDependencies, 'directory' | 'onLocked' | 'onThrottled'>;
+
+/**
+ * The counts of an attempt.
+ * @param known the caller's room, where the account was proved by it before: others' failures are none of its.
+ */
+export function countsOf(deps: Dependencies, attempt: Attempt, known: string | undefined): Count[] {
+  const settings = protectionSettings(deps.directory);
+  return [
+    ...accountCount(deps, settings, attempt, known),
+    ...guessesCount(deps, settings, attempt, known),
+    ...addressCount(deps, settings, attempt),
+  ];
+}
+
+/** The count of the account, from this caller or from all; none where nothing locks it. */
+function accountCount(
+  { onLocked }: Dependencies,
+  { bruteForceProtection: locks }: AttackProtection,
+  attempt: Attempt,
+  known: string | undefined,
+): Count[] {
+  if (!locks.enabled || attempt.locks === false || isListed(locks.allowlist, attempt.ip)) return [];
+  const account = accountOf(attempt);
+  const from = known ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
+  return [
+    {
+      id: `account:${hash(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
+      account,
+      most: locks.max_attempts,
+      rate: Number.POSITIVE_INFINITY,
+      lastsSeconds: LOCK_SECONDS,
+      blocks: locks.shields.includes('block'),
+      refusal: LOCKED,
+      onFull: (full) =>
+        onLocked(full, {
+          notify: locks.shields.includes('user_notification'),
+          lockedFor: known === undefined ? 'address' : 'known',
+        }),
+    },
+  ];
+}
+
+/**
+ * The count of the account from all who are no known callers of it: guesses that come from many addresses add up. A
+ * success does not empty it: the owner's logins are no reason for more guesses of others. Of codes known callers
+ * have such a count, too, and no setting switches it off: a code is as good as the number of its guesses is small.
+ */
+function guessesCount(
+  { onLocked }: Dependencies,
+  { bruteForceProtection: locks, rateLimits }: AttackProtection,
+  attempt: Attempt,
+  known: string | undefined,
+): Count[] {
+  const isCode = attempt.what === 'code';
+  const isOff = !locks.enabled || attempt.locks === false || known !== undefined;
+  // The second factor has a count for the user of its own.
+  if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
+  const name = isCode ? 'codeFailures' : 'passwordFailures';
+  const { capacity, perMinute }: Bucket = rateLimits[name] ?? DEFAULTS[name];
+  return [
+    {
+      id: `guesses:${hash(`${accountOf(attempt)}\n${attempt.what}\n${known ?? ''}`)}`,
+      most: capacity,
+      rate: 60_000 / perMinute,
+      blocks: isCode || locks.shields.includes('block'),
+      refusal: LOCKED,
+      onFull: (full) =>
+        onLocked(full, {
+          notify: locks.shields.includes('user_notification'),
+          lockedFor: known === undefined ? 'strangers' : 'known',
+        }),
+    },
+  ];
+}
+
+/** The count of the address across accounts; none where it is not throttled. */
+function addressCount(
+  { onThrottled }: Dependencies,
+  { suspiciousIpThrottling: throttling }: AttackProtection,
+  { ip }: Attempt,
+): Count[] {
+  if (!throttling.enabled || isListed(throttling.allowlist, ip)) return [];
+  const { max_attempts: most, rate } = throttling.stage['pre-login'];
+  return [
+    {
+      id: `address:${hash(addressKey(ip))}`,
+      most,
+      rate,
+      blocks: throttling.shields.includes('block'),
+      refusal: THROTTLED,
+      onFull: onThrottled,
+    },
+  ];
+}
+
+/**
+ * By what was typed, not by whom it names: an account whose names share a count would tell that there is one,
+ * and a lock that ends when somebody signs up would tell that they did.
+ */
+export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
+  return hash(`${connection}\n${identifier.trim().toLowerCase().normalize('NFC')}`);
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
