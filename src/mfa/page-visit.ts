@@ -76,7 +76,7 @@ export function requestOf(ctx: Context, { user, giver: { credentialVersion }, vi
 export function alertOf(thrown: unknown): { alert: string; status: number } {
   const alerts: Record<string, string> = {
     too_many_attempts: 'mfa.locked',
-    too_many_requests: 'mfa.locked',
+    too_many_requests: 'mfa.tooMany',
     temporarily_unavailable: 'mfa.notSent',
     invalid_phone_number: 'mfa.sms.invalid',
     invalid_request: 'mfa.email.invalid',

@@ -5,6 +5,8 @@ import https from 'node:https';
 import { expect } from 'chai';
 import { type Device, devicesOf } from '../mfa/device.ts';
 import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { logIn, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const generous = { capacity: 10_000, perMinute: 10_000 };
@@ -42,6 +44,19 @@ describe('what one user’s second factor may fill', () => {
       const mfa_token = await calls.mfaToken(user);
       expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(200);
       expect((await calls.challenge({ mfa_token, challenge_type: 'oob' })).status).to.equal(429);
+    });
+
+    it('at the pages, too, which offer another way', async () => {
+      const { user } = await devices.enrolled();
+      const record = await server.users.findInConnection({ name: 'users' }, user);
+      await server.users.update(record?.id ?? '', { email_verified: true });
+      for (let i = 0; i < 10; i++) await devices.challenged(user);
+      const page = await logIn(createAgent(server), server, webRequest(), {
+        email: user,
+        password: USER.password,
+      });
+      expect(page.status).to.equal(429);
+      expect(page.text).to.contain('Too many requests. Try another way').and.contain('/mfa/email');
     });
 
     it('are given back when the user allows them, and not when they deny', async () => {

@@ -233,13 +233,17 @@ for (const keeps of [false, true]) {
 
       it('ends enrolments that were begun at the pages, at every one of them', async () => {
         const email = await verified();
+        const { id } = await userOf(email);
         const browser = createAgent(server);
         const page = await logIn(browser, server, webRequest(), { email, password: USER.password });
         const path = /\/u\/[\w-]+\/mfa/.exec(page.text)?.[0] ?? '';
         const enrolling = await browser.get(`${path}/otp`);
         const { action, fields } = readForm(enrolling, 'code');
         const secret = /<code dir="ltr">([A-Z2-7]{32})</.exec(enrolling.text)?.[1] ?? '';
+        const begun = () => server.store.collection('artifacts').findBy('account', id);
+        expect((await begun()).map(({ model }) => model)).to.deep.equal(['Interaction']);
         await resetPassword(server, email, NEW);
+        if (!keeps) expect(await begun()).to.deep.equal([]);
         const answers = [
           await browser.request(action, { form: { ...fields, code: codeOf(secret) } }),
           await browser.request(`${action}/resend`, { form: fields }),
