@@ -3,6 +3,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import type Provider from 'oidc-provider';
 import { NOTES_PARAMETER, PLACEHOLDER_NONCE, readNotes } from './implicit.ts';
+import { requestExpired } from './interaction.ts';
 
 /** No application's own state begins so. */
 const PREFIX = 'gatehouse.waiting.';
@@ -26,16 +27,17 @@ const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
  * The request that the state of another names, with what the other changes of it. It is no more than its application
  * sent: whoever knows its name could send it again.
  * @param request the other, as the engine takes it.
- * @returns as the engine takes it; undefined when the state names no waiting request of the application.
+ * @returns as the engine takes it; undefined when the state is an application's own.
+ * @throws AuthError 400 when no such request of the application waits: no application gets a state that it did not send.
  */
 export async function repeatedRequest(
   provider: Provider,
   request: ParsedUrlQuery,
 ): Promise<ParsedUrlQuery | undefined> {
   const uid = uidOfState(request.state);
-  const waiting = uid === undefined ? undefined : await provider.Interaction.find(uid);
-  const params = waiting?.params as Record<string, string> | undefined;
-  if (params === undefined || params.client_id !== request.client_id) return undefined;
+  if (uid === undefined) return undefined;
+  const params = (await provider.Interaction.find(uid))?.params as Record<string, string> | undefined;
+  if (params === undefined || params.client_id !== request.client_id) throw requestExpired();
   const changes = CHANGEABLE.flatMap((name) => (request[name] === undefined ? [] : [[name, request[name]]]));
   const notes = readNotes(params);
   const { loginTicket, browser } = readNotes(request);

@@ -67,7 +67,8 @@ export function passwordlessRoutes(deps: PasswordlessDependencies): Route[] {
 async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
   const fields = bodyOf(ctx);
   if (fields.client_id === undefined && ctx.get('Authorization') === '') missing('client_id');
-  const client = (await clientOfOwnPage(deps, ctx, fields)) ?? (await authenticated(deps, ctx));
+  const ofOwnPage = await clientOfOwnPage(deps, ctx, fields);
+  const client = ofOwnPage ?? (await authenticated(deps, ctx));
   await deps.limits.takeFrom(ctx, 'passwordlessStart');
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
@@ -75,7 +76,8 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
   const params = request.authParams;
   const link = connection.channel === 'email' && request.send === 'link';
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
-  if (link) checkResponseType(client, withDefaults(client, params));
+  // A link for a page of ours leads to the request that waits, which was checked.
+  if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
   const { organization } = params;
   await start(deps, ctx, {
     client,

@@ -9,10 +9,12 @@ import {
   authorize,
   follow,
   payload,
+  pkce,
   responseOf,
   SPA_CALLBACK,
   spaRequest,
   THIRD_CALLBACK,
+  token,
   USER,
   webRequest,
 } from '../support/flows.ts';
@@ -338,6 +340,34 @@ describe('a customized login page', () => {
       expect(responseOf(back)).to.include({ state: 'the-state' }).and.to.have.property('code');
     });
 
+    it('as a link, which leads to the request that waits: a public application with PKCE', async () => {
+      const { verifier, challenge } = pkce();
+      const email = 'classic-link@example.test';
+      const [browser, other] = [createAgent(server), createAgent(server)];
+      const config = configIn(await open(browser, spaRequest(challenge)));
+      // As the SDK has it: without what it does not know of.
+      const { code_challenge: _, code_challenge_method: _method, ...authParams } = config.internalOptions;
+      const started = await browser.request('/passwordless/start', {
+        json: { client_id: 'spa', connection: 'email', email, send: 'link', authParams },
+        headers: { origin: server.url },
+      });
+      expect(started.status, started.text).to.equal(200);
+      const link = new URL((await nextMessageTo(server, email)).link ?? '');
+      expect(link.search).not.to.contain(authParams._csrf);
+      expect((await other.get(link.pathname + link.search)).status).to.equal(200);
+      const back = await follow(browser, await browser.get(link.pathname + link.search), server.url);
+      const { code, state } = responseOf(back);
+      expect(state).to.equal('the-state');
+      const tokens = await token(browser, {
+        grant_type: 'authorization_code',
+        client_id: 'spa',
+        code,
+        code_verifier: verifier,
+        redirect_uri: SPA_CALLBACK,
+      });
+      expect(payload(tokens.json().id_token)).to.include({ email });
+    });
+
     for (const [what, over, authParams, status] of [
       ['without its token', {}, { _csrf: undefined }, 403],
       ['with another token', {}, { _csrf: 'x'.repeat(43) }, 403],
@@ -405,11 +435,13 @@ describe('a customized login page', () => {
       expect(again.internalOptions.scope).to.equal('openid profile email');
     });
 
-    it("not for another application's request", async () => {
+    it("not for another application's request, nor for one that is over", async () => {
       const browser = createAgent(server);
       const config = configIn(await open(browser, webRequest()));
-      const answer = await elsewhere(browser, config, { client_id: 'spa', redirect_uri: SPA_CALLBACK });
-      expect(responseOf(answer)).to.include({ state: config.internalOptions.state });
+      const over = { client_id: 'spa', redirect_uri: SPA_CALLBACK };
+      expect((await elsewhere(browser, config, over)).status).to.equal(400);
+      await submit(browser, await send(browser, config));
+      expect((await elsewhere(browser, config)).status).to.equal(400);
     });
   });
 });
