@@ -195,8 +195,8 @@ async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise
   const { client, connection, address, secret } = link;
   const subject = subjectOf(client.client_id, connection, address ?? '');
   const of = { client, purpose: PURPOSE, subject, secret };
-  // HEAD only asks about the address: it uses nothing up.
-  if (ctx.method !== 'HEAD' && (await isExpected(ctx, deps.challenges, of))) {
+
+  if (await isExpected(ctx, deps.challenges, of)) {
     return follow(deps, ctx, link);
   }
   const { client_id: _, ...fields } = Object.fromEntries(
