@@ -1,9 +1,12 @@
 // Bodies of requests: small forms and JSON in UTF-8, not compressed. What a body may be is decided here alone, so that no
 // handler meets one that nests without end or holds text that is no Unicode.
-import type { IncomingMessage } from 'node:http';
 import { parse as parseForm } from 'node:querystring';
-import type { Middleware } from 'koa';
+import { bodyParser } from '@koa/bodyparser';
+import type { Context, Middleware } from 'koa';
 import { AuthError } from './errors.ts';
+
+const FORM = 'application/x-www-form-urlencoded';
+const JSON_TYPES = ['application/json', 'application/*+json'];
 
 /** What JSON may nest at most: user_metadata and the like nest a little. */
 const DEEPEST = 32;
@@ -22,44 +25,47 @@ const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
  * @throws AuthError 400 for what cannot be read, 413 for what is too long, 415 for a compressed body (RFC 9110 §15.5.16).
  */
 export function readBody(largest: number): Middleware {
+  const read = textReader(largest);
   return async (ctx, next) => {
-    if (ctx.method === 'POST') Object.assign(ctx.request, { body: await bodyOf(ctx, largest) });
+    if (ctx.method === 'POST') {
+      refuseCoded(ctx);
+      await read(ctx, async () => undefined);
+      Object.assign(ctx.request, { body: parse(ctx) });
+    }
     return next();
   };
 }
 
-async function bodyOf(ctx: Parameters<Middleware>[0], largest: number): Promise<unknown> {
-  const encoding = ctx.get('Content-Encoding').trim().toLowerCase();
-  if (encoding !== '' && encoding !== 'identity') {
-    ctx.set('Accept-Encoding', 'identity');
-    throw new AuthError(415, 'invalid_request', 'The content coding of the request is not supported.');
-  }
-  const isForm = ctx.is('application/x-www-form-urlencoded') !== false;
-  const isJson = ctx.is('application/json', 'application/*+json') !== false;
-  const text = await readText(ctx.req, largest);
-  if (text === '') return {};
-  if (isForm) return fieldsOf(text);
-  return isJson ? checkedJson(text) : {};
+/**
+ * The package reads: how long, in which encoding, until when. What the text says is parsed here, because its own
+ * parsers take nesting and names that no handler should meet.
+ */
+function textReader(largest: number): Middleware {
+  return bodyParser({
+    parsedMethods: ['POST'],
+    enableTypes: ['text'],
+    extendTypes: { text: [FORM, ...JSON_TYPES] },
+    textLimit: largest,
+    encoding: 'utf-8',
+    onError: (fault) => {
+      throw 'status' in fault && fault.status === 413 ? tooLarge() : unreadable();
+    },
+  });
 }
 
-function readText(request: IncomingMessage, largest: number): Promise<string> {
-  if (Number(request.headers['content-length'] ?? 0) > largest) return Promise.reject(tooLarge());
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const end = (settle: () => void) => {
-      request.off('data', take).off('end', done).off('error', broken).off('close', broken);
-      settle();
-    };
-    const take = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > largest) end(() => reject(tooLarge()));
-      else chunks.push(chunk);
-    };
-    const done = () => end(() => resolve(new TextDecoder().decode(Buffer.concat(chunks))));
-    const broken = () => end(() => reject(unreadable()));
-    request.on('data', take).on('end', done).on('error', broken).on('close', broken);
-  });
+function refuseCoded(ctx: Context): void {
+  const encoding = ctx.get('Content-Encoding').trim().toLowerCase();
+  if (encoding === '' || encoding === 'identity') return;
+  ctx.set('Accept-Encoding', 'identity');
+  throw new AuthError(415, 'invalid_request', 'The content coding of the request is not supported.');
+}
+
+function parse(ctx: Context): unknown {
+  const { body } = ctx.request as { body?: unknown };
+  // The package gives none for a request that was given up meanwhile.
+  if (body === undefined) throw unreadable();
+  if (typeof body !== 'string' || body === '') return {};
+  return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 
 function fieldsOf(form: string): Record<string, unknown> {
