@@ -126,8 +126,9 @@ describe('behind a TLS proxy', () => {
       await ask(server, '/oauth/token', headers, form);
       await server.tenant.close();
       const { records } = await server.store.collection('logs').list();
-      expect(records).to.have.length(1);
-      return records[0]?.ip;
+      const logins = records.filter(({ type }) => type === 's');
+      expect(logins).to.have.length(1);
+      return logins[0]?.ip;
     } finally {
       await server.stop();
     }
@@ -198,6 +199,7 @@ describe('a forged Host header', () => {
     });
     await server.tenant.close();
     const { records } = await server.store.collection('logs').list();
-    expect(records.map(({ ip }) => ip)).to.deep.equal(['127.0.0.1']);
+    expect(records.map(({ type }) => type)).to.include('s');
+    expect(new Set(records.map(({ ip }) => ip))).to.deep.equal(new Set(['127.0.0.1']));
   });
 });
