@@ -16,6 +16,7 @@ import { applyTenant } from './tenant/apply.ts';
 import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
 import { exportTenant } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
+import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
 import { createUsers } from './users/users.ts';
 
@@ -46,7 +47,11 @@ async function check(): Promise<void> {
   const isFirst = isFirstStart({ tenantFile, production }, process.env);
   const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
   const loaded = await tenantOf({ ...settings, tenantFile: file, production }).catch(noted);
-  if (settings === undefined || loaded === undefined) throw new Error(wrong.join('\n'));
+  if (settings?.tls.mode === 'files') {
+    const tls = await tlsOptions(settings, systemClock).catch(noted);
+    for (const warning of tls?.warnings ?? []) console.log(`warning: ${warning}`);
+  }
+  if (wrong.length > 0 || loaded === undefined) throw new Error(wrong.join('\n'));
   const { clients, resourceServers } = loaded.tenant;
   if (isFirst) console.log(`${tenantFile} is not there: the first start writes the example`);
   console.log(`${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
@@ -59,7 +64,7 @@ async function tenantOf(
   const loaded = await loadTenantFile(settings.tenantFile, process.env);
   for (const warning of loaded.warnings) console.log(`warning: ${warning}`);
   const faults = settings.production ? productionFaults(loaded.tenant, settings) : [];
-  if (faults.length > 0) throw new TenantFault(faults);
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
   return loaded;
 }
 

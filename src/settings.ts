@@ -162,9 +162,9 @@ function crossFaults(read: Environment): string[] {
 /** Never the value: an SMTP URL holds a password. */
 function deliveryFaults(read: Environment): string[] {
   const faults: string[] = [];
-  const smtp = read.SMTP_URL === undefined ? undefined : URL.parse(read.SMTP_URL);
-  if (smtp !== undefined && !/^smtps?:$/.test(smtp?.protocol ?? '')) {
-    faults.push('SMTP_URL: must be smtps://user:password@host:465 or smtp://user:password@host:587');
+  if (read.SMTP_URL !== undefined) {
+    const cause = smtpFault(read.SMTP_URL);
+    if (cause !== undefined) faults.push(`SMTP_URL: ${cause}`);
   }
   if (read.SMTP_URL !== undefined && read.MAIL_FROM === undefined) {
     faults.push('MAIL_FROM: required with SMTP_URL, such as "Example <login@example.com>"');
@@ -188,6 +188,29 @@ function deliveryFaults(read: Environment): string[] {
     faults.push('TWILIO_API_URL: must be an http or https address');
   }
   return faults;
+}
+
+const SMTP_FORM =
+  'must be smtps://user:password@host:465 or smtp://user:password@host:587 (in user and password write / as %2F, ? as %3F, # as %23, @ as %40)';
+
+/** Why mail could not be sent by an SMTP URL; never what it says. */
+function smtpFault(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^smtps?:$/.test(url.protocol)) return SMTP_FORM;
+  if (url.hostname === '') return `${SMTP_FORM}: it names no host`;
+  if (url.port === '0') return `${SMTP_FORM}: its port is 0`;
+  // Options of mail libraries, which would be passed over without a word; a `#` in a password ends up here, too.
+  if (/[?#]/.test(text) || !['', '/'].includes(url.pathname)) {
+    return `${SMTP_FORM}: it has more after the host`;
+  }
+  if (url.username === '' && url.password !== '') return `${SMTP_FORM}: it has a password and no user`;
+  if (url.hostname.includes('%')) return `${SMTP_FORM}: its host has a %`;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return undefined;
+  } catch {
+    return 'its user or password has a % that stands for no character (write % as %25)';
+  }
 }
 
 function deliveryOf(read: Environment): Pick<Settings, 'mail' | 'sms'> {

@@ -68,7 +68,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const read = readSettings(env);
   const loaded = await options.loadTenant(read);
   const faults = read.production ? productionFaults(loaded.tenant, read) : [];
-  if (faults.length > 0) throw new TenantFault(faults);
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
   for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
   if (!read.production && !hasDevelopmentPages(read)) {
     sayWhyNoPages(read, log);

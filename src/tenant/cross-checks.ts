@@ -10,43 +10,58 @@ export function crossFaults(file: TenantFile): string[] {
 
 /** What stands for two records would leave one of them out, silently. */
 function repetitions(file: TenantFile): string[] {
-  const { clients, resourceServers, organizations, clientGrants } = file;
-  const connections = [...file.databases, ...file.connections];
   const clientId = clientIdOf(file);
-  const ids = (records: readonly { id?: string | undefined }[]) => records.map(({ id }) => id);
-  const names = (records: readonly { name: string }[]) => records.map(({ name }) => name);
+  const clients = entries('clients', file.clients);
+  const apis = entries('resourceServers', file.resourceServers);
+  const connections = connectionEntries(file);
+  const organizations = entries('organizations', file.organizations);
+  const clientGrants = entries('clientGrants', file.clientGrants);
   return [
-    ...repeated(
-      'clients',
-      clients.map((client) => client.client_id),
-    ),
+    ...repeated(clients, (client) => client.client_id),
     // Connections and grants may name applications so.
-    ...repeated('clients', names(clients)),
+    ...repeated(clients, nameOf),
+    ...repeated(apis, (api) => api.identifier),
+    ...repeated(apis, idOf),
+    ...repeated(connections, nameOf),
+    ...repeated(connections, idOf),
+    ...repeated(organizations, nameOf),
+    ...repeated(organizations, idOf),
+    ...repeated(clientGrants, (grant) => `${clientId(grant.client_id)} at ${grant.audience}`),
+    ...repeated(clientGrants, idOf),
     ...repeated(
-      'resourceServers',
-      resourceServers.map((api) => api.identifier),
-    ),
-    ...repeated('resourceServers', ids(resourceServers)),
-    ...repeated('connections', names(connections)),
-    ...repeated('connections', ids(connections)),
-    ...repeated('organizations', names(organizations)),
-    ...repeated('organizations', ids(organizations)),
-    ...repeated(
-      'clientGrants',
-      clientGrants.map((grant) => `${clientId(grant.client_id)} at ${grant.audience}`),
-    ),
-    ...repeated('clientGrants', ids(clientGrants)),
-    ...repeated(
-      'users',
-      file.users.map((user) => `${user.email.trim().toLowerCase()} in ${directoryOf(file, user)}`),
+      entries('users', file.users),
+      (user) => `${user.email.trim().toLowerCase()} in ${directoryOf(file, user)}`,
     ),
   ];
 }
 
-function repeated(section: string, names: readonly (string | undefined)[]): string[] {
-  const given = names.filter((name) => name !== undefined);
-  const twice = given.filter((name, index) => given.indexOf(name) !== index);
-  return [...new Set(twice)].map((name) => `${section}: ${name} is there twice`);
+/** A record of the file, and its path there. */
+interface Entry<T> {
+  at: string;
+  record: T;
+}
+
+function entries<T>(section: string, records: readonly T[]): Entry<T>[] {
+  return records.map((record, index) => ({ at: `${section}[${index}]`, record }));
+}
+
+/** Databases and other connections share their names. */
+function connectionEntries({ databases, connections }: TenantFile) {
+  return [...entries('databases', databases), ...entries('connections', connections)];
+}
+
+const idOf = ({ id }: { id?: string | undefined }) => id;
+const nameOf = ({ name }: { name: string }) => name;
+
+function repeated<T>(all: readonly Entry<T>[], keyOf: (record: T) => string | undefined): string[] {
+  const seen = new Set<string>();
+  return all.flatMap(({ at, record }) => {
+    const key = keyOf(record);
+    if (key === undefined) return [];
+    if (seen.has(key)) return [`${at}: ${key} is there twice`];
+    seen.add(key);
+    return [];
+  });
 }
 
 /** Schemes that a browser would run or read from disk. */
@@ -76,13 +91,9 @@ function referenceFaults(file: TenantFile): string[] {
   const apis = new Set(file.resourceServers.map((api) => api.identifier));
   const databases = new Set(file.databases.map((database) => database.name));
   const faults: string[] = [];
-  for (const connection of [...file.databases, ...file.connections]) {
-    for (const client of connection.enabled_clients) {
-      if (!clients.has(client))
-        faults.push(
-          `connection ${connection.name}: enabled_clients names ${client}, which is no application here`,
-        );
-    }
+  for (const { at, record } of connectionEntries(file)) {
+    const unknown = record.enabled_clients.filter((client) => !clients.has(client));
+    faults.push(...unknown.map((client) => `${at}.enabled_clients: ${client} is no application here`));
   }
   file.clientGrants.forEach((grant, index) => {
     if (!clients.has(grant.client_id))

@@ -31,10 +31,11 @@ export function shortSecrets(
 
 /** Why a tenant file is not fit for production, with the process's settings; empty when it is. */
 export function productionFaults(file: TenantFile, { mail, sms }: Delivery): string[] {
-  const faults = file.clients
-    .filter((client) => isExampleSecret(client.client_secret))
-    .map(({ client_id: id }) => `clients: ${id} has the example's secret`);
-  faults.push(...shortSecrets(file.clients).map((one) => `clients: ${one}`));
+  const faults = file.clients.flatMap((client, index) => {
+    const isExample = isExampleSecret(client.client_secret);
+    const wrong = isExample ? [`${client.client_id} has the example's secret`] : shortSecrets([client]);
+    return wrong.map((one) => `clients[${index}].client_secret: ${one}`);
+  });
   if (file.users.length > 0) faults.push('users: development users are for development only');
   const provider = file.emailProvider;
   const ownMail = provider?.enabled === true && provider.credentials?.smtp_host !== undefined;

@@ -2,17 +2,19 @@
 // what we do not know is kept, and named.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { parse } from 'yaml';
 import { clientWarnings } from './client-warnings.ts';
 import { crossFaults } from './cross-checks.ts';
+import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
 import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
 import { type TenantFile, tenantFileSchema } from './schema.ts';
+import { isBuilt } from './strategies.ts';
 import { unknownKeys } from './unknown-keys.ts';
+import { userFaults } from './user-faults.ts';
 import { fillIn } from './variables.ts';
 
-/** A tenant file that cannot be used: every fault, with its path. */
+/** A tenant file that cannot be used: every fault, with its file and line where they are known, its path and the cause. */
 export class TenantFault {
   readonly faults: readonly string[];
 
@@ -23,8 +25,10 @@ export class TenantFault {
 
 export interface LoadedTenant {
   tenant: TenantFile;
-  /** Keys that mean nothing here, one sentence each. */
+  /** Keys that mean nothing here, and settings that do not do what one may think; one sentence each. */
   warnings: string[];
+  /** Adds file and line to a sentence that begins with a path, such as `clients[0].name: …`. */
+  place(sentence: string): string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -34,48 +38,82 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
   let text: string;
   try {
     text = await readFile(path, 'utf8');
-  } catch {
-    throw new TenantFault([`${path} cannot be read`]);
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    const cause = code === 'ENOENT' ? 'there is no such file' : message;
+    throw new TenantFault([`${path} cannot be read (${cause})`]);
   }
-  return parseTenant(text, env, dirname(path));
+  return parseTenant(text, env, path);
 }
 
 /**
  * Reads a tenant from YAML.
- * @param directory what the paths of files that it names are relative to; without it none is read.
+ * @param path the file that the text is from; what it names is relative to it. Without it no other file is read.
  * @throws TenantFault
  */
-export function parseTenant(text: string, env: Environment, directory?: string): LoadedTenant {
-  let document: unknown;
-  try {
-    document = parse(text);
-  } catch (thrown) {
-    throw new TenantFault([`not valid YAML: ${thrown instanceof Error ? thrown.message : String(thrown)}`]);
-  }
+export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
+  const at = ({ line, message }: YamlFault) => placed(path, line, `not valid YAML: ${message}`);
+  const read = readYaml(text);
+  if ('faults' in read) throw new TenantFault(read.faults.map(at));
+  const place = (sentence: string) => placed(path, read.lineOf(pathOf(sentence)), sentence);
   const faults: string[] = [];
-  const filled = fillIn(document ?? {}, env, faults);
-  const whole = directory === undefined ? filled : readHtmlFiles(filled, directory, env, faults);
-  if (faults.length > 0) throw new TenantFault(faults);
-  return readTenant(whole);
+  const filled = fillIn(read.value ?? {}, env, faults);
+  const whole = path === undefined ? filled : readHtmlFiles(filled, dirname(path), env, faults);
+  // Of what has no value yet, a check would only say that it is not there.
+  if (faults.length > 0) throw new TenantFault(faults.map(place));
+  const result = checkTenant(whole);
+  if ('faults' in result) throw new TenantFault(result.faults.map(place));
+  const { tenant, warnings } = result;
+  return { tenant, warnings: [...read.warnings.map(at), ...warnings.map(place)], place };
 }
 
 /** Checks a tenant that is an object already. @throws TenantFault */
 export function readTenant(document: unknown): LoadedTenant {
+  const result = checkTenant(document);
+  if ('faults' in result) throw new TenantFault(result.faults);
+  return { ...result, place: (sentence) => sentence };
+}
+
+/** Says where it is in the way that editors and terminals follow: `sentence (file:line)`. */
+function placed(path: string | undefined, line: number | undefined, sentence: string): string {
+  if (path === undefined) return sentence;
+  return `${sentence} (${path}${line === undefined ? '' : `:${line}`})`;
+}
+
+/** The path that a sentence begins with, in either notation: `clients[0].name` or `clients.0.name`. */
+function pathOf(sentence: string): string[] {
+  const [path = ''] = /^[^\s:]*/.exec(sentence) ?? [];
+  return path.split(/[.[\]]+/).filter((step) => step !== '');
+}
+
+type Checked = { tenant: TenantFile; warnings: string[] } | { faults: string[] };
+
+/** All that is wrong with a tenant, or what should be known of it. */
+function checkTenant(document: unknown): Checked {
   const result = tenantFileSchema.safeParse(document);
-  if (!result.success)
-    throw new TenantFault(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`));
-  const faults = crossFaults(result.data);
-  if (faults.length > 0) throw new TenantFault(faults);
-  return {
-    tenant: result.data,
-    warnings: [
-      ...unknownKeys(result.data, tenantFileSchema),
-      ...providerWarnings(result.data),
-      ...samlWarnings(result.data),
-      ...clientWarnings(result.data),
-      ...pageWarnings(result.data),
-    ],
-  };
+  if (!result.success) {
+    return { faults: result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) };
+  }
+  const tenant = result.data;
+  const faults = [...crossFaults(tenant), ...userFaults(tenant)];
+  if (faults.length > 0) return { faults };
+  const warnings = [
+    ...unknownKeys(tenant, tenantFileSchema),
+    ...providerWarnings(tenant),
+    ...strategyWarnings(tenant),
+    ...samlWarnings(tenant),
+    ...clientWarnings(tenant),
+    ...pageWarnings(tenant),
+  ];
+  return { tenant, warnings };
+}
+
+/** Connections that are kept, and that nobody can log in with. */
+function strategyWarnings({ connections }: TenantFile): string[] {
+  return connections
+    .map(({ name, strategy }, index) => ({ name, strategy, at: `connections[${index}].strategy` }))
+    .filter(({ strategy }) => !isBuilt(strategy))
+    .map(({ name, strategy, at }) => `${at}: ${strategy} is not built in: nobody can log in with ${name}`);
 }
 
 /** An exported tenant may name a provider that is not built in: it starts all the same. */

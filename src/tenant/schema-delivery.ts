@@ -5,10 +5,16 @@ import { z } from 'zod';
 export const emailProviderSchema = z.looseObject({
   name: z.string().default('smtp'),
   enabled: z.boolean().default(true),
-  default_from_address: z.string().optional(),
+  default_from_address: z
+    .string()
+    .regex(/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/, 'must be an e-mail address, with or without a name')
+    .optional(),
   credentials: z
     .looseObject({
-      smtp_host: z.string().optional(),
+      smtp_host: z
+        .string()
+        .regex(/^[A-Za-z0-9._:-]+$/, 'must be a host name or an address, without smtp:// and port')
+        .optional(),
       smtp_port: z.number().int().min(1).max(65_535).default(587),
       smtp_user: z.string().optional(),
       smtp_pass: z.string().optional(),

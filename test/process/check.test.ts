@@ -26,7 +26,60 @@ describe('gatehouse check', () => {
     writeFileSync(join(cwd, 'tenant.yaml'), 'clients: [{ client_id: x }]');
     const { code, stderr } = await check({ TLS: 'maybe', TENANT_FILE: 'tenant.yaml' });
     expect(code).to.equal(1);
-    expect(stderr).to.contain('- TLS: ').and.contain('- clients.0.name: ');
+    expect(stderr)
+      .to.contain('- TLS: ')
+      .and.match(/- clients\.0\.name: .+ \(tenant\.yaml:1\)\n/);
+  });
+
+  it('names every fault of a file with its line, and its cause', async () => {
+    writeFileSync(
+      join(cwd, 'tenant.yaml'),
+      [
+        'tenant:',
+        '  default_directory: nowhere',
+        'clients:',
+        '  - { client_id: x, name: X }',
+        '  - client_id: x',
+        '    name: Y',
+        '    callbacks:',
+        '      - not a uri',
+        'databases:',
+        '  - name: people',
+        '    enabled_clients: [nobody]',
+        'users:',
+        '  - email: nobody',
+        `    password: ${'x'.repeat(513)}`,
+        '    connection: people',
+      ].join('\n'),
+    );
+    const { code, stderr } = await check({ TENANT_FILE: 'tenant.yaml' });
+    expect(code).to.equal(1);
+    expect(stderr.trimEnd().split('\n')).to.deep.equal([
+      'The tenant file is wrong:',
+      '  - clients[1]: x is there twice (tenant.yaml:5)',
+      '  - clients[1].callbacks: not a uri is no absolute URI without a fragment (tenant.yaml:7)',
+      '  - databases[0].enabled_clients: nobody is no application here (tenant.yaml:11)',
+      '  - tenant.default_directory: nowhere is no database here (tenant.yaml:2)',
+      '  - users[0].email: nobody is no e-mail address (tenant.yaml:13)',
+      '  - users[0].password: more than 512 bytes of UTF-8, which no login accepts (tenant.yaml:14)',
+    ]);
+  });
+
+  it('names what the start would refuse of the mail server and the certificate, too', async () => {
+    const env = {
+      SMTP_URL: 'smtp://',
+      MAIL_FROM: 'a@b.test',
+      TLS: 'files',
+      TLS_CERT: 'none',
+      TLS_KEY: 'none',
+    };
+    const settings = await check(env);
+    expect(settings.code).to.equal(1);
+    expect(settings.stderr).to.contain('SMTP_URL: must be').and.contain('names no host');
+    const { SMTP_URL: _url, ...files } = env;
+    const certificate = await check(files);
+    expect(certificate.code).to.equal(1);
+    expect(certificate.stderr).to.contain('TLS_CERT: none cannot be read');
   });
 
   it("refuses in production what would not start there, and names the file's unknown keys all the same", async () => {
@@ -43,8 +96,8 @@ describe('gatehouse check', () => {
     };
     const { code, stdout, stderr } = await check(env);
     expect(code).to.equal(1);
-    expect(stdout).to.contain('warning: moon');
-    expect(stderr).to.contain("clients: x has the example's secret");
+    expect(stdout).to.match(/^warning: moon is not known here.* \(tenant\.yaml:1\)$/m);
+    expect(stderr).to.contain("clients[0].client_secret: x has the example's secret (tenant.yaml:2)");
     expect(stderr).to.contain('SMTP_URL: required in production');
   });
 });

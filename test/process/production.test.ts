@@ -81,7 +81,7 @@ describe('production on a data directory of development', () => {
     const fresh = await start(short, PRODUCTION).catch((thrown: unknown) => thrown);
     expect(fresh).to.be.instanceOf(TenantFault);
     expect((fresh as TenantFault).faults).to.deep.equal([
-      'clients: web has a client_secret of fewer than 22 characters',
+      'clients[0].client_secret: web has a client_secret of fewer than 22 characters',
     ]);
   });
 

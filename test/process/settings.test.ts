@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { smtpSettings } from '../../src/delivery/transports.ts';
 import { readSettings, SettingsFault, withPort } from '../../src/settings.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 
@@ -155,10 +156,41 @@ describe('settings', () => {
     });
   });
 
+  for (const SMTP_URL of [
+    'smtp://mail.example.test',
+    'smtp://mail.example.test:2525/',
+    'smtps://me%40example.test:p%2Fw%23%25@mail.example.test',
+    'smtps://me@[::1]:465',
+    'smtp://127.0.0.1:1025',
+  ]) {
+    it(`take ${SMTP_URL} as a mail server`, () => {
+      expect(faultsOf({ SMTP_URL, MAIL_FROM: 'a@b.test' })).to.deep.equal([]);
+      expect(() => smtpSettings(new URL(SMTP_URL))).not.to.throw();
+    });
+  }
+
   it('of mail and SMS that cannot work are all named, without a secret', () => {
     const cases: [Env, string][] = [
       [{ SMTP_URL: 'https://hidden@x', MAIL_FROM: 'a@b.test' }, 'SMTP_URL: must be'],
       [{ SMTP_URL: 'smtp:hidden' }, 'MAIL_FROM: required with SMTP_URL'],
+      ...(
+        [
+          ['smtp:hidden', 'names no host'],
+          ['smtp://', 'names no host'],
+          ['smtps://hidden:hidden@', 'SMTP_URL: must be'],
+          ['hidden', 'SMTP_URL: must be'],
+          ['smtp://%zz', 'its host has a %'],
+          ['smtp://hidden%zz:x@mail.test', 'has a % that stands for no character'],
+          ['smtp://x:hidden%@mail.test', 'has a % that stands for no character'],
+          ['smtp://:hidden@mail.test', 'a password and no user'],
+          ['smtp://mail.test:0', 'its port is 0'],
+          ['smtp://mail.test:99999', 'SMTP_URL: must be'],
+          ['smtp://mail.test/hidden', 'more after the host'],
+          ['smtp://mail.test?hidden=1', 'more after the host'],
+          ['smtp://x:hid#den@mail.test', '# as %23'],
+          ['smtp://mail test', 'SMTP_URL: must be'],
+        ] as const
+      ).map(([SMTP_URL, fault]): [Env, string] => [{ SMTP_URL, MAIL_FROM: 'a@b.test' }, fault]),
       [{ MAIL_FROM: 'nobody' }, 'MAIL_FROM: must be an e-mail address'],
       [{ MAIL_FROM: 'a@b.test\r\nBcc: c@d.test' }, 'MAIL_FROM: must be an e-mail address'],
       [{ TWILIO_ACCOUNT_SID: 'AChidden', TWILIO_FROM: '+1' }, 'one does not work without the other'],
@@ -276,7 +308,7 @@ describe('a process with settings that do not work', function () {
     [
       'a tenant file that is not there',
       { TENANT_FILE: 'none.yaml' },
-      /^The tenant file is wrong:\n {2}- none\.yaml cannot be read\n$/,
+      /^The tenant file is wrong:\n {2}- none\.yaml cannot be read \(there is no such file\)\n$/,
     ],
   ] as const) {
     it(`says in words that it was given ${what}`, async () => {

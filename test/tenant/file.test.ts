@@ -157,7 +157,7 @@ describe('the tenant file', () => {
           { client_id: 'x', name: 'B' },
         ],
       },
-      /clients: x is there twice/,
+      /^clients\[1\]: x is there twice$/,
     ],
     [
       'two APIs of one identifier',
@@ -167,12 +167,12 @@ describe('the tenant file', () => {
           { name: 'B', identifier: 'x' },
         ],
       },
-      /resourceServers: x/,
+      /^resourceServers\[1\]: x is there twice$/,
     ],
     [
       'two connections of one name',
       { databases: [{ name: 'x' }], connections: [{ name: 'x', strategy: 'email' }] },
-      /connections: x/,
+      /^connections\[0\]: x is there twice$/,
     ],
     [
       'two applications of one name',
@@ -182,7 +182,7 @@ describe('the tenant file', () => {
           { client_id: 'y', name: 'A' },
         ],
       },
-      /clients: A is there twice/,
+      /^clients\[1\]: A is there twice$/,
     ],
     [
       'two APIs of one id',
@@ -192,12 +192,12 @@ describe('the tenant file', () => {
           { id: 'rs', name: 'B', identifier: 'y' },
         ],
       },
-      /resourceServers: rs is there twice/,
+      /^resourceServers\[1\]: rs is there twice$/,
     ],
     [
       'two organizations of one name',
       { organizations: [{ name: 'o' }, { name: 'o' }] },
-      /organizations: o is there twice/,
+      /^organizations\[1\]: o is there twice$/,
     ],
     [
       'two grants of one application at one API, by id and by name',
@@ -209,7 +209,7 @@ describe('the tenant file', () => {
           { client_id: 'X', audience: 'a', scope: ['write'] },
         ],
       },
-      /clientGrants: x at a is there twice/,
+      /^clientGrants\[1\]: x at a is there twice$/,
     ],
     [
       'two users of one address in one database',
@@ -220,7 +220,7 @@ describe('the tenant file', () => {
           { email: 'A@b.test', password: 'q', connection: 'd' },
         ],
       },
-      /users: a@b.test in d is there twice/,
+      /^users\[1\]: a@b.test in d is there twice$/,
     ],
     [
       "the development page's own application",
@@ -250,7 +250,7 @@ describe('the tenant file', () => {
     [
       'a connection for an unknown application',
       { databases: [{ name: 'x', enabled_clients: ['nobody'] }] },
-      /nobody/,
+      /^databases\[0\].enabled_clients: nobody is no application here$/,
     ],
     [
       'a grant for an unknown application',
@@ -408,11 +408,9 @@ describe('applying a tenant file', () => {
 
   it('says that a development user could not be made, as its username is taken', async () => {
     const user = { username: 'same', password: 'p', connection: 'named' };
-    const users = [
-      { ...user, email: 'one@example.test' },
-      { ...user, email: 'two@example.test' },
-    ];
-    const applied = apply({ databases: [{ name: 'named' }], users }, 'match');
+    const withUser = (email: string) => ({ databases: [{ name: 'named' }], users: [{ ...user, email }] });
+    await apply(withUser('one@example.test'), 'match');
+    const applied = apply(withUser('two@example.test'), 'match');
     const fault = await applied.then(
       () => undefined,
       (thrown: Error) => thrown.message,

@@ -47,8 +47,8 @@ emailTemplates: [{ template: verify_email, body: mails/gone.html }]
 `).catch((thrown: unknown) => thrown);
     expect(fault).to.be.instanceOf(TenantFault);
     expect((fault as TenantFault).faults).to.deep.equal([
-      'pages[0].html: ./gone.html cannot be read',
-      'emailTemplates[0].body: mails/gone.html cannot be read',
+      `pages[0].html: ./gone.html cannot be read (${join(directory, 'tenant.yaml')}:2)`,
+      `emailTemplates[0].body: mails/gone.html cannot be read (${join(directory, 'tenant.yaml')}:3)`,
     ]);
   });
 
