@@ -64,8 +64,8 @@ export function accessTokenFormat({
 
 /** The login that a grant was made by. A grant that does not say so proves nothing beyond who the user is. */
 function loginOf(userId: string, grant: object = {}): JudgedLogin {
-  const { amr = [] } = grant as { amr?: readonly string[] };
-  return { userId, amr, credentialVersion: credentialVersionOf(grant) };
+  const { amr = [], factors } = grant as { amr?: readonly string[]; factors?: string };
+  return { userId, amr, factors, credentialVersion: credentialVersionOf(grant) };
 }
 
 /** `gty` names the grants that are not a browser login; those carry none (wire-details 13.1). */

@@ -146,8 +146,8 @@ export function adaptEngine(provider: Provider, wallClock: Clock, directory: Dir
 
   // A grant also remembers its session, which it may end with; a session the connection that the user came by,
   // for logging out there. Both remember how the user logged in, for APIs that ask how.
-  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion']);
-  extendPayload(Session, ['connection', 'credentialVersion']);
+  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors']);
+  extendPayload(Session, ['connection', 'credentialVersion', 'factors']);
 
   // A nonce is of one authorization response: the ID token of a refresh should have none (OpenID Connect Core
   // §12.2), and SDKs refuse one that they did not send with the refresh.

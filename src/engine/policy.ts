@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { isByConnection } from './admission.ts';
 import { readNotes } from './implicit.ts';
-import { credentialVersionOf, type SettleDependencies, settle } from './settle.ts';
+import { credentialVersionOf, factorsOf, type SettleDependencies, settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 import type { SecondFactor } from './tokens.ts';
 
@@ -61,6 +61,7 @@ async function lacksSecondFactor(secondFactor: SecondFactor, ctx: KoaContextWith
     clientId: client.clientId,
     amr: session.amr ?? [],
     credentialVersion: credentialVersionOf(session),
+    factors: factorsOf(session),
     ...wantedOf(params),
     browser: true,
     ctx: ctx as unknown as Context,
@@ -92,7 +93,8 @@ async function saveGrant({ oidc }: KoaContextWithOIDC): Promise<boolean> {
   const { grant, session, client } = oidc;
   if (grant !== undefined && session !== undefined && client !== undefined) {
     const { uid: sessionUid, amr = [] } = session;
-    Object.assign(grant, { sessionUid, amr, credentialVersion: credentialVersionOf(session) });
+    const credentialVersion = credentialVersionOf(session);
+    Object.assign(grant, { sessionUid, amr, credentialVersion, factors: factorsOf(session) });
     session.grantIdFor(client.clientId, await grant.save());
   }
   return Check.NO_NEED_TO_PROMPT;

@@ -3,8 +3,10 @@ import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import { refusalOf } from './admission.ts';
 import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
+import type { SecondFactor } from './tokens.ts';
 
 export interface SettleDependencies extends LoginEventsDependencies {
+  secondFactor: Pick<SecondFactor, 'factorsOf'>;
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -26,6 +28,12 @@ export interface EngineLogin {
 export function credentialVersionOf(kept: object): number {
   const { credentialVersion } = kept as { credentialVersion?: number };
   return credentialVersion ?? FIRST_VERSION;
+}
+
+/** {@link SecondFactor.factorsOf} when a session began. One that does not say so is older than any change. */
+export function factorsOf(session: object): string {
+  const { factors } = session as { factors?: string };
+  return factors ?? 'unknown';
 }
 
 /** A login in the words of the engine. */
@@ -51,13 +59,14 @@ export function engineLogin({
  * @throws errors.OIDCProviderError, for the application, when the login does not hold any more.
  */
 export async function settle(deps: SettleDependencies, { oidc, ip }: KoaContextWithOIDC): Promise<void> {
-  const { users, sessionLifetime } = deps;
+  const { users, sessionLifetime, secondFactor } = deps;
   const login = oidc.result?.login as EngineLogin | undefined;
   const { session } = oidc;
   if (login === undefined || session === undefined) return;
   const { accountId: userId, connection = '', credentialVersion } = login;
   Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
   const isLogin = login.isSettled !== true;
+  if (isLogin) Object.assign(session, { factors: await secondFactor.factorsOf(userId) });
   // Together: the store makes one write to disk of the two.
   await Promise.all([session.save(sessionLifetime(session)), isLogin && users.recordLogin(userId, ip)]);
   // The engine sets no cookie for a new session that it finds untouched.

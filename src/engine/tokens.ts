@@ -51,6 +51,8 @@ export interface SecondFactor {
    * @returns whether a second factor is needed that the login has not had.
    */
   isDemanded(login: LoginToJudge): Promise<boolean>;
+  /** What stands for the second factors that a user has: another text after each change of them. */
+  factorsOf(userId: string): Promise<string>;
   /** What an access token for an API says of its login, beside what those of all APIs say. */
   tokenClaims(audience: string, login: JudgedLogin): Promise<Record<string, unknown>>;
   /** The refusal at the token endpoint, with which the application goes on to the second factor. */
@@ -58,7 +60,10 @@ export interface SecondFactor {
 }
 
 /** A login that tokens were issued for. */
-export type JudgedLogin = Pick<Login, 'userId' | 'amr' | 'credentialVersion'>;
+export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
+  /** {@link SecondFactor.factorsOf} when its session began; undefined for a login without one, which is just over. */
+  factors?: string | undefined;
+}
 
 /** A login that is about to end. */
 export interface LoginToJudge {
@@ -72,6 +77,8 @@ export interface LoginToJudge {
   audience: string | undefined;
   /** The version of the credential that the login was proved by. */
   credentialVersion: number;
+  /** Of a session: {@link SecondFactor.factorsOf} when it began. */
+  factors?: string | undefined;
   /** In the browser a device may be known. */
   browser: boolean;
   /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */

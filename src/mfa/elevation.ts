@@ -13,6 +13,8 @@ export interface Right {
 }
 
 export interface Elevation {
+  /** The id of the last change of a user's factors. */
+  factorsOf(userId: string): Promise<string>;
   /** What a token for the MFA API says of its login: judged by it later. */
   claimsOf(login: JudgedLogin): Promise<Record<string, unknown>>;
   /**
@@ -32,10 +34,12 @@ export function createElevation({
   factorChanges: FactorChanges;
 }): Elevation {
   return {
-    claimsOf: async ({ userId, amr, credentialVersion }) => ({
+    factorsOf: factorChanges.last,
+    claimsOf: async ({ userId, amr, credentialVersion, factors }) => ({
       amr: [...amr],
       credential_version: credentialVersion,
-      factors_changed: await factorChanges.last(userId),
+      // A session proves the second factor that was given when it began.
+      factors_changed: (amr.includes('mfa') ? factors : undefined) ?? (await factorChanges.last(userId)),
     }),
     judge: async ({ id, userId, claims }) => {
       const { amr, credential_version: version, factors_changed: since } = claims;

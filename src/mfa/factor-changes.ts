@@ -1,5 +1,5 @@
-// When the factors of users changed, and by what: for tokens that must not outlive a change that was not their own.
-// Kept for as long as such a token lives.
+// When the factors of users changed, and by what: for tokens that must not outlive a change that was not their own,
+// and for sessions that proved a factor which may be gone. The last change is kept, and those that a token may have seen.
 import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { FactorChangesRecord } from '../store/collections.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
@@ -37,7 +37,6 @@ export function createFactorChanges({
     const next = (before: FactorChangesRecord['changes']): FactorChangesRecord => ({
       id: userId,
       changes: [...before.filter(({ at }) => at >= now - API_TOKEN_SECONDS), change],
-      expiresAt: now + API_TOKEN_SECONDS + 1,
     });
     const append = () =>
       records.update(userId, (current) =>

@@ -100,6 +100,7 @@ export async function requirementsOf(
 export function createSecondFactor(deps: MfaDependencies, mfaApi: string): SecondFactor {
   return {
     isDemanded: (login) => isDemanded(deps, mfaApi, login),
+    factorsOf: (userId) => deps.elevation.factorsOf(userId),
     tokenClaims: async (audience, login) => (audience === mfaApi ? deps.elevation.claimsOf(login) : {}),
     refusal: async (userId, clientId, request) => {
       const user = await deps.users.get(userId);
@@ -118,7 +119,10 @@ async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJ
   // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
   if (audience === mfaApi && (await deps.users.credentialVersion(userId)) !== login.credentialVersion)
     return true;
-  if (amr.includes('mfa')) return false;
+  // Nor of one whose second factor need not be among those that the user has now.
+  const isOutdated =
+    login.factors !== undefined && login.factors !== (await deps.elevation.factorsOf(userId));
+  if (amr.includes('mfa') && !(audience === mfaApi && isOutdated)) return false;
   const user = await deps.users.get(userId);
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && canEnroll(enabledFactors(deps.directory))) return true;

@@ -9,6 +9,7 @@ import type { Records } from '../../src/store/collections.ts';
 import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
+  authorize,
   follow,
   logIn,
   payload,
@@ -265,6 +266,42 @@ describe('an access token for the MFA API', () => {
       await api.enrollOtp(user, 'leeway');
       await isDead(old, user);
       await isDead(other, user);
+    });
+
+    it('is got from a session until the factors change; then the factor is given again', async () => {
+      const user = someone();
+      const { secret } = await api.enrollOtp(user, 'leeway');
+      const browser = createAgent(server);
+      const give = async (page: Answer) => {
+        const { action, fields } = readForm(page, 'code');
+        const posted = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
+        return responseOf(await follow(browser, posted, server.url));
+      };
+      const manage = webRequest(api.manage);
+      const silent = async () => responseOf(await authorize(browser, { ...manage, prompt: 'none' }));
+      server.tick(31_000);
+      await give(await logIn(browser, server, manage, { email: user, password: USER.password }));
+      server.tick(3_600_000);
+      expect((await silent()).code, 'an hour later').to.be.a('string');
+      const other = await api.proved(user, secret);
+      const added = (await api.begin(other)).json();
+      await api.verify('otp', { mfa_token: other, otp: codeOf(added.secret) }, 'leeway');
+      for (const ms of [0, 3_600_000]) {
+        server.tick(ms);
+        expect(await silent()).to.include({ error: 'login_required' });
+      }
+      expect(responseOf(await authorize(browser, webRequest({ prompt: 'none' }))).code).to.be.a('string');
+      const end = await give(await follow(browser, await authorize(browser, manage), server.url));
+      const { access_token } = (
+        await token(browser, {
+          grant_type: 'authorization_code',
+          client_id: 'web',
+          client_secret: 'web-secret',
+          code: end.code,
+          redirect_uri: WEB_CALLBACK,
+        })
+      ).json();
+      expect((await api.remove(access_token, added.id)).status).to.equal(204);
     });
 
     it('ends with a reset, and so does what it began', async () => {

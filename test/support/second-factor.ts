@@ -5,6 +5,7 @@ import type { SecondFactor } from '../../src/engine/tokens.ts';
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
     isDemanded: async () => false,
+    factorsOf: async () => '',
     tokenClaims: async () => ({}),
     refusal: async () => {
       throw new Error('no second factor is demanded');
