@@ -1,11 +1,12 @@
 // The engine behind its entrance: whatever did not come through it is not answered.
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
 import mount from 'koa-mount';
-import Provider from 'oidc-provider';
+import Provider, { type Adapter, type JWK } from 'oidc-provider';
 import { engineEntrance } from '../../src/engine/entrance.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createLog } from '../../src/log.ts';
@@ -14,7 +15,14 @@ describe('the engine', () => {
   let server: http.Server;
   let url: string;
   before(async () => {
-    const provider = new Provider('https://issuer.example', { clients: [] });
+    // With all that it would warn about on the console; nothing of it is reached.
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const provider = new Provider('https://issuer.example', {
+      clients: [],
+      adapter: () => ({}) as Adapter,
+      jwks: { keys: [privateKey.export({ format: 'jwk' }) as JWK] },
+      features: { devInteractions: { enabled: false } },
+    });
     const enter = engineEntrance(provider);
     const beside = mount(provider);
     const app = new Koa();
