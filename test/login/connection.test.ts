@@ -193,6 +193,7 @@ describe('the connection of a login', () => {
           email: address,
           send: 'link',
         },
+        headers: { origin: new URL(WEB_CALLBACK).origin },
       });
       const { pathname, search } = new URL((await nextMessageTo(server, address, 1, 'link')).link ?? '');
       const back = await follow(other, await other.get(pathname + search), server.url);

@@ -10,6 +10,7 @@ import {
   spaRequest,
   submitLogin,
   USER,
+  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -123,6 +124,7 @@ describe('with a second factor demanded', () => {
     const email = `link-${people++}@example.test`;
     await browser.request('/passwordless/start', {
       json: { client_id: 'web', client_secret: 'web-secret', connection: 'email', email, send: 'link' },
+      headers: { origin: new URL(WEB_CALLBACK).origin },
     });
     const link = new URL((await nextMessageTo(server, email)).link ?? '');
     const end = await follow(browser, await browser.get(link.pathname + link.search), server.url);

@@ -1,6 +1,6 @@
 // The ways in that a browser has: each takes an authorization request to its end, back at the application.
 import { type Agent, type Answer, readForm } from './agent.ts';
-import { authorize, follow, logIn, USER } from './flows.ts';
+import { authorize, follow, logIn, USER, WEB_CALLBACK } from './flows.ts';
 import { nextMessageTo } from './inbox.ts';
 
 export const REALM_GRANT = 'http://auth0.com/oauth/grant-type/password-realm';
@@ -48,7 +48,7 @@ export async function byCode(
   return follow(agent, await agent.request(action, { form: { ...fields, code } }), server.url);
 }
 
-/** By the link of a mail, in the browser that asked for it. */
+/** By the link of a mail, in the browser that asked for it at a page of the web application. */
 export async function byLink(
   agent: Agent,
   server: Server,
@@ -57,6 +57,7 @@ export async function byLink(
 ): Promise<Answer> {
   await agent.request('/passwordless/start', {
     json: { ...client, connection: 'email', email, send: 'link' },
+    headers: { origin: new URL(WEB_CALLBACK).origin },
   });
   const { link = '' } = await nextMessageTo(server, email, 1, 'link');
   const { pathname, search } = new URL(link);
