@@ -29,9 +29,12 @@ export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOpt
         directory,
         localHosts(settings),
         clock,
-      ).catch(
-        because(`the certificates in ${directory} cannot be used; without the directory they are made anew`),
-      );
+      ).catch((thrown: unknown) => {
+        // A disk that is full, or a directory that may not be written, is no fault of the files.
+        const isSystem = thrown instanceof Error && 'code' in thrown;
+        const hint = isSystem ? '' : '; without the directory they are made anew';
+        return because(`the certificates in ${directory} cannot be used${hint}`)(thrown);
+      });
       return { secure: { cert, key }, caFile, warnings };
     }
     case 'files': {

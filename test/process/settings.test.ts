@@ -1,11 +1,12 @@
 // The settings: what holds when nothing is said, and what is refused, all of it in one message.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { smtpSettings } from '../../src/delivery/transports.ts';
 import { readSettings, SettingsFault, withPort } from '../../src/settings.ts';
-import { CLI, runToEnd } from '../support/process.ts';
+import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
+import { CLI, MAIN, runToEnd } from '../support/process.ts';
 
 type Env = Record<string, string>;
 
@@ -286,6 +287,30 @@ describe('a process with settings that do not work', function () {
     const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0' } });
     expect(stderr).to.match(/^the certificates in data\/tls cannot be used; .*\n$/);
     expect(code).to.equal(1);
+  });
+
+  // No file may grow beyond so many blocks of 512 or 1024 bytes: each start comes further than the one before.
+  for (const blocks of [0, 1, 2, 4]) {
+    it(`names the file that there is no room for (${blocks} blocks)`, async () => {
+      writeFileSync(join(cwd, 'tenant.yaml'), readFileSync(EXAMPLE_FILE));
+      const command = ['sh', '-c', `ulimit -f ${blocks}; exec "$0" "$1"`, process.execPath, MAIN];
+      const { code, stderr } = await runToEnd({
+        cwd,
+        env: { PORT: '0', TENANT_FILE: 'tenant.yaml', LOG_LEVEL: 'silent' },
+        command,
+      });
+      expect(stderr).to.match(/data\/(store\/journal-\d+\.log|tls\/[a-z-]+\.pem): (EFBIG|ENOSPC): .*\n$/);
+      expect(stderr).not.to.contain('without the directory');
+      expect(code).to.equal(1);
+    });
+  }
+
+  it('names the tenant file that there is no room for, and leaves none that is cut off', async () => {
+    const command = ['sh', '-c', 'ulimit -f 1; exec "$0" "$1"', process.execPath, MAIN];
+    const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0', LOG_LEVEL: 'silent' }, command });
+    expect(stderr).to.match(/^(EFBIG|ENOSPC): .*config\/tenant\.yaml'\n$/);
+    expect(code).to.equal(1);
+    expect(existsSync(join(cwd, 'config/tenant.yaml'))).to.equal(false);
   });
 
   for (const [what, env, message] of [
