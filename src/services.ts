@@ -130,6 +130,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     sessions,
     participants,
     ...endings(deps.store, sessions, mfa),
+    removeUser: (userId: string) => removeUser(deps.store, sessions, mfa, userId),
   };
 }
 
@@ -158,6 +159,26 @@ function endings(store: Store, sessions: Engine['sessions'], mfa: Awaited<Return
       ]);
     },
   };
+}
+
+/** Removes a user with all that is theirs; the log keeps what happened. */
+async function removeUser(
+  store: Store,
+  sessions: Engine['sessions'],
+  { users, challenges, callers, authenticators, oob, browsers }: Awaited<ReturnType<typeof createMfa>>,
+  userId: string,
+): Promise<void> {
+  // The user first: whatever a login under way stores after that, it finds nobody to whom it belongs.
+  await users.remove(userId);
+  await Promise.all([
+    challenges.revokeAllOf(userId),
+    callers.forgetAllOf(userId),
+    authenticators.removeAllOf(userId),
+    oob.revokeAllOf(userId),
+    browsers.forgetAllOf(userId),
+    store.collection('consents').deleteBy('user', userId),
+    sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
+  ]);
 }
 
 /** Of what is in `services`, everything that needs no engine and no second factor. */

@@ -30,9 +30,17 @@ import {
   resultUrl,
   tellRefusedReset,
 } from './reset.ts';
-import { openVerification, verifyEmail } from './verification.ts';
+import {
+  discardAccount,
+  openVerification,
+  type VerificationDependencies,
+  verifyEmail,
+} from './verification.ts';
 
-export interface AccountPagesDependencies extends ResetDependencies, HostedDependencies {
+export interface AccountPagesDependencies
+  extends ResetDependencies,
+    VerificationDependencies,
+    HostedDependencies {
   random: Random;
 }
 
@@ -152,14 +160,24 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
   await deps.views.page(
     ctx,
     'account/verify',
-    { action: EMAIL_VERIFICATION.path, csrf: deps.csrf.token(ctx), ticket, email: open.user.email },
+    {
+      action: EMAIL_VERIFICATION.path,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: open.user.email,
+      isUnproved: !open.user.email_verified,
+    },
     { formAction: deps.messages.template('verify_email').resultUrl },
   );
 }
 
 async function handleVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { ticket } = formFields(ctx, 'ticket');
+  const { ticket, decision } = formFields(ctx, 'ticket', 'decision');
+  if (decision === 'discard') {
+    if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
+    return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
+  }
   const user = await verifyEmail(deps, ticket, ctx.ip);
   if (user === undefined) throw linkExpired();
   const message = 'Your email was verified. You can continue using the application.';

@@ -186,7 +186,7 @@ export async function resetPassword(
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(PURPOSE, ticket)) === undefined) return { reason: 'expired' };
   await deps.users.setPassword(user.id, password);
-  await endWhatWasBefore(deps, user.id);
+  await endWhatWasBefore(deps, user);
   // Whoever came by the old password is a stranger now.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
@@ -214,7 +214,7 @@ export async function resetPassword(
 }
 
 /** In this order: an address that was not proved before is so when all that must go is gone. */
-async function endWhatWasBefore(deps: ResetDependencies, userId: string): Promise<void> {
+async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: User): Promise<void> {
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
   const isProved = (await deps.users.get(userId))?.email_verified === true;
@@ -223,7 +223,7 @@ async function endWhatWasBefore(deps: ResetDependencies, userId: string): Promis
     await deps.endSessions(userId);
   }
   // The link came to this address: it is theirs.
-  await deps.users.proveEmail(userId);
+  if (email !== undefined) await deps.users.proveEmail(userId, email);
 }
 
 function personal({ name, given_name, family_name, nickname, user_metadata }: User) {

@@ -12,6 +12,8 @@ export interface VerificationDependencies {
   challenges: Challenges;
   messages: Messages;
   events: Events;
+  /** Removes a user with all that is theirs. */
+  removeUser(userId: string): Promise<void>;
 }
 
 /** What a verification link is for, while it is good: the user still has the address it was sent to. */
@@ -32,10 +34,9 @@ export async function verifyEmail(
 ): Promise<User | undefined> {
   const open = await openVerification(deps, ticket);
   const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
-  const user = met && (await deps.users.update(open.user.id, { email_verified: true }));
+  const user = met && (await deps.users.confirmEmail(open.user.id, String(met.data.email)));
   if (met === undefined || user === undefined) {
-    const userId = open?.user.id;
-    deps.events.record({ type: 'fv', ip, description: 'expired', ...(userId && { user_id: userId }) });
+    tellUnused(deps, open, ip);
     return undefined;
   }
   const connection = await deps.directory.connection(String(met.data.connection));
@@ -53,4 +54,43 @@ export async function verifyEmail(
     deps.messages.post('welcome_email', { to: user.email, application, connection, user, ip });
   }
   return user;
+}
+
+/**
+ * Uses the link up for the opposite: whoever signed up is not who has the address, and the account goes with all that
+ * is in it. That is only so while nobody has proved the address: afterwards it may be in use.
+ * @returns false when the link is not good, or the address was proved meanwhile.
+ */
+export async function discardAccount(
+  deps: VerificationDependencies,
+  ticket: string,
+  ip: string,
+): Promise<boolean> {
+  const open = await openVerification(deps, ticket);
+  const isUnproved = open?.user.email_verified === false;
+  const met = isUnproved ? await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket) : undefined;
+  if (open === undefined || met === undefined) {
+    tellUnused(deps, open, ip);
+    return false;
+  }
+  const { id, email } = open.user;
+  await deps.removeUser(id);
+  deps.events.record({
+    type: 'sdu',
+    user_id: id,
+    ip,
+    connection: String(met.data.connection),
+    description: 'discarded by the owner of the address',
+    ...(email !== undefined && { user_name: email }),
+  });
+  return true;
+}
+
+function tellUnused(
+  { events }: VerificationDependencies,
+  open: { user: User } | undefined,
+  ip: string,
+): void {
+  const userId = open?.user.id;
+  events.record({ type: 'fv', ip, description: 'expired', ...(userId && { user_id: userId }) });
 }

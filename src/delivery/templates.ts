@@ -6,7 +6,7 @@ import { mailColors } from '../http/colors.ts';
 import { chooseLocale, type Locale, readLocales } from '../http/locales.ts';
 import type { Frozen } from '../store/contract.ts';
 import type { TenantRecord } from '../tenant/schema.ts';
-import type { EmailTemplate } from '../tenant/schema-delivery.ts';
+import { type EmailTemplate, LONGEST_RESET } from '../tenant/schema-delivery.ts';
 import { createTenantLiquid } from './liquid.ts';
 import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './messages.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
@@ -27,10 +27,17 @@ export interface Templates {
   settings(kind: EmailKind): TemplateSettings;
 }
 
-/** Links are good for five days, as with the hosted service, where the tenant says nothing (wire-details 7.3). */
+/** Links are good for five days, as with the hosted service, where the tenant says nothing. */
 const LINK_SECONDS = 432_000;
-/** An owner hears of a lock at once, and a code is asked for by who waits for it: neither need be good for long. */
-const LIFETIMES: Partial<Record<EmailKind, number>> = { blocked_account: 86_400, mfa_oob_code: 300 };
+/**
+ * Who asks for a new password, or for a code, waits for it, and an owner hears of a lock at once: none of these need
+ * be good for long, and the link of a reset is the account itself to whoever finds it in a mailbox.
+ */
+const LIFETIMES: Partial<Record<EmailKind, number>> = {
+  reset_email: 4 * 3600,
+  blocked_account: 86_400,
+  mfa_oob_code: 300,
+};
 
 /** A template as the tenant has it. */
 interface OwnTemplate {
@@ -137,7 +144,10 @@ function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): Te
   return {
     // A greeting goes out only where somebody wants it to, as with the hosted service.
     enabled: own?.enabled ?? kind !== 'welcome_email',
-    urlLifetimeInSeconds: own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
+    urlLifetimeInSeconds: Math.min(
+      own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
+      kind === 'reset_email' ? LONGEST_RESET : Number.POSITIVE_INFINITY,
+    ),
     ...(own?.resultUrl === undefined ? {} : { resultUrl: own.resultUrl }),
     includeEmailInRedirect: own?.includeEmailInRedirect ?? true,
   };

@@ -46,6 +46,8 @@ export const EVENT_TYPES = [
   'fvr',
   'sv',
   'fv',
+  // A user was deleted.
+  'sdu',
   // A cross-origin login's credentials.
   'scoa',
   'fcoa',

@@ -9,6 +9,7 @@ import { readHtmlFiles } from './html-files.ts';
 import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
 import { type TenantFile, tenantFileSchema } from './schema.ts';
+import { LONGEST_RESET } from './schema-delivery.ts';
 import { isBuilt } from './strategies.ts';
 import { unknownKeys } from './unknown-keys.ts';
 import { userFaults } from './user-faults.ts';
@@ -100,6 +101,7 @@ function checkTenant(document: unknown): Checked {
   const warnings = [
     ...unknownKeys(tenant, tenantFileSchema),
     ...providerWarnings(tenant),
+    ...lifetimeWarnings(tenant),
     ...strategyWarnings(tenant),
     ...samlWarnings(tenant),
     ...clientWarnings(tenant),
@@ -120,4 +122,15 @@ function strategyWarnings({ connections }: TenantFile): string[] {
 function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
   if (provider?.enabled !== true || provider.name === 'smtp') return [];
   return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
+}
+
+/** An exported tenant has the hosted service's five days. */
+function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
+  return emailTemplates.flatMap(({ template, urlLifetimeInSeconds: seconds = 0 }, index) =>
+    template === 'reset_email' && seconds > LONGEST_RESET
+      ? [
+          `emailTemplates[${index}].urlLifetimeInSeconds: links that reset a password are good for ${LONGEST_RESET} seconds at most`,
+        ]
+      : [],
+  );
 }

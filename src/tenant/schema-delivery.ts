@@ -22,7 +22,10 @@ export const emailProviderSchema = z.looseObject({
     .optional(),
 });
 
-/** `urlLifetimeInSeconds`: how long the link in it is good, five days where it says nothing. */
+/** No link of a password reset is good for longer, seconds, whatever its template says. */
+export const LONGEST_RESET = 86_400;
+
+/** `urlLifetimeInSeconds`: how long the link in it is good; where it says nothing, that depends on the kind. */
 export const emailTemplateSchema = z.looseObject({
   template: z.string().min(1),
   enabled: z.boolean().default(true),

@@ -67,10 +67,17 @@ export interface Users {
   /** Notes a login, beside which the profile stays as it is. */
   recordLogin(userId: string, ip: string): Promise<void>;
   /**
-   * The user has proved their e-mail address. What a sign-up said of them before that was said by somebody who had
+   * The user has proved an e-mail address; nothing happens where it is theirs no more. What a sign-up said of them before that was said by somebody who had
    * proved nothing, and goes.
    */
-  proveEmail(userId: string): Promise<void>;
+  proveEmail(userId: string, email: string): Promise<void>;
+  /**
+   * The user's address is theirs, for this account and whoever has its password: they said so themselves.
+   * @returns undefined when the user has another address by now, or is gone.
+   */
+  confirmEmail(userId: string, email: string): Promise<User | undefined>;
+  /** Removes a user and their credential. */
+  remove(userId: string): Promise<void>;
   /** Changes a user's record; an e-mail address that was there before is kept for tokens issued till now. */
   update(userId: string, patch: Partial<UserRecord>): Promise<User | undefined>;
 }
@@ -150,10 +157,24 @@ export function createUsers(deps: UsersDependencies): Users {
         return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
       });
     },
-    proveEmail: async (userId) => {
+    confirmEmail: async (userId, email) => {
+      let isTheirs = false;
+      const updated = await users.update(userId, (current) => {
+        const before = structuredClone(current) as UserRecord;
+        isTheirs = before.email === email;
+        const proved = { email_verified: true, updated_at: now() };
+        return isTheirs ? { ...before, ...proved, ...emailHistory(before, proved, clock) } : before;
+      });
+      return isTheirs ? updated : undefined;
+    },
+    remove: async (userId) => {
+      await users.delete(userId);
+      await credentials.delete(userId);
+    },
+    proveEmail: async (userId, email) => {
       await users.update(userId, (current) => {
         const before = structuredClone(current) as UserRecord;
-        if (before.email_verified) return before;
+        if (before.email_verified || before.email !== email) return before;
         const proved = { email_verified: true, user_metadata: {}, updated_at: now() };
         return { ...withoutProfile(before), ...proved, ...emailHistory(before, proved, clock) };
       });

@@ -415,6 +415,15 @@ describe('resetting a password', () => {
       expect(searchParams.get('organization_name')).to.equal('acme');
     });
 
+    it('is good for four hours where the template says nothing', async () => {
+      const { email } = await someone();
+      const [early, late] = [await linkFor(email), await linkFor((await someone()).email)];
+      server.tick((4 * 3600 - 10) * 1000);
+      expect((await createAgent(server).get(early)).status).to.equal(200);
+      server.tick(20_000);
+      expect((await createAgent(server).get(late)).status).to.equal(400);
+    });
+
     it('is good for as long as the template says', async () => {
       const { email } = await someone(results);
       const link = await linkFor(email, {}, results);
@@ -550,5 +559,103 @@ describe('verifying an e-mail address', () => {
     });
     expect(forged.status).to.equal(403);
     expect((await server.users.get(id))?.email_verified).to.equal(false);
+  });
+
+  describe('of an account that somebody else made with it', () => {
+    const squatter = { password: USER.password };
+    const discard = async (path: string) => {
+      const browser = createAgent(server);
+      const { action, fields } = readForm(await browser.get(path), 'ticket');
+      return browser.request(action, { form: { ...fields, decision: 'discard' } });
+    };
+    const passwordLogin = (email: string) =>
+      token(createAgent(server), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: email,
+        password: squatter.password,
+        scope: 'openid offline_access',
+      });
+
+    it('says what confirming does, and offers to delete the account', async () => {
+      const { email, path } = await signUp();
+      const page = await createAgent(server).get(path);
+      expect(page.text).to.contain(email);
+      expect(page.text).to.match(/whoever it was can log in to this account with their password/);
+      expect(page.text).to.match(/<button[^>]*name="decision"[^>]*value="discard"/);
+      const { text } = await nextMessageTo(server, email);
+      expect(text).to.contain('das Konto löschen');
+    });
+
+    it('deletes it with its sessions and tokens, and leaves the address free', async () => {
+      const { email, id, path } = await signUp();
+      const theirs = createAgent(server);
+      await logIn(theirs, server, webRequest(), { email, ...squatter });
+      const { refresh_token } = (await passwordLogin(email)).json();
+      const done = await discard(path);
+      expect(done.status).to.equal(200);
+      expect(done.text).to.contain('The account is deleted');
+      expect(await server.users.get(id)).to.equal(undefined);
+      expect((await passwordLogin(email)).status).to.equal(403);
+      const refreshed = await token(createAgent(server), {
+        grant_type: 'refresh_token',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        refresh_token,
+      });
+      expect(refreshed.status).to.equal(400);
+      expect(refreshed.json().error).to.equal('invalid_grant');
+      const silent = await authorize(theirs, webRequest({ prompt: 'none' }));
+      expect(responseOf(silent)).to.include({ error: 'login_required' });
+      const again = await createAgent(server).request('/dbconnections/signup', {
+        json: { client_id: 'spa', connection: 'users', email, password: 'Quite-Another-Word-1' },
+      });
+      expect(again.status).to.equal(200);
+      expect(again.json()._id).not.to.equal(id.split('|')[1]);
+    });
+
+    it('deletes it once, by a form of ours alone', async () => {
+      const { id, path, link } = await signUp();
+      const forged = await createAgent(server).request('/u/email-verification', {
+        form: { ticket: link.searchParams.get('ticket') ?? '', decision: 'discard', _csrf: 'x' },
+      });
+      expect(forged.status).to.equal(403);
+      for (let i = 0; i < 3; i++) await createAgent(server).get(`${path}&decision=discard`);
+      expect(await server.users.get(id)).not.to.equal(undefined);
+      const both = await Promise.all(Array.from({ length: 10 }, () => discard(path)));
+      expect(both.filter(({ status }) => status === 200)).to.have.length(1);
+      expect((await createAgent(server).get(path)).status).to.equal(400);
+    });
+
+    it('deletes nothing once the address was proved', async () => {
+      const { id, path, email } = await signUp();
+      const { action, fields } = readForm(await createAgent(server).get(path), 'ticket');
+      await server.users.update(id, { email_verified: true });
+      expect((await createAgent(server).get(path)).text).not.to.contain('value="discard"');
+      const browser = createAgent(server);
+      const csrf = readForm(await browser.get(path), 'ticket').fields._csrf ?? '';
+      const late = await browser.request(action, {
+        form: { ...fields, _csrf: csrf, decision: 'discard' },
+      });
+      expect(late.status).to.equal(400);
+      expect((await server.users.get(id))?.email).to.equal(email);
+    });
+
+    it('ends a login of theirs that is under way', async () => {
+      const { email, path } = await signUp();
+      const logins = Array.from({ length: 12 }, () => passwordLogin(email));
+      const [done, ...answers] = await Promise.all([discard(path), ...logins]);
+      expect(done?.status).to.equal(200);
+      for (const answer of answers.filter(({ status }) => status === 200)) {
+        const refreshed = await token(createAgent(server), {
+          grant_type: 'refresh_token',
+          client_id: 'web',
+          client_secret: 'web-secret',
+          refresh_token: answer.json().refresh_token,
+        });
+        expect(refreshed.status).to.equal(400);
+      }
+    });
   });
 });

@@ -122,7 +122,8 @@ describe('the templates of messages', () => {
     expect(await say(600)).to.contain('good for 10 minutes');
     expect(await say(60)).to.contain('good for 1 minute,');
     expect(await say(7200)).to.contain('good for 2 hours');
-    expect(await say(432000)).to.contain('good for 5 days');
+    expect(await say(432000), 'the link of a reset at most').to.contain('good for 24 hours');
+    expect((await email('verify_email', {}, { url: LINK })).text).to.contain('good for 5 days');
     const { text } = await email(
       'passwordless_email',
       {},
@@ -276,7 +277,7 @@ describe('the templates of messages', () => {
       expect(templatesOf(own({ enabled: false })).settings('reset_email').enabled).to.equal(false);
       expect(templatesOf().settings('reset_email')).to.deep.equal({
         enabled: true,
-        urlLifetimeInSeconds: 432000,
+        urlLifetimeInSeconds: 14400,
         includeEmailInRedirect: true,
       });
       expect(templatesOf().settings('welcome_email').enabled).to.equal(false);

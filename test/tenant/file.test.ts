@@ -117,6 +117,17 @@ describe('the tenant file', () => {
     expect(readTenant({ clients }).warnings[0]).to.match(/^clients\[0\]\.organization_usage: .*no members/);
   });
 
+  it('warns of links of a password reset that were to be good for longer than a day', () => {
+    const warningsOf = (template: string, urlLifetimeInSeconds: number) =>
+      readTenant({ emailTemplates: [{ template, urlLifetimeInSeconds }] }).warnings;
+    expect(warningsOf('reset_email', 86_400)).to.deep.equal([]);
+    expect(warningsOf('verify_email', 432_000)).to.deep.equal([]);
+    expect(warningsOf('reset_email', 432_000)).to.have.length(1);
+    expect(warningsOf('reset_email', 432_000)[0]).to.match(
+      /^emailTemplates\[0\]\.urlLifetimeInSeconds: .*86400/,
+    );
+  });
+
   it('names unknown keys at any depth: a misspelt rule does not hold', () => {
     const { tenant: read, warnings } = readTenant({
       branding: { colors: { primry: '#000000' } },
