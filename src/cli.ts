@@ -22,7 +22,7 @@ import { createUsers } from './users/users.ts';
 
 /** Of commands that end: not on standard output, which is for what they were asked for. */
 const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
-const start = () => runServer(process.env, createLog(process.env.LOG_LEVEL));
+const start = () => runServer(process.env, process.stdout);
 
 /** Opens the store for one command; a server that runs on it must be stopped first, and the store says so. */
 async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {

@@ -7,8 +7,9 @@ import type { Logger } from 'pino';
 import { type Settings, SettingsFault } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
 import { STOP_BUDGET } from './stop.ts';
-import { EXAMPLE_FILE } from './tenant/examples.ts';
+import { EXAMPLE_FILE, exampleUser } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
+import { logTo, type Output, welcome } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,9 +18,11 @@ const LATE = 500;
 
 /**
  * Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once.
+ * @param output standard output: what a terminal gets is for people, what anything else gets for programs.
  * @param stopBudget how long a stop may take, milliseconds.
  */
-export async function runServer(env: Environment, log: Logger, stopBudget = STOP_BUDGET): Promise<void> {
+export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
+  const log = logTo(output, env.LOG_LEVEL);
   let running: Running | undefined;
   let stopping = false;
   const end = (code: number): void => {
@@ -51,7 +54,7 @@ export async function runServer(env: Environment, log: Logger, stopBudget = STOP
     return fail(thrown);
   }
   // Last: whoever waits for this line may send a signal at once.
-  announce(running, log);
+  await announce(running, log, output);
 }
 
 /**
@@ -85,17 +88,18 @@ async function tenantOf(settings: Settings, env: Environment, log: Logger): Prom
   return loadTenantFile(tenantFile, env);
 }
 
-function announce({ settings, caFile }: Running, log: Logger): void {
-  log.info(
-    {
-      url: settings.baseUrl,
-      port: settings.port,
-      ...(caFile === undefined
-        ? {}
-        : { ca: caFile, hint: "trust the CA, or accept the browser's warning once" }),
-    },
-    'listening',
-  );
+/** Says where the server is: to a program as JSON, to a person with what they need to begin. */
+async function announce(running: Running, log: Logger, output: Output): Promise<void> {
+  const { settings, caFile, users } = running;
+  if (output.isTTY === true) {
+    if (!log.isLevelEnabled('info')) return;
+    const example = settings.production ? undefined : await exampleUser(users);
+    output.write(`${welcome(running, example).join('\n')}\n`);
+    return;
+  }
+  const hint = "trust the CA, or accept the browser's warning once";
+  const trust = caFile === undefined ? {} : { ca: caFile, hint };
+  log.info({ url: settings.baseUrl, port: settings.port, ...trust }, 'listening');
 }
 
 /** Says what is in the way, without a stack: the person who starts the server can mend it. */

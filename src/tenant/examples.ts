@@ -7,7 +7,7 @@ import type { Users } from '../users/users.ts';
 import { EXPOSED_SECRET } from './client-authentication.ts';
 import { loadTenantFile } from './load.ts';
 import { directoryOf } from './names.ts';
-import type { TenantFile } from './schema.ts';
+import type { DevelopmentUser, TenantFile } from './schema.ts';
 
 /** Where the example is, for a process that is started where there is no tenant file. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
@@ -62,14 +62,23 @@ export async function exampleRemains(store: Store, users: Users): Promise<string
       .map(({ id }) => `${id} has the example's secret`),
     ...shortSecrets(clients),
   ].map((one) => `${one}: set another in the tenant file and run gatehouse apply`);
+  const user = await exampleUser(users);
+  if (user !== undefined) {
+    remains.push(`${user.email} has the example's password: use a DATA_DIR that never served development`);
+  }
+  return remains;
+}
+
+/** The example's user and password, where a store has them: with these anybody can log in. */
+export async function exampleUser(users: Users): Promise<DevelopmentUser | undefined> {
   const { tenant } = await loadTenantFile(fileURLToPath(EXAMPLE_FILE), {});
   for (const user of tenant.users) {
     const connection = { name: directoryOf(tenant, user) };
     // Looked up first: in a store that has no such user, no password is hashed for it.
     const isThere = (await users.findInConnection(connection, user.email)) !== undefined;
     if (isThere && (await users.verifyPassword(connection, user.email, user.password)) !== undefined) {
-      remains.push(`${user.email} has the example's password: use a DATA_DIR that never served development`);
+      return user;
     }
   }
-  return remains;
+  return undefined;
 }

@@ -1,7 +1,7 @@
-// Runs the server as main.ts does, with a stop budget of its own (its argument, milliseconds), and with the
-// faults that a line on standard input asks for: see stop.test.ts.
+// Runs the server as main.ts does, with a stop budget of its own (its first argument, milliseconds), with the
+// faults that a line on standard input asks for, and at a terminal if `terminal` is its second argument: see
+// stop.test.ts and terminal.test.ts.
 import { createInterface } from 'node:readline';
-import { createLog } from '../../../src/log.ts';
 import { runServer } from '../../../src/run.ts';
 
 createInterface({ input: process.stdin }).on('line', (line) => {
@@ -13,4 +13,6 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   }
 });
 
-await runServer(process.env, createLog(process.env.LOG_LEVEL), Number(process.argv[2] ?? 9_000));
+const [budget = '9000', output] = process.argv.slice(2);
+const terminal = { isTTY: true, write: (text: string) => process.stdout.write(text) };
+await runServer(process.env, output === 'terminal' ? terminal : process.stdout, Number(budget));
