@@ -22,14 +22,13 @@ import { judgeStrength } from '../users/password-policy.ts';
 import {
   type OpenReset,
   openReset,
-  RESET_PATH,
   type ResetDependencies,
   type ResetRefusal,
-  requestReset,
   resetPassword,
   resultUrl,
   tellRefusedReset,
 } from './reset.ts';
+import { PASSWORD_RESET, type ResetLinkDependencies, requestReset } from './reset-link.ts';
 import {
   discardAccount,
   openVerification,
@@ -39,6 +38,7 @@ import {
 
 export interface AccountPagesDependencies
   extends ResetDependencies,
+    ResetLinkDependencies,
     VerificationDependencies,
     HostedDependencies {
   random: Random;
@@ -56,13 +56,13 @@ export function accountPages(deps: AccountPagesDependencies): Route[] {
   return [
     {
       ...link,
-      path: RESET_PATH,
+      path: PASSWORD_RESET.path,
       handle: async (ctx) => {
         const ticket = ticketOf(ctx.query.ticket);
         await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
       },
     },
-    { ...post, path: RESET_PATH, handle: (ctx) => handleReset(deps, ctx) },
+    { ...post, path: PASSWORD_RESET.path, handle: (ctx) => handleReset(deps, ctx) },
     { ...link, path: EMAIL_VERIFICATION.path, handle: (ctx) => showVerification(deps, ctx) },
     { ...post, path: EMAIL_VERIFICATION.path, handle: (ctx) => handleVerification(deps, ctx) },
     { ...get, path: forgot, handle: (ctx) => showForgot(deps, ctx) },
@@ -141,7 +141,7 @@ async function showReset(
     ctx,
     'account/reset',
     {
-      action: RESET_PATH,
+      action: PASSWORD_RESET.path,
       csrf: deps.csrf.token(ctx),
       ticket,
       email: user.email,

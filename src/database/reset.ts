@@ -1,25 +1,17 @@
-// Resetting a forgotten password: a link by mail, and the new password that it allows.
+// Resetting a forgotten password: the new password that a link by mail allows.
 import type { Messages } from '../delivery/messages.ts';
-import type { Background } from '../http/background.ts';
 import type { Attempts } from '../protection/attempts.ts';
-import { askersOf, type Caller, type KnownCallers } from '../protection/callers.ts';
+import type { Caller, KnownCallers } from '../protection/callers.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
-import type { Client, Connection, Directory, Organization } from '../tenant/directory.ts';
+import type { Connection, Directory, Organization } from '../tenant/directory.ts';
 import { databaseOptions } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { DatabaseOptions } from '../tenant/schema.ts';
-import { normalizeEmail } from '../users/email.ts';
 import { passwordRefusal, type SignUpRefusal } from '../users/signup.ts';
 import type { User, Users } from '../users/users.ts';
-
-const PURPOSE = 'password_reset';
-
-/** Where the link of the mail leads (wire-details 7.3). */
-export const RESET_PATH = '/u/reset-password';
+import { PASSWORD_RESET } from './reset-link.ts';
 
 export interface ResetDependencies {
-  baseUrl: string;
   directory: Directory;
   users: Users;
   challenges: Challenges;
@@ -27,95 +19,12 @@ export interface ResetDependencies {
   callers: KnownCallers;
   messages: Messages;
   events: Events;
-  background: Background;
-  limits: RateLimits;
   /** Ends what was begun with a user's old password and waits: enrolments, approvals, browsers that were remembered. */
   endPending(userId: string): Promise<void>;
   /** Ends all sessions of a user, and all that applications were given for them. */
   endSessions(userId: string): Promise<void>;
   /** The same, and drops the second factors and consents of a user. */
   endAll(userId: string): Promise<void>;
-}
-
-export interface ResetRequest {
-  email: string;
-  connection: Connection;
-  client: Client | undefined;
-  organization: Organization | undefined;
-  languages: string | undefined;
-  /** Who asks. */
-  caller: Caller;
-}
-
-/**
- * Sends a reset link to the user with that address, if there is one. All of it happens after the answer: who
- * asks for an unknown address sees and waits for exactly the same.
- */
-export function requestReset(deps: ResetDependencies, request: ResetRequest): void {
-  deps.background.run('a password reset', () => sendLink(deps, request));
-}
-
-async function sendLink(deps: ResetDependencies, request: ResetRequest): Promise<void> {
-  const { connection, client, organization, languages, caller } = request;
-  const { ip } = caller;
-  const email = normalizeEmail(request.email);
-  const user = email === undefined ? undefined : await deps.users.findInConnection(connection, email);
-  const seen = {
-    user_name: request.email,
-    connection: connection.name,
-    ip,
-    ...(client && { client_id: client.client_id }),
-  };
-  if (email === undefined || user === undefined) {
-    deps.events.record({ ...seen, type: 'fcpr', description: 'there is no such user' });
-    return;
-  }
-  const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
-  if (!enabled) {
-    deps.events.record({
-      ...seen,
-      type: 'fcpr',
-      user_id: user.id,
-      description: 'reset_email is not enabled',
-    });
-    return;
-  }
-  // Asked for from many addresses, it stays a few mails; and nobody learns that they were not sent.
-  if (!(await hasRoom(deps, `${connection.name}\n${user.id}`, user.id, caller))) {
-    deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description: 'too many mails' });
-    return;
-  }
-  const { secret, revoke } = await deps.challenges.issueTicket({
-    purpose: PURPOSE,
-    subject: user.id,
-    // A link that somebody else asks for ends nobody's; the first that is used ends all.
-    askers: askersOf(caller),
-    userId: user.id,
-    ttlSeconds,
-    data: {
-      email,
-      connection: connection.name,
-      ...(client && { clientId: client.client_id }),
-      ...(organization && { organization: organization.name }),
-    },
-  });
-  const url = `${deps.baseUrl}${RESET_PATH}?ticket=${secret}`;
-  const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
-  deps.messages.post('reset_email', notice, { revoke, ttlSeconds });
-}
-
-/** Strangers share one room; a caller who has been the user before has one of its own, whatever they do. */
-async function hasRoom(
-  { limits, callers }: ResetDependencies,
-  account: string,
-  userId: string,
-  caller: Caller,
-): Promise<boolean> {
-  const known = await callers.recognize(userId, caller);
-  return limits.spend(
-    'changePasswordDestination',
-    known === undefined ? account : `${account}\n${known.room}`,
-  );
 }
 
 /** A reset that a link allows. */
@@ -128,7 +37,7 @@ export interface OpenReset {
 
 /** What a reset link is for, while it is good: its user is still there, with the address it was sent to. */
 export async function openReset(deps: ResetDependencies, ticket: string): Promise<OpenReset | undefined> {
-  const met = await deps.challenges.peekTicket(PURPOSE, ticket);
+  const met = await deps.challenges.peekTicket(PASSWORD_RESET.purpose, ticket);
   if (met?.userId === undefined) return undefined;
   const user = await deps.users.get(met.userId);
   const connection = await deps.directory.connection(String(met.data.connection));
@@ -184,7 +93,8 @@ export async function resetPassword(
       profile: personal(user),
     }) ?? (await historyRefusal(deps.users, options, user, password));
   if (refusal !== undefined) return refusal;
-  if ((await deps.challenges.spendTicket(PURPOSE, ticket)) === undefined) return { reason: 'expired' };
+  if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
+    return { reason: 'expired' };
   await deps.users.setPassword(user.id, password);
   await endWhatWasBefore(deps, user);
   // Whoever came by the old password is a stranger now.

@@ -10,10 +10,10 @@ import { type SignUpRefusal, signUp } from '../users/signup.ts';
 import type { Profile, User } from '../users/users.ts';
 import { CONFIRMATION, readChangePassword } from './change-password.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
-import { type ResetDependencies, requestReset } from './reset.ts';
+import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
 import { readSignUp, type SignUpBody } from './signup.ts';
 
-export interface DatabaseDependencies extends ResetDependencies, VerificationDependencies {
+export interface DatabaseDependencies extends ResetLinkDependencies, VerificationDependencies {
   log: Logger;
 }
 

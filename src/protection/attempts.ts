@@ -7,7 +7,7 @@ import type { Directory } from '../tenant/directory.ts';
 import type { User } from '../users/users.ts';
 import type { Caller, KnownCallers } from './callers.ts';
 import { accountOf, type Count, countsOf } from './counts.ts';
-import { countFailure, failuresNow } from './failures.ts';
+import { createFailures } from './failures.ts';
 import { createReservations } from './reservations.ts';
 
 /** Whose proof is tried, and from where. */
@@ -96,6 +96,8 @@ export interface AttemptsDependencies {
    * whom it was proved before, the strangers of one address, or all strangers.
    */
   onLocked(attempt: Attempt, lock: Lock): void;
+  /** How many counts of failures are kept at most. */
+  mostCounts?: number;
   /** Called when an address gets throttled. */
   onThrottled(attempt: Attempt): void;
 }
@@ -103,7 +105,7 @@ export interface AttemptsDependencies {
 /** The failed proofs of a tenant. */
 export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { callers, clock, store } = deps;
-  const failures = store.collection('failures');
+  const failures = createFailures(store, clock, deps.mostCounts);
   const reservations = createReservations();
   const release = (counts: readonly Count[]) => {
     for (const { id, blocks } of counts) if (blocks) reservations.release(id);
@@ -111,7 +113,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
 
   const reserve = (count: Count): Promise<void> =>
     reservations.take(count.id, async (judged) => {
-      const failed = failuresNow(await failures.get(count.id), count, clock());
+      const failed = await failures.now(count);
       // What time has not quite given back is not there yet.
       if (failed > count.most - 1) throw new AuthError(429, 'too_many_attempts', count.refusal);
       return failed + judged <= count.most - 1;
@@ -131,7 +133,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
 
   const fail = async (attempt: Attempt, counts: readonly Count[]): Promise<void> => {
     try {
-      const levels = await Promise.all(counts.map((count) => countFailure(failures, count, clock)));
+      const levels = await Promise.all(counts.map((count) => failures.count(count)));
       for (const [index, { most, onFull }] of counts.entries()) {
         const level = levels[index] ?? 0;
         // Told when it gets full, not for each that was under way at that time.
@@ -145,7 +147,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
     const { userId, step } = attempt;
     try {
       for (const { id, account } of counts) {
-        if (account !== undefined && (await failures.get(id)) !== undefined) await failures.delete(id);
+        if (account !== undefined) await failures.forget(id);
       }
       if (userId !== undefined && step === undefined) await callers.note(userId, attempt);
     } finally {
@@ -172,7 +174,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       const { id, email, username, phone_number: phone } = user;
       for (const identifier of [id, email, username, phone]) {
         if (identifier === undefined) continue;
-        await failures.deleteBy('account', accountOf({ connection, identifier }));
+        await failures.forgetAllOf(accountOf({ connection, identifier }));
       }
       await callers.note(id, caller);
     },

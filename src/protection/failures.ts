@@ -1,7 +1,7 @@
 // Counts of failed proofs, kept in the store: of an account, of an address. Written at failures alone.
 import type { Clock } from '../http/runtime.ts';
 import type { FailureRecord } from '../store/collections.ts';
-import { type Collection, type Frozen, UniqueKeyError } from '../store/contract.ts';
+import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
 
 /** A count, and how it forgets. */
 export interface Tally {
@@ -15,7 +15,7 @@ export interface Tally {
 }
 
 /** Failures that count now: those of the record, less those that time has taken back (a fraction, therefore). */
-export function failuresNow(
+function failuresNow(
   record: Pick<Frozen<FailureRecord>, 'failures' | 'at'> | undefined,
   { rate }: Pick<Tally, 'rate'>,
   now: number,
@@ -23,15 +23,55 @@ export function failuresNow(
   return record === undefined ? 0 : Math.max(0, record.failures - Math.max(0, now - record.at) / rate);
 }
 
+export interface Failures {
+  /** How many count now. */
+  now(tally: Tally): Promise<number>;
+  /** Counts one more. @returns how many count now. */
+  count(tally: Tally): Promise<number>;
+  /** Forgets them. */
+  forget(id: string): Promise<void>;
+  /** Forgets all of an account. @param account its hash. */
+  forgetAllOf(account: string): Promise<void>;
+}
+
+/** Counts at most. */
+const MOST = 100_000;
+
 /**
- * Counts one failure more.
- * @returns how many count now.
+ * The counts in a store. Anybody can make one, by a wrong password for a name that nobody has, and a lock lasts for
+ * weeks: those that were not added to for longest go first when there are too many. Whoever wants to get rid of one
+ * so has to be wrong a hundred thousand times elsewhere, from a thousand addresses a day.
+ * @param most how many are kept; those of an earlier run of the process end by themselves.
  */
-export async function countFailure(
-  failures: Collection<FailureRecord>,
-  tally: Tally,
-  clock: Clock,
-): Promise<number> {
+export function createFailures(store: Store, clock: Clock, most: number = MOST): Failures {
+  const failures = store.collection('failures');
+  const kept = new Set<string>();
+  const keep = async (id: string): Promise<void> => {
+    kept.delete(id);
+    kept.add(id);
+    const [oldest] = kept;
+    if (kept.size <= most || oldest === undefined) return;
+    kept.delete(oldest);
+    await failures.delete(oldest);
+  };
+  return {
+    now: async (tally) => failuresNow(await failures.get(tally.id), tally, clock()),
+    count: async (tally) => {
+      const level = await countOne(failures, tally, clock);
+      await keep(tally.id);
+      return level;
+    },
+    forget: async (id) => {
+      kept.delete(id);
+      if ((await failures.get(id)) !== undefined) await failures.delete(id);
+    },
+    forgetAllOf: async (account) => {
+      await failures.deleteBy('account', account);
+    },
+  };
+}
+
+async function countOne(failures: Collection<FailureRecord>, tally: Tally, clock: Clock): Promise<number> {
   const { id, account, rate, lastsSeconds } = tally;
   const next = (current?: Frozen<FailureRecord>): FailureRecord => {
     const at = clock();

@@ -4,7 +4,12 @@ import { LIMIT_NAMES, type LimitName } from '../protection/limits.ts';
 
 const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
 
-const bucket = z.looseObject({ capacity: z.number().min(1), perMinute: z.number().positive() });
+/** One a year at least, so that every bucket is full again at a time that can be told. */
+const SLOWEST = 1 / 525_600;
+const bucket = z.looseObject({
+  capacity: z.number().min(1).max(1e9),
+  perMinute: z.number().min(SLOWEST).max(1e9),
+});
 
 const rateLimits = z.looseObject(
   Object.fromEntries(LIMIT_NAMES.map((name) => [name, bucket.optional()])) as Record<

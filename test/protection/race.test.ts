@@ -94,6 +94,24 @@ describe('tries under way at once', () => {
     await attempts.admit(code);
   });
 
+  it('are counted for so many accounts, the latest, whoever makes the names up', async () => {
+    const few = createAttempts({
+      store: server.store,
+      directory: await openDirectory(server.store),
+      callers: createKnownCallers(server.store, Date.now),
+      clock: Date.now,
+      mostCounts: 6,
+      onLocked: () => {},
+      onThrottled: () => {},
+    });
+    const before = await server.store.collection('failures').count();
+    for (let i = 0; i < 40; i++) await (await few.admit(someone())).failed();
+    expect(await server.store.collection('failures').count()).to.equal(before + 6);
+    const locked = someone();
+    for (let i = 0; i < 2; i++) await (await few.admit(locked)).failed();
+    expect(await few.admit(locked).catch(({ status }) => status)).to.equal(429);
+  });
+
   it('lock an account under each of its names, and the owner unlocks them all', async () => {
     const [email, username] = ['many-names@example.test', 'manynames'];
     const created = await server.users.create({

@@ -117,6 +117,17 @@ describe('the tenant file', () => {
     expect(readTenant({ clients }).warnings[0]).to.match(/^clients\[0\]\.organization_usage: .*no members/);
   });
 
+  for (const [what, bucket] of [
+    ['is never full again', { capacity: 10, perMinute: 1e-300 }],
+    ['is emptied by the first request', { capacity: 0.5, perMinute: 1 }],
+    ['has no end', { capacity: 1e300, perMinute: 1 }],
+  ] as const) {
+    it(`refuses a bucket that ${what}`, () => {
+      const read = () => readTenant({ attackProtection: { rateLimits: { login: bucket } } });
+      expect(read).to.throw().with.property('faults').with.length(1);
+    });
+  }
+
   it('warns of links of a password reset that were to be good for longer than a day', () => {
     const warningsOf = (template: string, urlLifetimeInSeconds: number) =>
       readTenant({ emailTemplates: [{ template, urlLifetimeInSeconds }] }).warnings;
