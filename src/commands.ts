@@ -1,0 +1,129 @@
+// What the `gatehouse` command does.
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import pino from 'pino';
+import { rotateSigningKeys } from './engine/keys.ts';
+import { systemClock, systemRandom } from './http/runtime.ts';
+import { createLog } from './log.ts';
+import { resetSealed } from './protection/secret-box.ts';
+import { fail, faultText, isFirstStart, runServer } from './run.ts';
+import { readSettings, type Settings, sealingKeyFile, TENANT_FILE } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { openLowdbStore } from './store/lowdb.ts';
+import { applyTenant } from './tenant/apply.ts';
+import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
+import { exportTenant } from './tenant/export.ts';
+import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
+import { tlsOptions } from './tls/options.ts';
+import { createHasher } from './users/hashing.ts';
+import { createUsers } from './users/users.ts';
+
+/** Of commands that end: not on standard output, which is for what they were asked for. */
+const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
+const start = () => runServer(process.env, process.stdout);
+
+/** Opens the store for one command; a server that runs on it must be stopped first, and the store says so. */
+async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openLowdbStore({ dataDir: settings.dataDir, clock: systemClock, log });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Names all that is wrong with the settings and with the tenant file, and writes nothing. */
+async function check(): Promise<void> {
+  const tenantFile = process.env.TENANT_FILE || TENANT_FILE;
+  const wrong: string[] = [];
+  const noted = (thrown: unknown) => {
+    wrong.push(faultText(thrown));
+    return undefined;
+  };
+  const settings = await (async () => readSettings(process.env))().catch(noted);
+  const production = settings?.production ?? false;
+  const isFirst = isFirstStart({ tenantFile, production }, process.env);
+  const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
+  const loaded = await tenantOf({ ...settings, tenantFile: file, production }).catch(noted);
+  if (settings?.tls.mode === 'files') {
+    const tls = await tlsOptions(settings, systemClock).catch(noted);
+    for (const warning of tls?.warnings ?? []) console.log(`warning: ${warning}`);
+  }
+  if (wrong.length > 0 || loaded === undefined) throw new Error(wrong.join('\n'));
+  const { clients, resourceServers } = loaded.tenant;
+  if (isFirst) console.log(`${tenantFile} is not there: the first start writes the example`);
+  console.log(`${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
+}
+
+/** The tenant file, fit for where it is used; its warnings are said. @throws TenantFault */
+async function tenantOf(
+  settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
+): Promise<LoadedTenant> {
+  const loaded = await loadTenantFile(settings.tenantFile, process.env);
+  for (const warning of loaded.warnings) console.log(`warning: ${warning}`);
+  const faults = settings.production ? productionFaults(loaded.tenant, settings) : [];
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
+  return loaded;
+}
+
+async function apply(): Promise<void> {
+  const settings = readSettings(process.env);
+  const { tenant } = await tenantOf(settings);
+  await withStore(settings, async (store) => {
+    const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
+    await applyTenant({ store, users, random: systemRandom }, tenant, {
+      mode: 'match',
+      users: !settings.production,
+    });
+  });
+  console.log(`applied ${settings.tenantFile}`);
+}
+
+async function exportTo({ output }: { output?: string }): Promise<void> {
+  const yaml = await withStore(readSettings(process.env), exportTenant);
+  if (output === undefined) process.stdout.write(yaml);
+  else await writeFile(output, yaml, { mode: 0o600 });
+}
+
+async function rotate(): Promise<void> {
+  const kid = await withStore(readSettings(process.env), (store) => rotateSigningKeys(store, systemClock));
+  console.log(`from the next start on tokens are signed with ${kid}`);
+}
+
+/** For a key of the authenticator apps that is lost for good. */
+async function resetAuthenticators(): Promise<void> {
+  const settings = readSettings(process.env);
+  const file = sealingKeyFile(settings);
+  const removed = await withStore(settings, (store) => resetSealed({ file, store, random: systemRandom }));
+  console.log(
+    `removed ${removed} authenticator apps that ${file} does not open: their users enrol them anew`,
+  );
+}
+
+const program = new Command('gatehouse')
+  .description('A self-hosted identity server. Settings come from the environment: see the README.')
+  .action(start);
+program.command('start').description('start the server (the default)').action(start);
+program
+  .command('check')
+  .description('check the settings and the tenant file, and name every fault')
+  .action(check);
+program.command('apply').description('make the tenant in the store equal to the tenant file').action(apply);
+program
+  .command('export')
+  .description('write the tenant in the store as a tenant file')
+  .option('-o, --output <file>', 'where to (standard output otherwise)')
+  .action(exportTo);
+const keys = program.command('keys').description('signing keys, and the key of authenticator apps');
+keys.command('rotate').description('sign with the next key from the next start on').action(rotate);
+keys
+  .command('reset-authenticators')
+  .description('when keys/authenticators.key is lost for good: remove the authenticator apps it sealed')
+  .action(resetAuthenticators);
+
+try {
+  await program.parseAsync();
+} catch (thrown) {
+  fail(thrown);
+}
