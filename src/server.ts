@@ -33,7 +33,7 @@ import { samlParty } from './saml/logout-run.ts';
 import { identityProvider } from './saml/provider.ts';
 import { samlRoutes } from './saml/routes.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
-import { hasDevelopmentPages } from './settings.ts';
+import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { isApplicationOrigin } from './tenant/directory.ts';
@@ -126,7 +126,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...usernamePasswordRoutes(services),
     ...widgetRoutes(services),
     ...samlRoutes(saml),
-    ...(!hasDevelopmentPages(settings)
+    ...(!isForThisMachine(settings)
       ? []
       : developmentRoutes({
           baseUrl: settings.baseUrl,

@@ -39,7 +39,7 @@ import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits } from './protection/rate-limit.ts';
 import { openSecretBox } from './protection/secret-box.ts';
-import { hasDevelopmentPages, type Settings, sealingKeyFile } from './settings.ts';
+import { isForThisMachine, type Settings, sealingKeyFile } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openDirectory } from './tenant/directory.ts';
 import { createEvents } from './tenant/events.ts';
@@ -99,7 +99,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     participants,
   });
   const { sessions, signLogoutToken } = engine;
-  const allowLoopback = !settings.production;
+  const allowLoopback = isForThisMachine(settings);
   const backChannel = createBackChannel({
     directory,
     events,
@@ -187,7 +187,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   const { baseUrl } = settings;
   const tenantDirectory = await openDirectory(store);
   const withApi = withMfaApi(tenantDirectory, settings.issuer);
-  const directory = hasDevelopmentPages(settings) ? withTryLogin(withApi, baseUrl) : withApi;
+  const directory = isForThisMachine(settings) ? withTryLogin(withApi, baseUrl) : withApi;
   const events = createEvents({ store, clock, random, log, budget: createEventBudget(clock) });
   const challenges = createChallenges({ store, clock, random });
   const limits = createRateLimits(store, directory, clock);
@@ -249,7 +249,12 @@ async function createMfa({ settings, store, clock, wallClock, random }: TenantDe
     ...base,
     authenticators,
     elevation: createElevation({ users: base.users, factorChanges }),
-    webPush: createWebPush({ ...base, clock: wallClock, authenticators, production: settings.production }),
+    webPush: createWebPush({
+      ...base,
+      clock: wallClock,
+      authenticators,
+      allowLoopback: isForThisMachine(settings),
+    }),
     browsers: createKnownBrowsers({ store, clock, random }),
     oob: createOobChallenges({ store, clock, random }),
     streams: createStreams(),

@@ -120,10 +120,11 @@ export function withPort(settings: Settings, port: number): Settings {
 }
 
 /**
- * Whether the development pages are served. They show every code that is sent to anybody, so it takes more than
- * a forgotten NODE_ENV: the public origin must be this machine's own.
+ * Whether the server is one of development for the person at this machine: not in production, and its public origin
+ * is this machine's own. On it hang the pages that show every code, and calls to addresses of this machine: it takes
+ * more than a forgotten NODE_ENV to give those to others.
  */
-export function hasDevelopmentPages({ production, baseUrl }: Settings): boolean {
+export function isForThisMachine({ production, baseUrl }: Settings): boolean {
   return !production && isLoopback(new URL(baseUrl).hostname);
 }
 

@@ -12,12 +12,12 @@ import { type Clock, type Random, steadyClock, systemClock, systemRandom } from 
 import { inTurns } from './http/turns.ts';
 import { createTenant, type Tenant } from './server.ts';
 import type { TenantDependencies } from './services.ts';
-import { hasDevelopmentPages, readSettings, type Settings, withPort } from './settings.ts';
+import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { openLowdbStore } from './store/lowdb.ts';
 import { applyTenant } from './tenant/apply.ts';
-import { exampleRemains, productionFaults, shortSecrets } from './tenant/examples.ts';
+import { exampleRemains, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
 import type { TenantFile } from './tenant/schema.ts';
 import { storedFaults } from './tenant/stored.ts';
@@ -70,9 +70,11 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const faults = read.production ? productionFaults(loaded.tenant, read) : [];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
   for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
-  if (!read.production && !hasDevelopmentPages(read)) {
+  if (!read.production && !isForThisMachine(read)) {
     sayWhyNoPages(read, log);
-    for (const secret of shortSecrets(loaded.tenant.clients)) log.warn({ file: read.tenantFile }, secret);
+    for (const fault of productionFaults(loaded.tenant, read)) {
+      log.warn(`NODE_ENV=production would refuse this: ${loaded.place(fault)}`);
+    }
   }
 
   const store = await openLowdbStore({ dataDir: read.dataDir, clock, log });

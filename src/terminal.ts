@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
 import { createLog } from './log.ts';
-import { hasDevelopmentPages } from './settings.ts';
+import { isForThisMachine } from './settings.ts';
 import type { Running } from './start.ts';
 
 /** Standard output, as far as it matters here. */
@@ -72,7 +72,7 @@ export interface Person {
  */
 export function welcome({ settings, caFile }: Running, example: Person | undefined): string[] {
   const { baseUrl, tenantFile, dataDir, mail, sms } = settings;
-  const hasPages = hasDevelopmentPages(settings);
+  const hasPages = isForThisMachine(settings);
   const outbox = mail === undefined || sms === undefined;
   const inbox = hasPages ? `${baseUrl}/dev/inbox` : `files in ${resolve(dataDir, 'outbox')}`;
   const facts: [string, string][] = [

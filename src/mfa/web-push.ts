@@ -35,16 +35,17 @@ export interface WebPushDependencies {
   background: Background;
   clock: Clock;
   log: Logger;
-  production: boolean;
+  /** Whether a device may name an address of this machine: a stranger's would reach what nobody else does. */
+  allowLoopback: boolean;
 }
 
 /** Web Push for the devices of a tenant. */
 export function createWebPush(deps: WebPushDependencies): WebPush {
-  const { directory, background, production } = deps;
+  const { directory, background, allowLoopback } = deps;
   const isService = (endpoint: string) => {
     const url = URL.parse(endpoint);
     if (url === null || url.username !== '' || endpoint.length > 1000) return false;
-    if (!production && (url.hostname === 'localhost' || url.hostname === '127.0.0.1')) return true;
+    if (allowLoopback && (url.hostname === 'localhost' || url.hostname === '127.0.0.1')) return true;
     if (url.protocol !== 'https:' || url.port !== '') return false;
     return SERVICES.some(
       (one) => url.hostname === one || (one.startsWith('.') && url.hostname.endsWith(one)),

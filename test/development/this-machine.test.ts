@@ -59,6 +59,7 @@ describe('the development pages', () => {
           .split('\n')
           .find((line) => line.includes('development pages'));
         expect(JSON.parse(said ?? '{}')).to.include({ level: 40, baseUrl: BASE_URL, outbox });
+        expect(server.logged()).to.contain('NODE_ENV=production would refuse this: users: development users');
       });
     }
 

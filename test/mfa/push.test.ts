@@ -174,6 +174,22 @@ describe('approval by a device', () => {
       expect(server.logged()).to.contain('work in the background was not finished before the end');
     });
 
+    it('not at this machine where others reach the server, without NODE_ENV as well', async () => {
+      const own = [server, calls] as const;
+      server = await startServer({
+        tenant: { ...tenant, webPush },
+        env: { BASE_URL: 'https://login.example.test' },
+      });
+      try {
+        calls = callsOf({ url: `https://localhost:${server.settings.port}`, ca: server.ca });
+        const { device } = await enrolled();
+        expect((await subscribe(device, endpoint)).status).to.equal(400);
+      } finally {
+        await server.stop();
+        [server, calls] = own;
+      }
+    });
+
     for (const address of [
       'https://evil.example/push',
       'https://fcm.googleapis.com.evil.example/',

@@ -139,6 +139,22 @@ describe('the tenant file', () => {
     );
   });
 
+  it('names connections of a kind that is not built in: nobody can log in with them', () => {
+    const { warnings } = readTenant({
+      databases: [{ name: 'people' }],
+      connections: [
+        { name: 'email', strategy: 'email' },
+        { name: 'google', strategy: 'google-oauth2' },
+        { name: 'sms', strategy: 'sms' },
+        { name: 'work', strategy: 'samlp' },
+      ],
+    });
+    expect(warnings).to.deep.equal([
+      'connections[1].strategy: google-oauth2 is not built in: nobody can log in with google',
+      'connections[3].strategy: samlp is not built in: nobody can log in with work',
+    ]);
+  });
+
   it('names unknown keys at any depth: a misspelt rule does not hold', () => {
     const { tenant: read, warnings } = readTenant({
       branding: { colors: { primry: '#000000' } },
