@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { normalizeEmail } from '../users/email.ts';
 import { LegacyError } from './errors.ts';
 
-/** The answer, the same whether there is such a user (wire-details 7.3, byte for byte). */
+/** The answer, the same whether there is such a user, byte for byte as SDKs compare it. */
 export const CONFIRMATION = "We've just sent you an email to reset your password.";
 
 const text = (field: string) =>

@@ -1,4 +1,4 @@
-// Failures of /dbconnections/* in their older shapes (wire-details 0.3, 7.1), which SDKs and login widgets
+// Failures of /dbconnections/* in their older shapes, which SDKs and login widgets
 // branch on by `name` and `code`.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';

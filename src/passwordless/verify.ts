@@ -32,7 +32,7 @@ export interface Proof {
 /** What a code or link proves: a one-time password, for a number one that came by SMS (RFC 8176 §2). */
 const METHODS: Record<Channel, readonly string[]> = { email: ['otp'], sms: ['otp', 'sms'] };
 
-/** SDKs compare these (wire-details 0.5). */
+/** SDKs compare these. */
 const WRONG: Record<Channel, string> = {
   email: 'Wrong email or verification code.',
   sms: 'Wrong phone number or verification code.',

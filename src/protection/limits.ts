@@ -1,4 +1,4 @@
-// How many requests are allowed (wire-details 12.1), and the tenant's own numbers for them:
+// How many requests are allowed, and the tenant's own numbers for them:
 // `attackProtection.rateLimits.<name>: { capacity, perMinute }` in the tenant file.
 // The one table of them; no more than data, so that the tenant file's schema can name them.
 

@@ -18,7 +18,7 @@ const rateLimits = z.looseObject(
   >,
 );
 
-/** The hosted service's defaults (wire-details 12.3). */
+/** The hosted service's defaults. */
 export const attackProtectionSchema = z.looseObject({
   bruteForceProtection: z
     .looseObject({
