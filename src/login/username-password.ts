@@ -4,8 +4,10 @@ import type { Context } from 'koa';
 import { interactionPath, requestExpired, type WaitingRequest } from '../engine/interaction.ts';
 import { uidOfState, waitingState } from '../engine/repeat.ts';
 import { type HostedDependencies, waitsForLogin } from '../hosted/visit.ts';
+import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
+import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
@@ -15,6 +17,7 @@ export interface UsernamePasswordDependencies extends LoginDependencies, HostedD
   baseUrl: string;
   limit: LoginLimit;
   tickets: LoginTickets;
+  random: Random;
 }
 
 const CALLBACK = '/login/callback';
@@ -45,7 +48,8 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
   // A request that names its connection is answered by that one.
   const connection = await databaseFor(deps.directory, clientId, params.connection ?? (sent || undefined));
   await deps.limit(ctx, connection, identifier);
-  const login = await logIn(deps, { clientId, connection, identifier, password, ip: ctx.ip });
+  const { browser } = markBrowser(ctx, deps.random);
+  const login = await logIn(deps, { clientId, connection, identifier, password, ip: ctx.ip, browser });
   const context = {
     strategy: connection.strategy,
     tenant: tenantName(deps.baseUrl),

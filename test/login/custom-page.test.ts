@@ -461,8 +461,7 @@ describe('a customized login page, guessed at', () => {
   });
   after(() => server?.stop());
 
-  const guess = async (username: string, password: string) => {
-    const browser = createAgent(server);
+  const guess = async (username: string, password: string, browser = createAgent(server)) => {
     const page = await follow(browser, await authorize(browser, webRequest()), server.url);
     const { internalOptions } = configIn(page);
     const { state, _csrf } = internalOptions;
@@ -489,6 +488,16 @@ describe('a customized login page, guessed at', () => {
         statusCode: 429,
       });
     }
+  });
+
+  it('leaves room to a browser in which the account was proved before, whoever guesses from its address', async () => {
+    const email = 'neighbour@example.test';
+    await server.users.create({ connection: 'users', email, password: USER.password });
+    const browser = createAgent(server);
+    expect((await guess(email, USER.password, browser)).status).to.equal(200);
+    for (let i = 0; i < 3; i++) await guess(email, 'wrong');
+    expect((await guess(email, USER.password)).status).to.equal(429);
+    expect((await guess(email, USER.password, browser)).status).to.equal(200);
   });
 
   it('counts its tries with those of the other ways in', async () => {
