@@ -10,7 +10,7 @@ import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { Low } from 'lowdb';
 import { JSONFile } from 'lowdb/node';
-import type { UserRecord } from '../src/store/collections.ts';
+import type { UserRecord } from '../src/records/collections.ts';
 import { openLowdbStore } from '../src/store/lowdb.ts';
 
 interface Figures {

@@ -8,13 +8,11 @@ import { databaseRoutes } from './database/routes.ts';
 import { developmentRoutes } from './development/routes.ts';
 import type { Engine } from './engine/provider.ts';
 import { readBody } from './http/body.ts';
-import type { Deadline } from './http/deadline.ts';
 import { oauthShape } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
 import { requestTarget } from './http/request-target.ts';
 import { createRouter, type Route } from './http/routes.ts';
-import type { Clock, Random } from './http/runtime.ts';
 import { closeUnread } from './http/unread.ts';
 import { crossOriginRoutes } from './login/cross-origin.ts';
 import { loginRoutes } from './login/routes.ts';
@@ -29,6 +27,10 @@ import { mfaRoutes } from './mfa/routes.ts';
 import { passwordlessPages } from './passwordless/hosted.ts';
 import { passwordlessRoutes } from './passwordless/routes.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
+import { isByRoute, type RouteLimit } from './records/limits.ts';
+import type { Clock } from './runtime/clock.ts';
+import type { Deadline } from './runtime/deadline.ts';
+import type { Random } from './runtime/random.ts';
 import { samlParty } from './saml/logout-run.ts';
 import { identityProvider } from './saml/provider.ts';
 import { samlRoutes } from './saml/routes.ts';
@@ -85,7 +87,9 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       log,
       isApplicationOrigin: (origin) => isApplicationOrigin(directory, origin),
       errorPage: (ctx, error) => views.error(ctx, error),
-      limit: (ctx, name) => limits.takeFrom(ctx, name),
+      isLimit: isByRoute,
+      // The router has asked at start whether it is one.
+      limit: (ctx, name) => limits.takeFrom(ctx, name as RouteLimit),
       readBody: readBody(LARGEST_BODY),
       mostAtOnce: MOST_AT_ONCE,
     }),

@@ -1,22 +1,9 @@
 // The process's settings, read once from the environment (README "Settings").
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { SmsSettings } from './delivery/sms.ts';
 import { isLoopback } from './http/loopback.ts';
-
-export type TlsSettings =
-  | { mode: 'auto' }
-  | { mode: 'files'; certFile: string; keyFile: string }
-  | { mode: 'proxy'; trustedProxies: string[] };
-
-/** Twilio's account, and where its messages come from: a number or name, or a messaging service. */
-export interface SmsSettings {
-  accountSid: string;
-  authToken: string;
-  from?: string;
-  messagingServiceSid?: string;
-  /** Another address than Twilio's, for tests. */
-  apiUrl?: string;
-}
+import type { TlsSettings } from './tls/options.ts';
 
 export interface Settings {
   /** 0: any free port; the base URL then follows the one that was taken. */

@@ -3,8 +3,8 @@
 import type http from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import type { Background } from './http/background.ts';
-import { type Deadline, deadlineIn, doneBy } from './http/deadline.ts';
+import type { Background } from './runtime/background.ts';
+import { type Deadline, deadlineIn, doneBy } from './runtime/deadline.ts';
 import type { Events } from './tenant/events.ts';
 
 /** How long a stop may take in all, milliseconds; a supervisor waits ten seconds before it kills. */

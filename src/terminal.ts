@@ -2,7 +2,7 @@
 // plain lines. Everything that is not a terminal gets the JSON of log.ts.
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
-import { createLog } from './log.ts';
+import { createLog } from './runtime/log.ts';
 import { isForThisMachine } from './settings.ts';
 import type { Running } from './start.ts';
 

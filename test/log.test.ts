@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
-import { createLog } from '../src/log.ts';
+import { createLog } from '../src/runtime/log.ts';
 
 /** What is written for one entry of the log. */
 function logged(entry: object): string {

@@ -14,10 +14,10 @@ import {
 import { markBrowser } from '../http/browser.ts';
 import { linkExpired } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
-import type { Random } from '../http/runtime.ts';
 import type { Caller } from '../protection/callers.ts';
+import { normalizeEmail } from '../records/email.ts';
+import type { Random } from '../runtime/random.ts';
 import { databaseFor } from '../tenant/databases.ts';
-import { normalizeEmail } from '../users/email.ts';
 import { judgeStrength } from '../users/password-policy.ts';
 import {
   type OpenReset,

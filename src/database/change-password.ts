@@ -1,6 +1,6 @@
 // What POST /dbconnections/change_password takes (spec "Change password").
 import { z } from 'zod';
-import { normalizeEmail } from '../users/email.ts';
+import { normalizeEmail } from '../records/email.ts';
 import { LegacyError } from './errors.ts';
 
 /** The answer, the same whether there is such a user, byte for byte as SDKs compare it. */

@@ -1,12 +1,13 @@
 // Asking for a link that resets a password: who gets one, how many, and that nobody sees who has an account.
 import type { Messages } from '../delivery/messages.ts';
-import type { Background } from '../http/background.ts';
 import { askersOf, type Caller, type KnownCallers } from '../protection/callers.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
-import type { Client, Connection, Directory, Organization } from '../tenant/directory.ts';
+import type { Client, Connection, Organization } from '../records/collections.ts';
+import { normalizeEmail } from '../records/email.ts';
+import type { Background } from '../runtime/background.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
-import { normalizeEmail } from '../users/email.ts';
 import type { Users } from '../users/users.ts';
 
 /** The challenge of a reset, and where the link of the mail leads. */

@@ -3,12 +3,14 @@ import type { Messages } from '../delivery/messages.ts';
 import type { Attempts } from '../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../protection/callers.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
-import type { Connection, Directory, Organization } from '../tenant/directory.ts';
-import { databaseOptions } from '../tenant/directory.ts';
+import type { Connection, Organization } from '../records/collections.ts';
+import { databaseOptions } from '../records/database-options.ts';
+import type { DatabaseOptions } from '../records/tenant.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
-import type { DatabaseOptions } from '../tenant/schema.ts';
 import { passwordRefusal, type SignUpRefusal } from '../users/signup.ts';
-import type { User, Users } from '../users/users.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 
 export interface ResetDependencies {

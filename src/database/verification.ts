@@ -4,7 +4,8 @@ import { EMAIL_VERIFICATION } from '../hosted/verification.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
-import type { User, Users } from '../users/users.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 
 export interface VerificationDependencies {
   directory: Directory;

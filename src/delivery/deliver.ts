@@ -1,7 +1,7 @@
 // Messages as features send them: rendered, handed to the transport of their channel, tried again, and each
 // outcome told to the log and to the tenant's events.
 import type { Logger } from 'pino';
-import type { Clock } from '../http/runtime.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Events, EventType } from '../tenant/events.ts';
 import { type Carried, DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
 import { createQueue, type Pause, type Queue, timerPause } from './queue.ts';

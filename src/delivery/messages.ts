@@ -1,7 +1,7 @@
 // What features see of delivery: a message of a kind, to one person. Which template, which language, which
 // provider, how often it is tried again: all that is behind this.
-import type { Client, Connection, Organization } from '../tenant/directory.ts';
-import type { User } from '../users/users.ts';
+import type { Client, Connection, Organization } from '../records/collections.ts';
+import type { User } from '../users/user.ts';
 
 /**
  * By their names in the tenant file's `emailTemplates`; `password_changed` is ours, and the template of

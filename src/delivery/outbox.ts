@@ -2,7 +2,8 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Clock, Random } from '../http/runtime.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Outgoing, Transport } from './transport.ts';
 
 const messageSchema = z.object({

@@ -1,9 +1,18 @@
 // SMS by Twilio's Messages API, through Twilio's own client.
 import { setTimeout } from 'node:timers/promises';
-import type { SmsSettings } from '../settings.ts';
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
+
+/** Twilio's account, and where its messages come from: a number or name, or a messaging service. */
+export interface SmsSettings {
+  accountSid: string;
+  authToken: string;
+  from?: string;
+  messagingServiceSid?: string;
+  /** Another address than Twilio's, for tests. */
+  apiUrl?: string;
+}
 
 /** Numbers that no message will ever reach, or that want none (Twilio's error dictionary). */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);

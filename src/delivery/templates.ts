@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
-import { mailColors } from '../http/colors.ts';
-import { chooseLocale, type Locale, readLocales } from '../http/locales.ts';
-import type { Frozen } from '../store/contract.ts';
-import type { TenantRecord } from '../tenant/schema.ts';
-import { type EmailTemplate, LONGEST_RESET } from '../tenant/schema-delivery.ts';
+import { mailColors } from '../pages/colors.ts';
+import { chooseLocale, type Locale, readLocales } from '../pages/locales.ts';
+import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
+import type { Frozen } from '../records/record.ts';
+import type { TenantRecord } from '../records/tenant.ts';
 import { createTenantLiquid } from './liquid.ts';
 import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './messages.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';

@@ -1,12 +1,21 @@
 // Which transport each channel has: a provider where one is set, the development outbox otherwise.
 import { isIP } from 'node:net';
-import type { Settings } from '../settings.ts';
+import { emailProviderSchema } from '../records/delivery.ts';
 import type { Directory } from '../tenant/directory.ts';
-import { emailProviderSchema } from '../tenant/schema-delivery.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
 import type { Outbox } from './outbox.ts';
-import { createSmsTransport } from './sms.ts';
+import { createSmsTransport, type SmsSettings } from './sms.ts';
 import type { OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
+
+/** What of the process's settings decides how messages go out. */
+export interface DeliverySettings {
+  /** The public origin. */
+  baseUrl: string;
+  /** Real mail; the development outbox without it. */
+  mail?: { smtpUrl: string; from: string | undefined };
+  /** Real SMS; the development outbox without it. */
+  sms?: SmsSettings;
+}
 
 export interface Transports {
   email: Transport<OutgoingEmail>;
@@ -16,7 +25,11 @@ export interface Transports {
 }
 
 /** The transports of a tenant: the process's settings come before the tenant's. */
-export function chooseTransports(settings: Settings, directory: Directory, outbox: Outbox): Transports {
+export function chooseTransports(
+  settings: DeliverySettings,
+  directory: Directory,
+  outbox: Outbox,
+): Transports {
   const { hostname } = new URL(settings.baseUrl);
   const provider = emailProviderSchema.safeParse(directory.settings().emailProvider ?? {}).data;
   const own = settings.mail === undefined ? undefined : smtpSettings(new URL(settings.mail.smtpUrl));

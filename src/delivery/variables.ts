@@ -1,6 +1,6 @@
 // What a tenant's templates may say, under the names that templates of the hosted service use.
-import type { Frozen } from '../store/contract.ts';
-import type { TenantRecord } from '../tenant/schema.ts';
+import type { Frozen } from '../records/record.ts';
+import type { TenantRecord } from '../records/tenant.ts';
 import type { Notice } from './messages.ts';
 
 /** Of a user, what they may read themselves; `app_metadata` is the application's and not in it. */

@@ -4,7 +4,7 @@ import type { Outbox, OutboxMessage } from '../delivery/outbox.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 
 /** Where the inbox is; `.json` after it gives the same as data. */
 export const INBOX_PATH = '/dev/inbox';

@@ -2,9 +2,9 @@
 import type { Outbox } from '../delivery/outbox.ts';
 import type { Csrf } from '../http/csrf.ts';
 import type { Route } from '../http/routes.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
+import { TRY_LOGIN } from '../records/clients.ts';
 import type { Directory } from '../tenant/directory.ts';
-import { TRY_LOGIN } from '../tenant/schema-clients.ts';
 import { INBOX_PATH, inboxRoutes } from './inbox.ts';
 import { thisMachineOnly } from './this-machine.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';

@@ -1,8 +1,9 @@
 // "Try login" of the development page: an application that exists beside the tenant's own, in no store and
 // in no export, allowed every database connection.
 
-import type { Client, Connection, Directory } from '../tenant/directory.ts';
-import { clientSchema, TRY_LOGIN } from '../tenant/schema-clients.ts';
+import { clientSchema, TRY_LOGIN } from '../records/clients.ts';
+import type { Client, Connection } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 
 /** Where the try ends, below the base URL. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';

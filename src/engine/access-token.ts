@@ -4,8 +4,8 @@ import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { permissionsAt } from './grants.ts';
+import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 import { credentialVersionOf } from './settle.ts';
-import type { JudgedLogin, SecondFactor } from './tokens.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,

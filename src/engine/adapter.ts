@@ -1,8 +1,8 @@
 // The engine's artifacts (sessions, codes, tokens …), kept in the store.
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { type Clock, epochSeconds, SET_BACK } from '../http/runtime.ts';
 import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
-import type { ArtifactRecord } from '../store/collections.ts';
+import type { ArtifactRecord } from '../records/collections.ts';
+import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { clientMetadata } from './applications.ts';

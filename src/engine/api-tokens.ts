@@ -1,7 +1,7 @@
 // Access tokens for APIs of our own: JWTs that we issued, for that audience.
 import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
-import type { Clock } from '../http/runtime.ts';
-import { hashSecret } from '../protection/secrets.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { hashSecret } from '../runtime/secrets.ts';
 
 /** What an access token for one of our APIs says. */
 export interface ApiToken {

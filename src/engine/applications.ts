@@ -1,11 +1,11 @@
 // Our application record → the engine's client metadata (RFC 7591 §2 names).
 
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
-import type { Frozen } from '../store/contract.ts';
-import { authenticationMethod } from '../tenant/client-authentication.ts';
-import { type Credential, publicKeyOf } from '../tenant/client-keys.ts';
-import type { Client } from '../tenant/directory.ts';
-import type { ClientRecord } from '../tenant/schema.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import { type Credential, publicKeyOf } from '../records/client-keys.ts';
+import type { Client } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { ClientRecord } from '../records/tenant.ts';
 
 /** What of the application record the engine's callbacks need; rides in the client's metadata. */
 export interface ApplicationSettings {

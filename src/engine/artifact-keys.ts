@@ -3,8 +3,9 @@
 // can use none of it. The values have 128 bits and more of randomness, so a plain SHA-256 tells nothing of them.
 import { createHash } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
-import type { ArtifactRecord } from '../store/collections.ts';
-import type { Collection, Frozen, Store } from '../store/contract.ts';
+import type { ArtifactRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Collection, Store } from '../store/contract.ts';
 
 /** Artifacts whose ids are no secrets: a grant's is a reference of ours, an assertion's mark is a hash already. */
 const PUBLIC_IDS = new Set(['Grant', 'ReplayDetection']);

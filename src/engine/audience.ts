@@ -1,7 +1,8 @@
 // `audience` on the wire is a resource indicator (RFC 8707) inside the engine. API identifiers may be any
 // string, resource indicators must be URIs: so each identifier travels as a URN of its own.
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
-import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
+import type { ResourceServer as Api } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
 

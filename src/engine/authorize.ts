@@ -5,7 +5,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { cspSource, ONWARD } from '../http/headers.ts';
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
 import { browserHash, newBrowserSecret, releaseBrowser } from './interaction-browser.ts';

@@ -4,11 +4,11 @@ import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { bodyFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { applicationSettings } from './applications.ts';
 import { vendorError } from './failures.ts';
 import { engineClientAuthentication } from './internals.ts';
-import { bodyFields } from './token-endpoint.ts';
 
 const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
 

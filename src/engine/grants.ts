@@ -3,11 +3,12 @@
 // code, a stolen refresh token) leaves the user's other devices and tabs alone.
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
-import type { UserRecord } from '../store/collections.ts';
-import { consentId } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+import type { ResourceServer as Api, UserRecord } from '../records/collections.ts';
+import { consentId } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Store } from '../store/contract.ts';
 import { upsert } from '../store/upsert.ts';
-import type { ResourceServer as Api, Directory } from '../tenant/directory.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience } from './audience.ts';

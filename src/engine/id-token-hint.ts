@@ -8,7 +8,8 @@ import {
   type JWTPayload,
   errors as joseErrors,
 } from 'jose';
-import type { Client, Directory } from '../tenant/directory.ts';
+import type { Client } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 
 /** What an ID token of ours says of who logged in where. */
 export interface IdTokenHint {

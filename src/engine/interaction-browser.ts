@@ -4,7 +4,7 @@
 // other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import { readNotes } from './implicit.ts';
 
 const PREFIX = '__Host-gatehouse_login_';

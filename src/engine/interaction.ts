@@ -12,9 +12,9 @@ import { readNotes } from './implicit.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
 import { isOidc, type MissingConsent, missingConsent, resourceScopes } from './missing-consent.ts';
+import type { SecondFactor } from './second-factor.ts';
 import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
-import type { SecondFactor } from './tokens.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {

@@ -6,7 +6,7 @@ import { type Client, errors, type Grant, type KoaContextWithOIDC, type Session 
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { applicationSettings } from './applications.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';

@@ -1,9 +1,10 @@
 // The tenant's signing keys: made at first start, kept in the store, the current and the next published.
 import { createHash, createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
-import type { SigningKeyRecord } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+import type { SigningKeyRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
 
 type SigningKey = Frozen<SigningKeyRecord>;
 

@@ -1,6 +1,6 @@
 // How long what the engine keeps is kept, in seconds: by the tenant's, the API's and the application's settings.
 import type { Client, Configuration, RefreshToken, Session } from 'oidc-provider';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { applicationSettings } from './applications.ts';
 

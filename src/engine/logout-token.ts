@@ -1,9 +1,9 @@
 // Logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.4).
 import { importJWK, type JWK, SignJWT } from 'jose';
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
-import type { SigningKeyRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
-import type { Client } from '../tenant/directory.ts';
+import type { Client, SigningKeyRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 
 /** How long one is good for, seconds (wire-details 4.2). */
 const LIFETIME = 120;

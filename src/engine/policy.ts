@@ -3,9 +3,9 @@ import type { Context } from 'koa';
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { isByConnection } from './admission.ts';
 import { readNotes } from './implicit.ts';
+import type { SecondFactor } from './second-factor.ts';
 import { credentialVersionOf, factorsOf, type SettleDependencies, settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
-import type { SecondFactor } from './tokens.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 

@@ -7,12 +7,13 @@ import Provider, { type Configuration, errors, type JWKS } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
-import type { Clock, Random } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import type { Settings } from '../settings.ts';
-import type { SigningKeyRecord } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+import type { SigningKeyRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
@@ -41,15 +42,17 @@ import { type ErrorPage, registerMessageModes } from './message-modes.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { engineRoutes } from './routes.ts';
+import type { SecondFactor } from './second-factor.ts';
 import type { SessionParticipants } from './session-participants.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { logInSilently } from './silent-login.ts';
 import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
-import { registerVendorGrant, type SecondFactor, type VendorGrant } from './tokens.ts';
+import { registerVendorGrant, type VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
 
 export interface EngineDependencies {
-  settings: Settings;
+  /** The public origin, and the issuer: the origin with a slash at its end. */
+  settings: { baseUrl: string; issuer: string };
   store: Store;
   directory: Directory;
   users: Users;

@@ -1,7 +1,7 @@
 // Refresh tokens that are not rotated: each use keeps them alive for another idle lifetime.
 import type { Client, RefreshToken } from 'oidc-provider';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
-import type { ArtifactRecord } from '../store/collections.ts';
+import type { ArtifactRecord } from '../records/collections.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';

@@ -2,9 +2,10 @@
 // for good, whoever ends it.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
-import { type ArtifactRecord, sessionUid } from '../store/collections.ts';
-import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+import { type ArtifactRecord, sessionUid } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { LeavingBrowser, SessionEnd, SessionParticipants } from './session-participants.ts';
 
 /** A session that somebody is logged in to. */

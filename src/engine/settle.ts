@@ -3,7 +3,7 @@ import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import { refusalOf } from './admission.ts';
 import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
-import type { SecondFactor } from './tokens.ts';
+import type { SecondFactor } from './second-factor.ts';
 
 export interface SettleDependencies extends LoginEventsDependencies {
   secondFactor: Pick<SecondFactor, 'factorsOf'>;

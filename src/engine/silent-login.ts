@@ -6,10 +6,10 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import { isByConnection, refusalOf } from './admission.ts';
 import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
 import { MFA_REQUIRED } from './policy.ts';
+import type { SecondFactor } from './second-factor.ts';
 import type { Sessions } from './sessions.ts';
 import { engineLogin } from './settle.ts';
 import { wantedOf } from './step-up.ts';
-import type { SecondFactor } from './tokens.ts';
 
 export interface SilentLoginDependencies extends LoginEventsDependencies {
   tickets: LoginTickets;

@@ -1,6 +1,6 @@
 // What a request asks of the login that answers it, beyond who the user is.
 import { requestedAudience } from './audience.ts';
-import type { LoginToJudge } from './tokens.ts';
+import type { LoginToJudge } from './second-factor.ts';
 
 /**
  * The context classes and the API that an authorization request asks for. `acr` in the `claims` parameter

@@ -2,6 +2,7 @@
 // names, and the vendor's words for what goes wrong (wire.md "/oauth/token").
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { bodyFields } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Events, EventType } from '../tenant/events.ts';
 import { namedApi, toResource } from './audience.ts';
@@ -86,29 +87,6 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
     ...(client !== undefined && { client_id: client.clientId }),
     ...(userId !== undefined && { user_id: userId }),
   };
-}
-
-/**
- * The fields of a parsed JSON or form body, as strings.
- * @param only the names that matter; others may be anything.
- * @throws AuthError 400 `invalid_request` for a body that is no object, or a field that is no plain value.
- */
-export function bodyFields(ctx: Context, only?: readonly string[]): Record<string, string> {
-  const { body } = ctx.request as { body?: unknown };
-  if (body === undefined || body === null) return {};
-  if (typeof body !== 'object' || Array.isArray(body)) {
-    throw new AuthError(400, 'invalid_request', 'The request body must be an object.');
-  }
-  const fields: Record<string, string> = {};
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null || value === undefined || only?.includes(name) === false) continue;
-    if (typeof value === 'object') {
-      // RFC 6749 §3.2: parameters must not be included more than once.
-      throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
-    }
-    fields[name] = String(value);
-  }
-  return fields;
 }
 
 function engineFields({ audience, resource, ...fields }: Record<string, string>): Record<string, string> {

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { EventType } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import { refusalOf } from './admission.ts';
@@ -12,7 +12,7 @@ import { OIDC_SCOPES } from './claims.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
-import type { AuthenticatedUser, SecondFactor } from './tokens.ts';
+import type { AuthenticatedUser, SecondFactor } from './second-factor.ts';
 
 export interface TokenDependencies extends GrantDependencies, LoginEventsDependencies {
   secondFactor: SecondFactor;

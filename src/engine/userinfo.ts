@@ -4,9 +4,10 @@ import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify 
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken } from 'oidc-provider';
-import type { Clock } from '../http/runtime.ts';
-import type { UserRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
+import { bodyFields } from '../http/body-fields.ts';
+import type { UserRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
@@ -14,7 +15,6 @@ import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { updatedAtFor } from './standard-claims.ts';
-import { bodyFields } from './token-endpoint.ts';
 
 export interface UserinfoDependencies {
   provider: Provider;

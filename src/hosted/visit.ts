@@ -9,9 +9,10 @@ import {
 } from '../engine/interaction.ts';
 import type { Csrf } from '../http/csrf.ts';
 import type { AuthError } from '../http/errors.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
-import type { Client, Connection, Directory } from '../tenant/directory.ts';
+import type { Client, Connection } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 
 export interface HostedDependencies {
   directory: Directory;

@@ -2,7 +2,7 @@
 // by way of other sites.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
-import type { Random } from './runtime.ts';
+import type { Random } from '../runtime/random.ts';
 
 const SECRET = /^[\w-]{43}$/;
 

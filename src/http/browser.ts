@@ -2,7 +2,7 @@
 // whoever files something under the name decides what it is worth.
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
-import type { Random } from './runtime.ts';
+import type { Random } from '../runtime/random.ts';
 
 /** `__Host-`: no other host can plant it. `None`: applications call and frame us from their own sites. */
 const COOKIE = '__Host-gatehouse_browser';

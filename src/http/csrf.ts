@@ -2,8 +2,8 @@
 // (double submit), and the browser's own word on where the post came from must not speak against it.
 import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
+import type { Random } from '../runtime/random.ts';
 import { AuthError } from './errors.ts';
-import type { Random } from './runtime.ts';
 
 /** `__Host-`: no other host, not even a sibling below the same domain, can plant it (RFC 6265bis §4.1.3.2). */
 const COOKIE = '__Host-gatehouse_csrf';

@@ -2,7 +2,6 @@
 // rule for other origins and the shape of failures, so that no spelling of a path can have one without the other.
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
-import type { RouteLimit } from '../protection/limits.ts';
 import { atMost } from './at-most.ts';
 import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
@@ -16,8 +15,8 @@ export interface Route {
   methods: readonly Method[];
   /** Segments after slashes; `:name` is one segment of any text, which the handler finds in `ctx.params`. */
   path: string;
-  /** The bucket per address that a request takes from, before its body is read. */
-  limit: RouteLimit | 'unlimited';
+  /** The bucket per address that a request takes from, before its body is read; `unlimited` for none. */
+  limit: string;
   /** Which other origins' scripts may call it; the same for every method of a path. */
   cors: 'none' | 'applications' | 'any';
   /** How failures are told: in this shape, or on the error page. */
@@ -34,8 +33,10 @@ export interface RouterDependencies {
   isApplicationOrigin(origin: string): Promise<boolean>;
   /** Answers with the error page. */
   errorPage: ErrorShape;
+  /** Whether there is a bucket of that name. */
+  isLimit(name: string): boolean;
   /** @throws AuthError 429 */
-  limit(ctx: Context, name: RouteLimit): Promise<void>;
+  limit(ctx: Context, name: string): Promise<void>;
   /** Leaves the body, parsed, at `ctx.request.body`. */
   readBody: Middleware;
   /**
@@ -55,6 +56,10 @@ const nothing = async () => undefined;
  * @throws Error for declarations that contradict one another.
  */
 export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
+  for (const { path, limit } of routes) {
+    if (limit !== 'unlimited' && !deps.isLimit(limit))
+      throw new Error(`${path} has a limit that does not exist: ${limit}`);
+  }
   const tree = routeTree(routes);
   const rules: Record<Route['cors'], Middleware> = {
     none: (_ctx, next) => next(),

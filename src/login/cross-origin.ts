@@ -6,11 +6,12 @@ import type { VendorGrant } from '../engine/tokens.ts';
 import { browserOf } from '../http/browser.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
-import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Client } from '../records/collections.ts';
+import type { Random } from '../runtime/random.ts';
 import { isNamed } from '../tenant/databases.ts';
-import { type Client, type Directory, isOriginOf } from '../tenant/directory.ts';
+import { type Directory, isOriginOf } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 

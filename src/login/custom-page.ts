@@ -6,7 +6,7 @@ import { toAudience } from '../engine/audience.ts';
 import { waitingState } from '../engine/repeat.ts';
 import type { Visit } from '../hosted/visit.ts';
 import { customPagePolicy } from '../http/headers.ts';
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { CONFIG_PLACEHOLDER } from '../tenant/pages.ts';
 import { tenantName } from './widget.ts';

@@ -2,7 +2,8 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
-import type { Connection, Directory } from '../tenant/directory.ts';
+import type { Connection } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';

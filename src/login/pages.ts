@@ -1,11 +1,12 @@
 // What the login pages show: models for views/pages/login, made of a waiting request.
 import { type LoginChoice, type PageModel, pageModel, stepPath, type Visit } from '../hosted/visit.ts';
-import type { Connection, Directory } from '../tenant/directory.ts';
-import { databaseOptions } from '../tenant/directory.ts';
+import type { Connection } from '../records/collections.ts';
+import { databaseOptions } from '../records/database-options.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { judgeStrength, type RuleVerdict } from '../users/password-policy.ts';
 import { nameOf } from '../users/profile.ts';
 import { type SignUpRefusal, usernameLength } from '../users/signup.ts';
-import type { User } from '../users/users.ts';
+import type { User } from '../users/user.ts';
 
 export interface LoginPage extends PageModel {
   requiresUsername: boolean;

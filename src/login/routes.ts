@@ -17,11 +17,11 @@ import {
 import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
-import type { Random } from '../http/runtime.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Connection } from '../records/collections.ts';
+import type { Random } from '../runtime/random.ts';
 import { databaseFor, findDatabase } from '../tenant/databases.ts';
-import type { Connection } from '../tenant/directory.ts';
 import { customLoginPage } from '../tenant/pages.ts';
 import { FIRST_VERSION } from '../users/login.ts';
 import { signUp } from '../users/signup.ts';

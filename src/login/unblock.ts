@@ -1,17 +1,18 @@
 // Unlocking an account that failed logins have locked: a link by mail, and the page that it leads to.
 import type { Context } from 'koa';
 import type { Messages } from '../delivery/messages.ts';
-import type { Background } from '../http/background.ts';
 import { markBrowser } from '../http/browser.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { linkExpired } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
-import type { Random } from '../http/runtime.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import { addressKey } from '../protection/addresses.ts';
-import type { Attempt, Attempts, AttemptsDependencies, Lock } from '../protection/attempts.ts';
+import type { Attempt, AttemptsDependencies, Lock } from '../protection/attempt.ts';
+import type { Attempts } from '../protection/attempts.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Background } from '../runtime/background.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';

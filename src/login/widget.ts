@@ -4,8 +4,10 @@ import type { Context } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import { jsonForScript } from '../http/script.ts';
+import type { Client, Connection } from '../records/collections.ts';
+import { databaseOptions } from '../records/database-options.ts';
 import { findDatabase } from '../tenant/databases.ts';
-import { type Client, type Connection, type Directory, databaseOptions } from '../tenant/directory.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { isBuilt } from '../tenant/strategies.ts';
 
 export interface WidgetDependencies {

@@ -4,9 +4,10 @@ import type { Logger } from 'pino';
 import { createQueue, type Pause } from '../delivery/queue.ts';
 import type { SignLogoutToken } from '../engine/logout-token.ts';
 import type { EndedSession, SessionEnd, SessionParty } from '../engine/session-participants.ts';
-import type { Client, Directory } from '../tenant/directory.ts';
+import type { Client } from '../records/collections.ts';
+import { isHttpsOrLoopback } from '../records/logout.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
-import { isHttpsOrLoopback } from '../tenant/schema-logout.ts';
 
 export interface BackChannelDependencies {
   directory: Directory;

@@ -1,8 +1,9 @@
 // Logging out of the identity provider that a session came from (spec "Logout": `federated`), and back.
 import type { UserSession } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
-import type { Connection, Directory } from '../tenant/directory.ts';
-import { isHttpsOrLoopback } from '../tenant/schema-logout.ts';
+import type { Connection } from '../records/collections.ts';
+import { isHttpsOrLoopback } from '../records/logout.ts';
+import type { Directory } from '../tenant/directory.ts';
 
 export interface FederatedDependencies {
   /** Our public origin. */

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { UserSession } from '../engine/sessions.ts';
 import type { Csrf } from '../http/csrf.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import { nameOf } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import type { Departure } from './departure.ts';

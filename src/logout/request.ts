@@ -1,6 +1,6 @@
 // What a logout request says, and what is wrong with it.
 import type { Context } from 'koa';
-import { bodyFields } from '../engine/token-endpoint.ts';
+import { bodyFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 
 /** A refusal, shown as a page: the browser is sent nowhere (spec "Logout"). */

@@ -2,7 +2,8 @@
 // asked first (spec "Logout"; OpenID Connect RP-Initiated Logout 1.0 §2; wire-details 4.2).
 import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
 import type { UserSession } from '../engine/sessions.ts';
-import type { Client, Directory } from '../tenant/directory.ts';
+import type { Client } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Destination } from './departure.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
 import { badRequest, notAllowed, unknownClient } from './request.ts';

@@ -1,6 +1,8 @@
 // The MFA API as an API of the tenant: it exists beside those of the tenant file, in no store and in no export.
-import type { Directory, ResourceServer } from '../tenant/directory.ts';
-import { resourceServerSchema } from '../tenant/schema-apis.ts';
+
+import { resourceServerSchema } from '../records/apis.ts';
+import type { ResourceServer } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
 import { API_TOKEN_SECONDS } from './factor-changes.ts';
 

@@ -1,11 +1,13 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
 import { createHash } from 'node:crypto';
 import { Secret } from 'otpauth';
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { SecretBox } from '../protection/secret-box.ts';
-import { hashSecret, isSameSecret } from '../protection/secrets.ts';
-import type { AuthenticatorRecord } from '../store/collections.ts';
-import type { Collection, Frozen, Store } from '../store/contract.ts';
+import type { AuthenticatorRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import { hashSecret, isSameSecret } from '../runtime/secrets.ts';
+import type { Collection, Store } from '../store/contract.ts';
 import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
 import type { FactorType } from './factors.ts';

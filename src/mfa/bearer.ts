@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
-import type { User } from '../users/users.ts';
+import type { User } from '../users/user.ts';
 import type { Right } from './elevation.ts';
 import { activeAuthenticators, type MfaDependencies, malformed, readMfaToken } from './service.ts';
 

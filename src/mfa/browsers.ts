@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { browserOf, markBrowser } from '../http/browser.ts';
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 

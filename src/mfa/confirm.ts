@@ -1,7 +1,8 @@
 // An authenticator's first use, from which on it counts: of any number that are begun on the word of the first
 // factor alone, one becomes the user's first.
-import type { AuthenticatorRecord } from '../store/collections.ts';
-import { type Collection, type Frozen, UniqueKeyError } from '../store/contract.ts';
+import type { AuthenticatorRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Collection, UniqueKeyError } from '../store/contract.ts';
 
 export interface ConfirmOptions {
   /** Whether it may only be the user's first: of any number of racers one is. */

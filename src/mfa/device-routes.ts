@@ -6,7 +6,7 @@ import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import {
   answerRequest,

@@ -3,8 +3,8 @@
 import { importJWK, type JWK, errors as joseErrors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
-import type { Clock } from '../http/runtime.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';

@@ -2,7 +2,7 @@
 // new password nor a change of the user's factors by somebody else, and a token that proves no second factor has no
 // say where there is one.
 import type { ApiToken } from '../engine/api-tokens.ts';
-import type { JudgedLogin } from '../engine/tokens.ts';
+import type { JudgedLogin } from '../engine/second-factor.ts';
 import type { Users } from '../users/users.ts';
 import type { FactorChanges } from './factor-changes.ts';
 

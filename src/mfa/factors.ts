@@ -1,6 +1,8 @@
 // Which second factors the tenant has switched on, and when it wants one.
-import type { Client, Directory } from '../tenant/directory.ts';
-import type { User } from '../users/users.ts';
+
+import type { Client } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { User } from '../users/user.ts';
 
 /** A second factor by the name that SDKs have for it (`mfa_requirements`). */
 export type FactorType = 'otp' | 'phone' | 'email' | 'push-notification' | 'recovery-code';

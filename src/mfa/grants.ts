@@ -1,12 +1,8 @@
 // The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { toResource } from '../engine/audience.ts';
-import {
-  type AuthenticatedUser,
-  type GrantRequest,
-  requiredParameter,
-  type VendorGrant,
-} from '../engine/tokens.ts';
+import type { AuthenticatedUser } from '../engine/second-factor.ts';
+import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { MFA_POLICY } from './factors.ts';
 import type { OobOutcome } from './oob.ts';

@@ -1,8 +1,11 @@
 // Challenges that are answered out of band (spec "OOB MFA challenge"): by a code that was sent, or by a device.
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
-import { hashSecret, isSameSecret } from '../protection/secrets.ts';
-import type { OobChallengeRecord } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+
+import type { OobChallengeRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import { hashSecret, isSameSecret } from '../runtime/secrets.ts';
+import type { Store } from '../store/contract.ts';
 import type { Authenticator } from './authenticators.ts';
 
 export type OobChallenge = Frozen<OobChallengeRecord>;

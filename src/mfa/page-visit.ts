@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { type HostedDependencies, openVisit, type Visit, visitLanguages } from '../hosted/visit.ts';
 import { AuthError } from '../http/errors.ts';
-import type { User } from '../users/users.ts';
+import type { User } from '../users/user.ts';
 import { FACTORS } from './authenticators.ts';
 import type { EnrollDependencies } from './enroll.ts';
 import { enabledFactors, type FactorType } from './factors.ts';

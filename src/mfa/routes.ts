@@ -5,7 +5,7 @@ import type { ApiToken } from '../engine/api-tokens.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Route } from '../http/routes.ts';
-import type { User } from '../users/users.ts';
+import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import { type BearerDependencies, bearerOf, judge, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';

@@ -1,13 +1,15 @@
 // The second factor as the rest of Gatehouse asks for it: whether a login needs one, the token that an
 // application goes on with, and what a user can give.
-import type { CompletedRequest, LoginToJudge, SecondFactor } from '../engine/tokens.ts';
+import type { CompletedRequest, LoginToJudge, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
 import type { Attempts } from '../protection/attempts.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
-import type { User, Users } from '../users/users.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 import { type Authenticator, type Authenticators, FACTORS, onlyId } from './authenticators.ts';
 import type { KnownBrowsers } from './browsers.ts';
 import type { Elevation } from './elevation.ts';

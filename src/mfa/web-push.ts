@@ -2,8 +2,8 @@
 // to approve the device asks for itself; the push service learns nothing but that there is something.
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
-import type { Background } from '../http/background.ts';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import type { Background } from '../runtime/background.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Authenticator, Authenticators } from './authenticators.ts';
 

@@ -1,9 +1,10 @@
 // Passwordless connections: strategies `email` and `sms`, and what their options say.
 import { parsePhoneNumberFromString } from 'libphonenumber-js';
 import { AuthError } from '../http/errors.ts';
-import type { Connection, Directory } from '../tenant/directory.ts';
-import { passwordlessOptionsSchema } from '../tenant/schema-connections.ts';
-import { normalizeEmail } from '../users/email.ts';
+import type { Connection } from '../records/collections.ts';
+import { passwordlessOptionsSchema } from '../records/connections.ts';
+import { normalizeEmail } from '../records/email.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { Channel } from '../users/proved.ts';
 
 /** A passwordless connection with its options read. */

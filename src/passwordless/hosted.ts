@@ -18,9 +18,9 @@ import {
 import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
-import type { Random } from '../http/runtime.ts';
 import { addressKey } from '../protection/addresses.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Random } from '../runtime/random.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start, subjectOf } from './start.ts';
 import { redeem, type VerifyDependencies } from './verify.ts';

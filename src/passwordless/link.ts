@@ -1,11 +1,12 @@
 // The link of a passwordless mail: where it leads, and which browser may go on without being asked.
 import type { Context } from 'koa';
 import { browserOf, markBrowser, type NamedBrowser } from '../http/browser.ts';
-import type { Random } from '../http/runtime.ts';
 import { callerKeys } from '../protection/callers.ts';
 import { type Challenges, isTicket } from '../protection/challenges.ts';
-import { authenticationMethod } from '../tenant/client-authentication.ts';
-import { type Client, isOriginOf } from '../tenant/directory.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import type { Client } from '../records/collections.ts';
+import type { Random } from '../runtime/random.ts';
+import { isOriginOf } from '../tenant/directory.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './requests.ts';
 

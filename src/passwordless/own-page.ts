@@ -4,7 +4,8 @@ import type { Context } from 'koa';
 import type { Interactions } from '../engine/interaction.ts';
 import { uidOfState } from '../engine/repeat.ts';
 import type { Csrf } from '../http/csrf.ts';
-import type { Client, Directory } from '../tenant/directory.ts';
+import type { Client } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 
 export interface OwnPageDependencies {
   directory: Directory;

@@ -1,8 +1,8 @@
 // What the passwordless endpoints take (spec "Passwordless"), field by field, with the hosted service's codes.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import { authenticationMethod } from '../tenant/client-authentication.ts';
-import type { Client } from '../tenant/directory.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import type { Client } from '../records/collections.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

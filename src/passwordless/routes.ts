@@ -6,11 +6,12 @@ import type { Csrf } from '../http/csrf.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Route } from '../http/routes.ts';
-import type { Random } from '../http/runtime.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
-import type { Client, Directory } from '../tenant/directory.ts';
+import type { Client } from '../records/collections.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import {
   authorizationUrl,

@@ -6,9 +6,10 @@ import { addressKey } from '../protection/addresses.ts';
 import { askersOf, type Caller, type KnownCallers } from '../protection/callers.ts';
 import type { Challenges, Issued, NewChallenge } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
-import type { Client, Organization } from '../tenant/directory.ts';
+import type { Client, Organization } from '../records/collections.ts';
 import type { Events } from '../tenant/events.ts';
-import type { User, Users } from '../users/users.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 import type { PasswordlessConnection } from './connection.ts';
 
 export interface StartDependencies {

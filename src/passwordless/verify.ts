@@ -1,6 +1,7 @@
 // Using a code or link: whether it is right, and who has thereby logged in.
 import { AuthError } from '../http/errors.ts';
-import { type Attempt, type Attempts, tryProof } from '../protection/attempts.ts';
+import type { Attempt } from '../protection/attempt.ts';
+import { type Attempts, tryProof } from '../protection/attempts.ts';
 import { type Caller, callerKeys, type KnownCallers } from '../protection/callers.ts';
 import { type Challenges, isTicket, type Met } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';

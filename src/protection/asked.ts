@@ -1,7 +1,7 @@
 // Several codes or links may be under way for one subject, asked for by different callers: which is whose.
 import { createHash } from 'node:crypto';
-import type { ChallengeRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
+import type { ChallengeRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
 
 type Challenge = Frozen<ChallengeRecord>;
 

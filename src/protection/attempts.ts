@@ -1,36 +1,12 @@
 // Failed proofs of who somebody is, whatever way in (password grant, hosted page, passwordless, MFA).
 
 import { AuthError } from '../http/errors.ts';
-import type { Clock } from '../http/runtime.ts';
-import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
-import type { User } from '../users/users.ts';
-import type { Caller, KnownCallers } from './callers.ts';
+import type { User } from '../users/user.ts';
+import type { Attempt, AttemptsDependencies } from './attempt.ts';
+import type { Caller } from './callers.ts';
 import { accountOf, type Count, countsOf } from './counts.ts';
 import { createFailures } from './failures.ts';
 import { createReservations } from './reservations.ts';
-
-/** Whose proof is tried, and from where. */
-export interface Attempt extends Caller {
-  /** The connection's name. */
-  connection: string;
-  /** E-mail address, phone number or username, as typed. */
-  identifier: string;
-  /**
-   * The user whom that names, if there is one: for {@link AttemptsDependencies.onLocked}, and for who is known;
-   * counted is what was typed.
-   */
-  userId?: string | undefined;
-  /** What is guessed: of a short code the right one is found sooner than a password. */
-  what: 'password' | 'code';
-  /**
-   * What is tried after the first proof, such as `mfa`: counted by itself, or whoever has the password could
-   * have wrong codes forgiven by logging in again.
-   */
-  step?: string;
-  /** The connection's `brute_force_protection`; true where it says nothing. */
-  locks?: boolean;
-}
 
 /** A try that may be judged; it must end in exactly one of these. */
 export interface AdmittedAttempt {
@@ -78,28 +54,6 @@ export async function tryProof<T>(
   }
   await (proved === undefined ? admitted.failed() : admitted.succeeded());
   return proved;
-}
-
-/** An account that has just been locked. */
-export interface Lock {
-  notify: boolean;
-  lockedFor: 'known' | 'address' | 'strangers';
-}
-
-export interface AttemptsDependencies {
-  store: Store;
-  directory: Directory;
-  callers: KnownCallers;
-  clock: Clock;
-  /**
-   * Called when an account gets locked. `notify`: whether the tenant wants its owner told. `lockedFor`: a caller by
-   * whom it was proved before, the strangers of one address, or all strangers.
-   */
-  onLocked(attempt: Attempt, lock: Lock): void;
-  /** How many counts of failures are kept at most. */
-  mostCounts?: number;
-  /** Called when an address gets throttled. */
-  onThrottled(attempt: Attempt): void;
 }
 
 /** The failed proofs of a tenant. */

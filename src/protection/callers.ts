@@ -1,7 +1,7 @@
 // Browsers and addresses by which an account was proved before. Whatever strangers use up of an account's room, by
 // guessing or by having messages sent, these have room of their own.
 import { createHash } from 'node:crypto';
-import { type Clock, epochSeconds } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { addressKey } from './addresses.ts';
 

@@ -1,11 +1,14 @@
 // One-time codes and tickets: what is sent to a person and comes back as the proof that it reached them.
 // A code is short and typed, a ticket is long and in a link. Each is kept as a hash, used once even under a
 // race, and replaced by the next one for the same subject that the same asker asks for.
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
-import type { ChallengeRecord } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+
+import type { ChallengeRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import { hashSecret, isSameSecret } from '../runtime/secrets.ts';
+import type { Store } from '../store/contract.ts';
 import { askedBy, chosenFor, hashed, idOf } from './asked.ts';
-import { hashSecret, isSameSecret } from './secrets.ts';
 
 /** Wrong tries that a code takes before it is dead. */
 const TRIES = 3;

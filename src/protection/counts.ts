@@ -1,11 +1,11 @@
 // What failed proofs are counted for: an account from one address, an account from all strangers, and an address
 // across accounts.
 import { createHash } from 'node:crypto';
-import type { AttackProtection } from '../tenant/schema-protection.ts';
+import { type Bucket, DEFAULTS } from '../records/limits.ts';
+import type { AttackProtection } from '../records/protection.ts';
 import { addressKey, isListed } from './addresses.ts';
-import type { Attempt, AttemptsDependencies } from './attempts.ts';
+import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import type { Tally } from './failures.ts';
-import { type Bucket, DEFAULTS } from './limits.ts';
 import { protectionSettings } from './settings.ts';
 
 /** Compared and shown by SDKs and login widgets. */

@@ -1,7 +1,9 @@
 // Counts of failed proofs, kept in the store: of an account, of an address. Written at failures alone.
-import type { Clock } from '../http/runtime.ts';
-import type { FailureRecord } from '../store/collections.ts';
-import { type Collection, type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+
+import type { FailureRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 
 /** A count, and how it forgets. */
 export interface Tally {

@@ -3,7 +3,7 @@
 // a ticket planted in somebody else's browser would log them in to the planter's account.
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Login } from '../users/login.ts';
 import type { Challenges } from './challenges.ts';
 

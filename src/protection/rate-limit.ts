@@ -2,12 +2,12 @@
 // is left. Counters need not survive a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import type { Clock } from '../http/runtime.ts';
+import { type Bucket, DEFAULTS, isByRoute, type LimitName } from '../records/limits.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { addressKey } from './addresses.ts';
 import { type Level, localCounters, storedCounters } from './counters.ts';
-import { type Bucket, DEFAULTS, isByRoute, type LimitName } from './limits.ts';
 import { protectionSettings } from './settings.ts';
 
 /** The message that the spec names: it points to the headers. */

@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { naming, syncDirectory } from '../store/files.ts';
 import { listAll } from '../store/list-all.ts';

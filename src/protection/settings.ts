@@ -1,6 +1,7 @@
 // What the tenant says of its protection, with what it leaves out filled in.
+
+import { type AttackProtection, attackProtectionSchema } from '../records/protection.ts';
 import type { Directory } from '../tenant/directory.ts';
-import { type AttackProtection, attackProtectionSchema } from '../tenant/schema-protection.ts';
 
 /** Read once for each state of the tenant's settings: it is asked for at every request. */
 const read = new WeakMap<object, AttackProtection>();

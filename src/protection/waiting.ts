@@ -1,6 +1,6 @@
 // What waits for somebody who may never come, such as a login page that was asked for: so many at most, from one
 // address and in all, or a stranger would fill the memory with them.
-import type { Clock } from '../http/runtime.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { addressKey } from './addresses.ts';
 
 export interface WaitingLimits {

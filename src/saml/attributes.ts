@@ -1,6 +1,6 @@
 // A user as the attributes of an assertion, and as its NameID (wire-details 5.2).
-import type { UserRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
+import type { UserRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
 import { standardClaims } from '../users/profile.ts';
 import { CLAIMS, NAME_ID } from './names.ts';
 import { isTellable, mayName, withoutUnproved } from './proved.ts';

@@ -1,6 +1,8 @@
 // For whom an assertion is (SAML Core §2.5.1.4). Service providers take whatever names them, so nobody may have
 // an assertion made that names another: an AuthnRequest is not proof of its Issuer, signed or not.
-import type { Client, Directory } from '../tenant/directory.ts';
+
+import type { Client } from '../records/collections.ts';
+import type { Directory } from '../tenant/directory.ts';
 import type { ServiceProvider } from './settings.ts';
 
 /**

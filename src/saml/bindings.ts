@@ -2,7 +2,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import { type Parameter, type Parameters, readFormParameters, readParameters } from './query.ts';
 import {
   type SignedQuery,

@@ -2,7 +2,7 @@
 // which goes along under RSA-OAEP. Node's own cryptography; CBC, which leaks plaintexts to whoever can ask
 // about paddings, is not offered.
 import { constants, createCipheriv, type KeyObject, publicEncrypt } from 'node:crypto';
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import { NS } from './names.ts';
 import { type Markup, xml } from './xml.ts';
 

@@ -1,5 +1,6 @@
 // What a service provider hears of the logout that it began, and where the browser goes if it takes no answer.
-import { type Clock, epochSeconds, type Random } from '../http/runtime.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Outgoing } from './bindings.ts';
 import { newId } from './message.ts';
 import { STATUS } from './names.ts';

@@ -1,6 +1,6 @@
 // LogoutRequest and LogoutResponse (SAML Core §3.7), both ways.
 import type { Element } from '@xmldom/xmldom';
-import { epochSeconds } from '../http/runtime.ts';
+import { epochSeconds } from '../runtime/clock.ts';
 import type { NameId } from './attributes.ts';
 import { type Envelope, type Expected, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
 import { NS, STATUS } from './names.ts';

@@ -1,7 +1,7 @@
 // Single logout at the other service providers of a session: what each is asked, and what its answer counts for.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import { epochSeconds } from '../http/runtime.ts';
+import { epochSeconds } from '../runtime/clock.ts';
 import { open, type Received } from './bindings.ts';
 import { expectation, type SamlLogoutDependencies } from './logout.ts';
 import { type Step, signed } from './logout-answer.ts';

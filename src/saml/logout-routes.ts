@@ -1,7 +1,7 @@
 // The addresses of single logout: /samlp/<client_id>/logout and its steps. Nothing is decided here.
 import type { Context } from 'koa';
 import type { Route } from '../http/routes.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import { receive, sendByPost, sendByRedirect } from './bindings.ts';
 import { finishLogout, type SamlLogoutDependencies, takeLogoutRequest } from './logout.ts';
 import type { Step } from './logout-answer.ts';

@@ -1,6 +1,7 @@
 // What all protocol messages have in common (SAML Core §3.2): who sent it, when, to whom, and that it counts once.
 import type { Element } from '@xmldom/xmldom';
-import { type Clock, epochSeconds, type Random, SET_BACK } from '../http/runtime.ts';
+import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';

@@ -1,7 +1,7 @@
 // Who we are to a service provider: our names, addresses and keys.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
-import type { SigningKeyRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
+import type { SigningKeyRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { ServiceProvider } from './settings.ts';
 import type { Signer } from './signature.ts';

@@ -1,5 +1,5 @@
 // The Response to a login (SAML Core §3.3.3, Profiles §4.1.4.2).
-import type { Random } from '../http/runtime.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Attribute, AttributeValue, NameId } from './attributes.ts';
 import { encryptAssertion } from './encryption.ts';
 import { instantOf, newId } from './message.ts';

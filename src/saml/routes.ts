@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
-import type { Views } from '../http/views.ts';
+import type { Views } from '../pages/views.ts';
 import { audienceOf } from './audience.ts';
 import { type Outgoing, open, receive, relayStateAlone, sendByPost } from './bindings.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';

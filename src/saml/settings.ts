@@ -1,8 +1,9 @@
 // An application as a SAML service provider: its addon, with what is not set filled in (wire-details 5.2).
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
-import type { Client, Directory } from '../tenant/directory.ts';
-import { rsaPublicKey, type SamlpAddon } from '../tenant/schema-saml.ts';
+import type { Client } from '../records/collections.ts';
+import { rsaPublicKey, type SamlpAddon } from '../records/samlp.ts';
+import type { Directory } from '../tenant/directory.ts';
 import { BINDING, CLAIMS, NAME_ID } from './names.ts';
 import type { DigestAlgorithm, SignatureAlgorithm, Verifier } from './signature.ts';
 

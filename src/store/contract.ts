@@ -1,19 +1,7 @@
 // What every store engine promises. Features see only this file and collections.ts; the engines
 // (lowdb.ts, later postgres.ts) must pass test/store/contract.ts unchanged.
-import type { CollectionName, Records } from './collections.ts';
-
-/** Deeply read-only: a record handed out by the store belongs to the store and must not be changed. */
-export type Frozen<T> = T extends (infer U)[]
-  ? readonly Frozen<U>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T;
-
-/** Every record has an id; one with `expiresAt` (epoch seconds) is gone from then on. */
-export interface Stored {
-  id: string;
-  expiresAt?: number;
-}
+import type { CollectionName, Records } from '../records/collections.ts';
+import type { Frozen, Stored } from '../records/record.ts';
 
 /** Thrown by `insert`, `put` and `update` when a unique key (or the id, as `id`) is already taken. */
 export class UniqueKeyError extends Error {

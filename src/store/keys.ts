@@ -1,6 +1,6 @@
 // The keys that collections.ts declares, computed from a record; the same for every engine.
-import { type CollectionSpec, collections } from './collections.ts';
-import type { Stored } from './contract.ts';
+import { type CollectionSpec, collections } from '../records/collections.ts';
+import type { Stored } from '../records/record.ts';
 import type { AnyRecord } from './record.ts';
 
 /** A collection's declaration, seen without its record type: engines treat all records alike. */

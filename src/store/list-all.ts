@@ -1,5 +1,7 @@
 // Reads a whole collection: for the few that are small by nature (applications, connections, APIs).
-import type { Collection, Frozen, Stored } from './contract.ts';
+
+import type { Frozen, Stored } from '../records/record.ts';
+import type { Collection } from './contract.ts';
 
 const PAGE = 500;
 

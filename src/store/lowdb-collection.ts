@@ -1,7 +1,9 @@
 // The contract's methods over a table: each change is made in memory at once and acknowledged when it is
 // durable. A record whose last change is not durable yet is handed out only when it is, so that nobody
 // acts on what a failing disk may take back; a change on top of it need not wait, the journal keeps order.
-import type { Collection, Stored } from './contract.ts';
+
+import type { Stored } from '../records/record.ts';
+import type { Collection } from './contract.ts';
 import { type AnyRecord, encodeRecord } from './record.ts';
 import * as rows from './table.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import type { Clock } from '../http/runtime.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { type FoldTask, fold } from './lowdb-fold.ts';
 import { snapshotBytes } from './lowdb-snapshot.ts';
 import { segmentPath } from './segment.ts';

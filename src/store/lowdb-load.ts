@@ -2,7 +2,7 @@
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Clock } from '../http/runtime.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { syncDirectory } from './files.ts';
 import { collectionSpecs } from './keys.ts';
 import { replay } from './lowdb-fold.ts';

@@ -12,8 +12,8 @@
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Clock } from '../http/runtime.ts';
-import type { CollectionName, Records } from './collections.ts';
+import type { CollectionName, Records } from '../records/collections.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Collection, Store } from './contract.ts';
 import { directoryMode, syncDirectory } from './files.ts';
 import { type Journal, openJournal } from './journal.ts';

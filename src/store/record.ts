@@ -1,5 +1,5 @@
 // A record as the store keeps it: JSON data, checked once, cloned on the way in, frozen on the way out.
-import type { Frozen, Stored } from './contract.ts';
+import type { Frozen, Stored } from '../records/record.ts';
 
 /** A record of any collection, as it is kept in memory. */
 export type AnyRecord = Frozen<Stored>;

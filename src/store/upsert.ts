@@ -1,6 +1,8 @@
 // A record that is changed where it is there and added where it is not, as one: of two that do so at once, the
 // second changes what the first has added.
-import { type Collection, type Frozen, type Stored, UniqueKeyError } from './contract.ts';
+
+import type { Frozen, Stored } from '../records/record.ts';
+import { type Collection, UniqueKeyError } from './contract.ts';
 
 /**
  * Writes what `change` makes of the record with this id, or of none. No change that is made at the same time is lost.

@@ -1,20 +1,39 @@
 // Makes the store's tenant out of a tenant file: at start what is missing, on request all of it.
 import { createHash } from 'node:crypto';
-import type { Random } from '../http/runtime.ts';
-import { collections, type Records } from '../store/collections.ts';
+import { type AuthenticationMethod, authenticationMethod } from '../records/client-authentication.ts';
+import { collections, type Records, type UserRecord } from '../records/collections.ts';
+import type {
+  ClientRecord,
+  ConnectionRecord,
+  DevelopmentUser,
+  TenantFile,
+  TenantRecord,
+} from '../records/tenant.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
-import type { Users } from '../users/users.ts';
-import { type AuthenticationMethod, authenticationMethod } from './client-authentication.ts';
 import { clientIdOf, directoryOf } from './names.ts';
-import type { ClientRecord, ConnectionRecord, DevelopmentUser, TenantFile, TenantRecord } from './schema.ts';
 
 /** `create-missing` leaves what is there as it is; `match` makes the store equal to the file (users excepted). */
 export type ApplyMode = 'create-missing' | 'match';
 
+/** Where a tenant file's development users are made. */
+export interface DevelopmentUsers {
+  /** @returns nothing when there is no such user. */
+  findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
+  /** @returns which identifier is taken, where one is. */
+  create(user: {
+    connection: string;
+    email: string;
+    username?: string;
+    password: string;
+    profile: Partial<UserRecord>;
+  }): Promise<object | { taken: 'email' | 'username' }>;
+}
+
 export interface ApplyDependencies {
   store: Store;
-  users: Users;
+  users: DevelopmentUsers;
   random: Random;
 }
 

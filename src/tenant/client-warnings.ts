@@ -1,5 +1,5 @@
 // What a tenant file may say of an application, but the application's users or developers should know of.
-import type { TenantFile } from './schema.ts';
+import type { TenantFile } from '../records/tenant.ts';
 
 /** One sentence for each setting of an application that works, though not as its author may think. */
 export function clientWarnings({ clients }: TenantFile): string[] {

@@ -1,7 +1,8 @@
 // What must hold between the parts of a tenant file.
+
+import { TRY_LOGIN } from '../records/clients.ts';
+import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
-import type { TenantFile } from './schema.ts';
-import { TRY_LOGIN } from './schema-clients.ts';
 
 /** Every contradiction in a tenant file, with its path. */
 export function crossFaults(file: TenantFile): string[] {

@@ -1,6 +1,7 @@
 // Which database connection a request is about.
 import { AuthError } from '../http/errors.ts';
-import type { Connection, Directory } from './directory.ts';
+import type { Connection } from '../records/collections.ts';
+import type { Directory } from './directory.ts';
 
 /**
  * The database connection that a login of an application goes to: the one named; else the tenant's default

@@ -1,17 +1,16 @@
 // Reads the tenant out of the store: its settings, applications, connections and APIs.
 
-import type { Records } from '../store/collections.ts';
-import type { Frozen, Store } from '../store/contract.ts';
+import type {
+  Client,
+  ClientGrant,
+  Connection,
+  Organization,
+  ResourceServer,
+} from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { TenantRecord } from '../records/tenant.ts';
+import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
-import type { DatabaseOptions, TenantRecord } from './schema.ts';
-import { databaseOptionsSchema } from './schema-connections.ts';
-
-export type Client = Frozen<Records['clients']>;
-export type Connection = Frozen<Records['connections']>;
-export type ResourceServer = Frozen<Records['resourceServers']>;
-export type ClientGrant = Frozen<Records['clientGrants']>;
-
-export type Organization = Frozen<Records['organizations']>;
 
 export interface Directory {
   /** The tenant's settings as they were when the directory was opened or last refreshed. */
@@ -68,11 +67,6 @@ async function readSettings(store: Store): Promise<Frozen<TenantRecord>> {
   const record = await store.collection('tenant').get('tenant');
   if (record === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   return record;
-}
-
-/** The options of a database connection, with what is not set filled in. */
-export function databaseOptions(connection: Connection): DatabaseOptions {
-  return databaseOptionsSchema.parse(connection.options);
 }
 
 /** Whether pages of this origin are a browser application's: by its allowed or web origins, or by a callback's. */

@@ -1,21 +1,32 @@
 // The tenant file that comes with Gatehouse, and what of it must not reach production: everybody can read it.
 import { fileURLToPath } from 'node:url';
-import type { Settings } from '../settings.ts';
+import { EXPOSED_SECRET } from '../records/client-authentication.ts';
+import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
-import type { Users } from '../users/users.ts';
-import { EXPOSED_SECRET } from './client-authentication.ts';
 import { loadTenantFile } from './load.ts';
 import { directoryOf } from './names.ts';
-import type { DevelopmentUser, TenantFile } from './schema.ts';
 
 /** Where the example is, for a process that is started where there is no tenant file. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
 
 const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 
-/** Which messages the process itself can send. */
-type Delivery = Pick<Settings, 'mail' | 'sms'>;
+/** Which messages the process itself can send: by mail, by SMS. */
+interface Delivery {
+  mail?: object | undefined;
+  sms?: object | undefined;
+}
+
+/** Where it is tried whether an example user can log in. */
+interface ExampleUsers {
+  findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
+  verifyPassword(
+    connection: { name: string },
+    identifier: string,
+    password: string,
+  ): Promise<object | undefined>;
+}
 
 /** The applications whose secrets are too short for a server that others reach, one sentence each. */
 export function shortSecrets(
@@ -54,7 +65,7 @@ export function productionFaults(file: TenantFile, { mail, sms }: Delivery): str
  * What a store has of the example, however the tenant file reads by now: a start changes nothing that is
  * there. One sentence each, with what to do.
  */
-export async function exampleRemains(store: Store, users: Users): Promise<string[]> {
+export async function exampleRemains(store: Store, users: ExampleUsers): Promise<string[]> {
   const clients = await listAll(store.collection('clients'));
   const remains = [
     ...clients
@@ -70,7 +81,7 @@ export async function exampleRemains(store: Store, users: Users): Promise<string
 }
 
 /** The example's user and password, where a store has them: with these anybody can log in. */
-export async function exampleUser(users: Users): Promise<DevelopmentUser | undefined> {
+export async function exampleUser(users: ExampleUsers): Promise<DevelopmentUser | undefined> {
   const { tenant } = await loadTenantFile(fileURLToPath(EXAMPLE_FILE), {});
   for (const user of tenant.users) {
     const connection = { name: directoryOf(tenant, user) };

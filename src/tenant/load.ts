@@ -2,14 +2,14 @@
 // what we do not know is kept, and named.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { LONGEST_RESET } from '../records/delivery.ts';
+import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { clientWarnings } from './client-warnings.ts';
 import { crossFaults } from './cross-checks.ts';
 import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
 import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
-import { type TenantFile, tenantFileSchema } from './schema.ts';
-import { LONGEST_RESET } from './schema-delivery.ts';
 import { isBuilt } from './strategies.ts';
 import { unknownKeys } from './unknown-keys.ts';
 import { userFaults } from './user-faults.ts';

@@ -1,5 +1,5 @@
 // How a tenant file's parts name one another.
-import type { DevelopmentUser, TenantFile } from './schema.ts';
+import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
 
 /** The client_id that an application's id or name in a tenant file stands for; unknown ones as they are. */
 export function clientIdOf({ clients }: Pick<TenantFile, 'clients'>): (named: string) => string {

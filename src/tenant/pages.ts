@@ -1,6 +1,6 @@
 // Customized pages of a tenant file: which one an application's users get, and what about them does not work here.
-import type { Frozen } from '../store/contract.ts';
-import type { ClientRecord, TenantFile, TenantRecord } from './schema.ts';
+import type { Frozen } from '../records/record.ts';
+import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
 
 /** Where the page finds what it must know, base64 of JSON. */
 export const CONFIG_PLACEHOLDER = '@@config@@';

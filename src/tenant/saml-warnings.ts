@@ -1,7 +1,7 @@
 // What a SAML addon leaves open, said at the start: it works, and somebody should know.
 
-import type { TenantFile } from './schema.ts';
-import type { SamlpAddon } from './schema-saml.ts';
+import type { SamlpAddon } from '../records/samlp.ts';
+import type { TenantFile } from '../records/tenant.ts';
 
 /** One sentence for each setting of a SAML addon that trusts more than it must, or leaves something to guess. */
 export function samlWarnings({ clients }: Pick<TenantFile, 'clients'>): string[] {

@@ -1,12 +1,12 @@
 // The tenant in the store, looked at before it serves: a start changes nothing that is there, so what an older
 // version took, or a hand put there, may be what the tenant file would be refused for.
 import type { z } from 'zod';
-import type { CollectionName } from '../store/collections.ts';
+import { clientGrantSchema, resourceServerSchema } from '../records/apis.ts';
+import { clientSchema } from '../records/clients.ts';
+import type { CollectionName } from '../records/collections.ts';
+import { connectionSchema, databaseSchema } from '../records/connections.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
-import { clientGrantSchema, resourceServerSchema } from './schema-apis.ts';
-import { clientSchema } from './schema-clients.ts';
-import { connectionSchema, databaseSchema } from './schema-connections.ts';
 
 /**
  * What of the applications, APIs, client grants and connections in a store could not be served, one sentence each:

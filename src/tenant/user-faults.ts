@@ -1,8 +1,8 @@
 // Development users of a tenant file who could never log in, or whom the start could not make.
-import { normalizeEmail } from '../users/email.ts';
-import { LONGEST_PASSWORD, normalizePassword } from '../users/hashing.ts';
+import { normalizeEmail } from '../records/email.ts';
+import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import type { TenantFile } from '../records/tenant.ts';
 import { directoryOf } from './names.ts';
-import type { TenantFile } from './schema.ts';
 
 /** One sentence for each of them. */
 export function userFaults(file: TenantFile): string[] {

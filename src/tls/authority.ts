@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import type { Clock } from '../http/runtime.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { naming } from '../store/files.ts';
 import { isConstrained, NAME_CONSTRAINTS, nameConstraints, permits } from './name-constraints.ts';
 

@@ -4,9 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { because } from '../because.ts';
-import type { Clock } from '../http/runtime.ts';
-import type { Settings } from '../settings.ts';
+import { because } from '../runtime/because.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { localCertificate } from './authority.ts';
 
 export interface TlsOptions {
@@ -18,7 +17,19 @@ export interface TlsOptions {
   warnings: string[];
 }
 
-type Needed = Pick<Settings, 'tls' | 'dataDir' | 'baseUrl' | 'host'>;
+export type TlsSettings =
+  | { mode: 'auto' }
+  | { mode: 'files'; certFile: string; keyFile: string }
+  | { mode: 'proxy'; trustedProxies: string[] };
+
+interface Needed {
+  tls: TlsSettings;
+  dataDir: string;
+  /** The public origin. */
+  baseUrl: string;
+  /** The address that is listened on. */
+  host: string;
+}
 
 /** Reads or makes what is needed. @throws Error that says in one sentence what is in the way. */
 export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import { AuthError } from '../http/errors.ts';
+import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 
 /** What one hash costs: memory in KiB, and passes over it. */
 export interface HashCost {
@@ -13,9 +14,6 @@ export interface HashCost {
 
 const RECOMMENDED: HashCost = { memoryCost: 19456, timeCost: 2 };
 const BCRYPT = /^\$2[aby]\$\d\d\$/;
-
-/** A longer password is refused: it is no better, and hashing it costs the server (bytes of UTF-8). */
-export const LONGEST_PASSWORD = 512;
 
 export interface Verification {
   ok: boolean;
@@ -62,11 +60,6 @@ export function createHasher(
       await verify(nobody, password);
     },
   };
-}
-
-/** The same password typed on two keyboards is the same password (RFC 8265 §4.2): judged and hashed in this form. */
-export function normalizePassword(password: string): string {
-  return password.normalize('NFC');
 }
 
 function boundedQueue(concurrency: number, maxQueued: number): <T>(work: () => Promise<T>) => Promise<T> {

@@ -1,8 +1,9 @@
 // The password policies of database connections, with the hosted service's rules, codes and words
 // (wire-details 7.2), so that SDKs and login widgets can show which rule failed.
-import type { DatabaseOptions } from '../tenant/schema.ts';
+
+import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import type { DatabaseOptions } from '../records/tenant.ts';
 import { COMMON_PASSWORDS } from './common-passwords.ts';
-import { LONGEST_PASSWORD, normalizePassword } from './hashing.ts';
 
 /** One rule's verdict, as it stands in the error body's `description.rules`. */
 export interface RuleVerdict {

@@ -1,6 +1,6 @@
 // The standard claims of a user by scope (spec "User profile"; OpenID Connect Core §5.4).
-import type { UserRecord } from '../store/collections.ts';
-import type { Frozen } from '../store/contract.ts';
+import type { UserRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
 
 /** The claims of scope `profile` that a user's record holds as they are. */
 export const PROFILE_CLAIMS = [

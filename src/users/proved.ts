@@ -1,7 +1,7 @@
 // Users of passwordless connections: whoever proves that an address is theirs.
-import { connectionKey, type UserRecord } from '../store/collections.ts';
+import { connectionKey, type UserRecord } from '../records/collections.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import type { User, UsersDependencies } from './users.ts';
+import type { User, UsersDependencies } from './user.ts';
 
 /** How a passwordless connection reaches its users; the strategy's name, too. */
 export type Channel = 'email' | 'sms';

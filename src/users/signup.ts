@@ -1,10 +1,11 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
-import type { Connection } from '../tenant/directory.ts';
-import { databaseOptions } from '../tenant/directory.ts';
-import type { DatabaseOptions } from '../tenant/schema.ts';
-import { normalizeEmail } from './email.ts';
+import type { Connection } from '../records/collections.ts';
+import { databaseOptions } from '../records/database-options.ts';
+import { normalizeEmail } from '../records/email.ts';
+import type { DatabaseOptions } from '../records/tenant.ts';
 import { containsPersonalInfo, isCommon, judgeStrength, type PolicyVerdict } from './password-policy.ts';
-import type { Profile, User, Users } from './users.ts';
+import type { User } from './user.ts';
+import type { Profile, Users } from './users.ts';
 
 export interface SignUp {
   connection: Connection;

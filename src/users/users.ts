@@ -1,15 +1,14 @@
 // The users of the tenant: who they are, which connection they are of, what their password is.
-import type { Clock, Random } from '../http/runtime.ts';
-import { epochSeconds } from '../http/runtime.ts';
-import { type CredentialRecord, connectionKey, type UserRecord } from '../store/collections.ts';
-import { type Frozen, type Store, UniqueKeyError } from '../store/contract.ts';
+
+import { type CredentialRecord, connectionKey, type UserRecord } from '../records/collections.ts';
+import { normalizeEmail } from '../records/email.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { epochSeconds } from '../runtime/clock.ts';
+import { UniqueKeyError } from '../store/contract.ts';
 import { upsert } from '../store/upsert.ts';
-import { normalizeEmail } from './email.ts';
-import type { Hasher } from './hashing.ts';
 import { FIRST_VERSION } from './login.ts';
 import { type ConnectionAddress, findByAddress, userWhoProved } from './proved.ts';
-
-export type User = Frozen<UserRecord>;
+import type { User, UsersDependencies } from './user.ts';
 
 /** What may be said of a new user, beside who they are. */
 export type Profile = Partial<
@@ -80,13 +79,6 @@ export interface Users {
   remove(userId: string): Promise<void>;
   /** Changes a user's record; an e-mail address that was there before is kept for tokens issued till now. */
   update(userId: string, patch: Partial<UserRecord>): Promise<User | undefined>;
-}
-
-export interface UsersDependencies {
-  store: Store;
-  hasher: Hasher;
-  clock: Clock;
-  random: Random;
 }
 
 /** The users in a store. */

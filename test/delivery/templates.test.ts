@@ -5,9 +5,9 @@ import type { Logger } from 'pino';
 import type { EmailKind, MessageKind, Notice } from '../../src/delivery/messages.ts';
 import { createTemplates, preferredLanguages } from '../../src/delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../src/delivery/transport.ts';
-import type { Client, Connection } from '../../src/tenant/directory.ts';
-import { type TenantRecord, tenantFileSchema } from '../../src/tenant/schema.ts';
-import type { User } from '../../src/users/users.ts';
+import type { Client, Connection } from '../../src/records/collections.ts';
+import { type TenantRecord, tenantFileSchema } from '../../src/records/tenant.ts';
+import type { User } from '../../src/users/user.ts';
 
 const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 const KINDS: MessageKind[] = [

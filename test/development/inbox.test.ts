@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createOutbox } from '../../src/delivery/outbox.ts';
-import { systemRandom } from '../../src/http/runtime.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
 import { tenant } from '../passwordless/tenant.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { launchBrowser } from '../support/browser.ts';

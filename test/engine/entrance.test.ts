@@ -9,7 +9,7 @@ import mount from 'koa-mount';
 import Provider, { type Adapter, type JWK } from 'oidc-provider';
 import { engineEntrance } from '../../src/engine/entrance.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/runtime/log.ts';
 
 describe('the engine', () => {
   let server: http.Server;

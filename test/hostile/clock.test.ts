@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
-import { steadyClock } from '../../src/http/runtime.ts';
+import { steadyClock } from '../../src/runtime/clock.ts';
 import { callsOf, codeOf, tenant as mfaTenant } from '../mfa/tenant.ts';
 import { tenant as base, OTP_GRANT } from '../passwordless/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';

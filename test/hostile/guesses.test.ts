@@ -1,7 +1,7 @@
 // Codes under way for one address, asked for and guessed by many at once, in an order that a seed decides.
 import { expect } from 'chai';
-import { systemRandom } from '../../src/http/runtime.ts';
 import { type Challenges, createChallenges, type Issued } from '../../src/protection/challenges.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
 import { tenant } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Records } from '../../src/store/collections.ts';
+import type { Records } from '../../src/records/collections.ts';
 import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {

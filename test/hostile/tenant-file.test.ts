@@ -1,9 +1,9 @@
 // Tenant files as tired people and careless programs write them: each is read or refused in words, in time.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import type { TenantFile } from '../../src/records/tenant.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { type LoadedTenant, parseTenant, TenantFault } from '../../src/tenant/load.ts';
-import type { TenantFile } from '../../src/tenant/schema.ts';
 import { createAgent } from '../support/agent.ts';
 import { seeded } from '../support/seeded.ts';
 import { startServer } from '../support/server.ts';

@@ -1,7 +1,7 @@
 // Every page in the states that people meet it in, with models as the features make them.
 import { AuthError } from '../../src/http/errors.ts';
-import type { DatabaseOptions } from '../../src/tenant/schema.ts';
-import { databaseOptionsSchema } from '../../src/tenant/schema-connections.ts';
+import { databaseOptionsSchema } from '../../src/records/connections.ts';
+import type { DatabaseOptions } from '../../src/records/tenant.ts';
 import { judgeStrength } from '../../src/users/password-policy.ts';
 import type { SitePage } from './site.ts';
 

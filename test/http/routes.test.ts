@@ -7,7 +7,7 @@ import Koa from 'koa';
 import { readBody } from '../../src/http/body.ts';
 import { AuthError, oauthShape } from '../../src/http/errors.ts';
 import { createRouter, type Route } from '../../src/http/routes.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/runtime/log.ts';
 
 const common = { limit: 'other', cors: 'none', errors: oauthShape } as const;
 
@@ -28,6 +28,7 @@ describe('the router', () => {
           ctx.type = 'html';
           ctx.body = `<p>${error.error}`;
         },
+        isLimit: (name) => name !== 'forgotten',
         limit: async (ctx, name) => ctx.append('X-Limit', name),
         readBody: readBody(1_000),
         mostAtOnce,
@@ -119,10 +120,13 @@ describe('the router', () => {
           handle: echo('a'),
           ...route,
         })),
-        { mostAtOnce: 1 } as never,
+        { mostAtOnce: 1, isLimit: (name: string) => name !== 'forgotten' } as never,
       );
     expect(both({}, {})).to.throw('GET /a is declared twice');
     expect(both({}, { methods: ['POST'], cors: 'any' })).to.throw('/a has two rules for other origins');
+    expect(both({}, { path: '/b', limit: 'forgotten' })).to.throw(
+      '/b has a limit that does not exist: forgotten',
+    );
     expect(both({ path: '/:x' }, { path: '/:y/b' })).to.throw('this segment is called :x elsewhere');
   });
 

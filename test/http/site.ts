@@ -11,9 +11,10 @@ import { readBody } from '../../src/http/body.ts';
 import { createCsrf } from '../../src/http/csrf.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { securityHeaders } from '../../src/http/headers.ts';
-import { systemClock, systemRandom } from '../../src/http/runtime.ts';
-import { createViews, type PageOptions } from '../../src/http/views.ts';
-import { brandingSchema, tenantSettingsSchema } from '../../src/tenant/schema.ts';
+import { createViews, type PageOptions } from '../../src/pages/views.ts';
+import { brandingSchema, tenantSettingsSchema } from '../../src/records/tenant.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
 
 export const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));

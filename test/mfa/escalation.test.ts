@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Records } from '../../src/store/collections.ts';
+import type { Records } from '../../src/records/collections.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { API, authorize, follow, logIn, payload, responseOf, USER, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';

@@ -4,7 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { exportJWK, jwtVerify } from 'jose';
-import { deadlineIn } from '../../src/http/deadline.ts';
+import { deadlineIn } from '../../src/runtime/deadline.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { type Device, devicesOf } from './device.ts';
 import { callsOf, tenant } from './tenant.ts';

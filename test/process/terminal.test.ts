@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/runtime/log.ts';
 import { plainLines } from '../../src/terminal.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, responseOf } from '../support/flows.ts';

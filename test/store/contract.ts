@@ -1,6 +1,6 @@
 // The contract of src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
 import { expect } from 'chai';
-import type { ArtifactRecord, UserRecord } from '../../src/store/collections.ts';
+import type { ArtifactRecord, UserRecord } from '../../src/records/collections.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
 
 /** An engine under test: an open store, and what opens the same data again after closing it. */

@@ -1,5 +1,5 @@
 // What an engine without MFA is given.
-import type { SecondFactor } from '../../src/engine/tokens.ts';
+import type { SecondFactor } from '../../src/engine/second-factor.ts';
 
 /** Demands nothing of anybody. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {

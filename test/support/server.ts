@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/runtime/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';

@@ -1,5 +1,5 @@
 // A tenant that refuses nothing for being asked too often.
-import { LIMIT_NAMES } from '../../src/protection/limits.ts';
+import { LIMIT_NAMES } from '../../src/records/limits.ts';
 
 const [capacity, perMinute] = [1_000_000, 1_000_000];
 

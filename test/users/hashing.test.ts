@@ -1,8 +1,9 @@
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import type { AuthError } from '../../src/http/errors.ts';
-import { systemRandom } from '../../src/http/runtime.ts';
-import { createHasher, type Hasher, LONGEST_PASSWORD } from '../../src/users/hashing.ts';
+import { LONGEST_PASSWORD } from '../../src/records/passwords.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
+import { createHasher, type Hasher } from '../../src/users/hashing.ts';
 import { createUsers } from '../../src/users/users.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant, token, USER } from '../support/flows.ts';

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
-import type { Route } from './routes.ts';
+import type { Route } from '../http/routes.ts';
 
 export interface Assets {
   /** The path that an asset is served under. @throws Error when there is none of that name. */

@@ -3,14 +3,14 @@
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import { Liquid } from 'liquidjs';
-import type { Frozen } from '../store/contract.ts';
-import type { TenantRecord } from '../tenant/schema.ts';
+import type { AuthError } from '../http/errors.ts';
+import { pagePolicy } from '../http/headers.ts';
+import type { Frozen } from '../records/record.ts';
+import type { TenantRecord } from '../records/tenant.ts';
+import type { Random } from '../runtime/random.ts';
 import { type Assets, readAssets } from './assets.ts';
 import { themeCss } from './colors.ts';
-import type { AuthError } from './errors.ts';
-import { pagePolicy } from './headers.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
-import type { Random } from './runtime.ts';
 
 export interface PageOptions {
   status?: number;

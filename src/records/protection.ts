@@ -1,6 +1,6 @@
 // The section `attackProtection` of the tenant file, in the deploy tool's vocabulary.
 import { z } from 'zod';
-import { LIMIT_NAMES, type LimitName } from '../protection/limits.ts';
+import { LIMIT_NAMES, type LimitName } from './limits.ts';
 
 const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
 

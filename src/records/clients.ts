@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { authenticationMethod, HS256_SECRET, LEAST_SECRET } from './client-authentication.ts';
 import { publicKeyFault } from './client-keys.ts';
-import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './schema-logout.ts';
-import { samlpSchema } from './schema-saml.ts';
+import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
+import { samlpSchema } from './samlp.ts';
 
 /** The application of the development page, which is in no tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';

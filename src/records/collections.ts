@@ -1,5 +1,7 @@
 // The one declaration of what is stored: each collection's record, unique keys and indexes.
 // Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
+
+import type { Frozen, Stored } from './record.ts';
 import type {
   ClientGrantRecord,
   ClientRecord,
@@ -7,8 +9,7 @@ import type {
   OrganizationRecord,
   ResourceServerRecord,
   TenantRecord,
-} from '../tenant/schema.ts';
-import type { Stored } from './contract.ts';
+} from './tenant.ts';
 
 /** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits (wire-details 13.3). */
 export interface UserRecord extends Stored {
@@ -292,6 +293,12 @@ export interface Records {
 }
 
 export type CollectionName = keyof Records;
+
+export type Client = Frozen<Records['clients']>;
+export type Connection = Frozen<Records['connections']>;
+export type ResourceServer = Frozen<Records['resourceServers']>;
+export type ClientGrant = Frozen<Records['clientGrants']>;
+export type Organization = Frozen<Records['organizations']>;
 
 /** A key computed from a record: one value, several, or none. */
 export type Key<T> = (record: T) => string | string[] | undefined;

@@ -87,9 +87,9 @@ const OF_ROUTES = [
 
 export type RouteLimit = (typeof OF_ROUTES)[number];
 
-const BY_ROUTE: ReadonlySet<LimitName> = new Set(OF_ROUTES);
+const BY_ROUTE: ReadonlySet<string> = new Set(OF_ROUTES);
 
 /** Whether a limit is of a route: then each process counts for itself, lest every request wait for the store. */
-export function isByRoute(name: LimitName): boolean {
+export function isByRoute(name: string): name is RouteLimit {
   return BY_ROUTE.has(name);
 }

@@ -2,14 +2,14 @@
 // config/tenant.yaml, and of the records that the tenant file becomes in the store.
 // Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
 import { z } from 'zod';
-import { clientGrantSchema, resourceServerSchema } from './schema-apis.ts';
-import { clientSchema } from './schema-clients.ts';
-import { connectionSchema, type databaseOptionsSchema, databaseSchema } from './schema-connections.ts';
-import { emailProviderSchema, emailTemplateSchema } from './schema-delivery.ts';
-import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './schema-guardian.ts';
-import { tenantLogoutSchema } from './schema-logout.ts';
-import { pageSchema } from './schema-pages.ts';
-import { attackProtectionSchema } from './schema-protection.ts';
+import { clientGrantSchema, resourceServerSchema } from './apis.ts';
+import { clientSchema } from './clients.ts';
+import { connectionSchema, type databaseOptionsSchema, databaseSchema } from './connections.ts';
+import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
+import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './guardian.ts';
+import { tenantLogoutSchema } from './logout.ts';
+import { pageSchema } from './pages.ts';
+import { attackProtectionSchema } from './protection.ts';
 
 const hours = z.number().positive();
 

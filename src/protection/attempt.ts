@@ -1,0 +1,49 @@
+// A try to prove who somebody is, and what is done when one of many fails.
+import type { Clock } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+import type { Directory } from '../tenant/directory.ts';
+import type { Caller, KnownCallers } from './callers.ts';
+
+/** Whose proof is tried, and from where. */
+export interface Attempt extends Caller {
+  /** The connection's name. */
+  connection: string;
+  /** E-mail address, phone number or username, as typed. */
+  identifier: string;
+  /**
+   * The user whom that names, if there is one: for {@link AttemptsDependencies.onLocked}, and for who is known;
+   * counted is what was typed.
+   */
+  userId?: string | undefined;
+  /** What is guessed: of a short code the right one is found sooner than a password. */
+  what: 'password' | 'code';
+  /**
+   * What is tried after the first proof, such as `mfa`: counted by itself, or whoever has the password could
+   * have wrong codes forgiven by logging in again.
+   */
+  step?: string;
+  /** The connection's `brute_force_protection`; true where it says nothing. */
+  locks?: boolean;
+}
+
+/** An account that has just been locked. */
+export interface Lock {
+  notify: boolean;
+  lockedFor: 'known' | 'address' | 'strangers';
+}
+
+export interface AttemptsDependencies {
+  store: Store;
+  directory: Directory;
+  callers: KnownCallers;
+  clock: Clock;
+  /**
+   * Called when an account gets locked. `notify`: whether the tenant wants its owner told. `lockedFor`: a caller by
+   * whom it was proved before, the strangers of one address, or all strangers.
+   */
+  onLocked(attempt: Attempt, lock: Lock): void;
+  /** How many counts of failures are kept at most. */
+  mostCounts?: number;
+  /** Called when an address gets throttled. */
+  onThrottled(attempt: Attempt): void;
+}

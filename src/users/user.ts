@@ -1,0 +1,16 @@
+// What everything about users has in common.
+import type { UserRecord } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Store } from '../store/contract.ts';
+import type { Hasher } from './hashing.ts';
+
+export type User = Frozen<UserRecord>;
+
+export interface UsersDependencies {
+  store: Store;
+  hasher: Hasher;
+  clock: Clock;
+  random: Random;
+}
