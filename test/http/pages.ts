@@ -230,7 +230,11 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/reset-password-done': { template: 'account/done', model: { done: 'reset.done' } },
   '/unblock': { template: 'account/unblock', model: { ticket: 't' } },
   '/unblock-done': { template: 'account/done', model: { done: 'unblock.done' } },
-  '/email-verification': { template: 'account/verify', model: { email: user, ticket: 't' } },
+  '/email-verification': {
+    template: 'account/verify',
+    model: { email: user, ticket: 't', isUnproved: true },
+  },
+  '/account-discarded': { template: 'account/done', model: { done: 'verify.discarded' } },
   '/email-verification-done': { template: 'account/done', model: { done: 'verify.done' } },
   '/error-link': new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
     extra: { reason: 'link_expired' },
