@@ -1,14 +1,13 @@
 // auth0-js, unmodified, where the application's own page takes the password: in popup mode no page of ours is
 // ever shown, and the answer comes as a message from a hidden frame.
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { factors } from '../mfa/tenant.ts';
 import { tenant } from '../passwordless/tenant.ts';
+import { type Application, clientsAt, startApplication } from '../support/application.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { payload, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -20,29 +19,18 @@ const CAREFUL = { email: 'careful@example.test', password: USER.password };
 describe('auth0-js with credentials', () => {
   let server: TestServer;
   let browser: Browser;
-  let application: http.Server;
+  let application: Application;
   let origin: string;
   let context: BrowserContext;
   let page: Page;
 
   before(async () => {
-    application = http.createServer((request, response) => {
-      const isScript = request.url === '/auth0.js';
-      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-      response.end(
-        isScript ? AUTH0_JS : '<!doctype html><title>App</title><script src="/auth0.js"></script>',
-      );
-    });
-    await new Promise<void>((resolve) => application.listen(0, 'localhost', resolve));
-    origin = `http://localhost:${(application.address() as AddressInfo).port}`;
+    application = await startApplication(AUTH0_JS);
+    origin = application.origin;
     server = await startServer({
       tenant: {
         ...tenant,
-        clients: tenant.clients.map((client) =>
-          client.client_id === 'spa'
-            ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
-            : client,
-        ),
+        clients: clientsAt(tenant.clients, origin),
         guardianFactors: factors('otp'),
         users: [...tenant.users, { ...CAREFUL, connection: 'users', multifactor: ['guardian'] }],
       },
@@ -52,7 +40,7 @@ describe('auth0-js with credentials', () => {
   after(async () => {
     await browser?.close();
     await server?.stop();
-    application?.close();
+    application?.stop();
   });
   beforeEach(async () => {
     context = await browser.newContext();

@@ -1,13 +1,12 @@
 // Passwordless login and password reset by published SDKs, unmodified: on a server, and in a browser.
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
+import { type Application, clientsAt, startApplication } from '../support/application.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { follow, payload, USER, WEB_CALLBACK } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -96,29 +95,18 @@ const AUTH0_JS = readFileSync(join(dirname(require.resolve('auth0-js/package.jso
 describe('auth0-js in a browser', () => {
   let server: TestServer;
   let browser: Browser;
-  let application: http.Server;
+  let application: Application;
   let origin: string;
   let context: BrowserContext;
   let page: Page;
 
   before(async () => {
-    application = http.createServer((request, response) => {
-      const isScript = request.url === '/auth0.js';
-      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-      response.end(
-        isScript ? AUTH0_JS : '<!doctype html><title>App</title><script src="/auth0.js"></script>',
-      );
-    });
-    await new Promise<void>((resolve) => application.listen(0, 'localhost', resolve));
-    origin = `http://localhost:${(application.address() as AddressInfo).port}`;
+    application = await startApplication(AUTH0_JS);
+    origin = application.origin;
     server = await startServer({
       tenant: {
         ...tenant,
-        clients: tenant.clients.map((client) =>
-          client.client_id === 'spa'
-            ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
-            : client,
-        ),
+        clients: clientsAt(tenant.clients, origin),
       },
     });
     browser = await launchBrowser(server.ca);
@@ -126,7 +114,7 @@ describe('auth0-js in a browser', () => {
   after(async () => {
     await browser?.close();
     await server?.stop();
-    application?.close();
+    application?.stop();
   });
   beforeEach(async () => {
     context = await browser.newContext();

@@ -1,10 +1,7 @@
-// The vendor's login widget (auth0-lock), unmodified, in an application's own page: what it shows comes from its
-// settings here, and each thing that it can do ends where it should.
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../passwordless/tenant.ts';
+import { type Application, clientsAt, startApplication } from '../support/application.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { bundle } from '../support/bundle.ts';
 import { payload, USER } from '../support/flows.ts';
@@ -14,28 +11,18 @@ import { startServer, type TestServer } from '../support/server.ts';
 describe('the login widget in an application', () => {
   let server: TestServer;
   let browser: Browser;
-  let application: http.Server;
+  let application: Application;
   let origin: string;
   let context: BrowserContext;
   let page: Page;
 
   before(async () => {
-    const script = bundle('auth0-lock', 'lock');
-    application = http.createServer((request, response) => {
-      const isScript = request.url === '/lock.js';
-      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-      response.end(isScript ? script : '<!doctype html><title>App</title><script src="/lock.js"></script>');
-    });
-    await new Promise<void>((resolve) => application.listen(0, 'localhost', resolve));
-    origin = `http://localhost:${(application.address() as AddressInfo).port}`;
+    application = await startApplication(bundle('auth0-lock', 'lock'));
+    origin = application.origin;
     server = await startServer({
       tenant: {
         ...tenant,
-        clients: tenant.clients.map((client) =>
-          client.client_id === 'spa'
-            ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
-            : client,
-        ),
+        clients: clientsAt(tenant.clients, origin),
       },
     });
     browser = await launchBrowser(server.ca);
@@ -43,7 +30,7 @@ describe('the login widget in an application', () => {
   after(async () => {
     await browser?.close();
     await server?.stop();
-    application?.close();
+    application?.stop();
   });
   beforeEach(async () => {
     context = await browser.newContext({ locale: 'de-AT' });
