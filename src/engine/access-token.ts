@@ -1,4 +1,4 @@
-// The JWT access token of an API, in the API's dialect (wire-details 13.1; RFC 9068 where it asks for it).
+// The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
 import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
@@ -68,7 +68,7 @@ function loginOf(userId: string, grant: object = {}): JudgedLogin {
   return { userId, amr, factors, credentialVersion: credentialVersionOf(grant) };
 }
 
-/** `gty` names the grants that are not a browser login; those carry none (wire-details 13.1). */
+/** `gty` names the grants that are not a browser login; those carry none. */
 function grantType(token: AccessToken | ClientCredentials, userId: string | undefined): string | undefined {
   if (userId === undefined) return 'client-credentials';
   const gty = 'gty' in token && typeof token.gty === 'string' ? token.gty : '';

@@ -120,7 +120,7 @@ function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign
   return { alg: 'HS256', key: Buffer.from(api.signing_secret) };
 }
 
-/** What the client grant allows; all of it when the client asks for no scope (wire-details 2.1). */
+/** What the client grant allows; all of it when the client asks for no scope, as with the hosted service. */
 async function clientScope(directory: Directory, ctx: KoaContextWithOIDC, client: Client, audience: string) {
   const grant = await directory.clientGrant(client.clientId, audience);
   if (grant === undefined) {

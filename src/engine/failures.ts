@@ -1,5 +1,5 @@
-// The engine's failures in the vendor's words. SDKs compare some of these sentences byte for byte
-// (wire-details 0.5): they are spelled here and nowhere else.
+// The engine's failures in the vendor's words. SDKs compare some of these sentences byte for byte:
+// they are spelled here and nowhere else.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { errors } from 'oidc-provider';

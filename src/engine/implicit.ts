@@ -55,7 +55,7 @@ const ENGINE_PARAMETERS = [
   'ui_locales',
 ];
 
-/** Never forwarded: ours, or the SDKs' own bookkeeping (wire-details 15, row 13). */
+/** Never forwarded: ours, or the SDKs' own bookkeeping. */
 const NOT_FORWARDED = new Set([
   NOTES_PARAMETER,
   'auth0Client',

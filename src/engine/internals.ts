@@ -89,10 +89,10 @@ interface SchemaInstance {
 export function adaptEngine(provider: Provider, wallClock: Clock, directory: Directory): void {
   const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
-  // Every ID token carries `sid` (wire-details 13.2), not only those of back-channel logout clients.
+  // Every ID token of the hosted service carries `sid`, not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
 
-  // The engine answers invalid_request; SDKs know unauthorized_client and this sentence (wire-details 1.4).
+  // The engine answers invalid_request; SDKs know unauthorized_client and this sentence.
   const { responseTypeAllowed } = Client.prototype;
   Client.prototype.responseTypeAllowed = function allowed(this: Client, type) {
     if (responseTypeAllowed.call(this, type)) return true;
@@ -114,14 +114,14 @@ export function adaptEngine(provider: Provider, wallClock: Clock, directory: Dir
   // Links and endpoints are of the issuer, never of whatever Host header a request came with.
   OIDCContext.prototype.urlFor = (name, options) => provider.urlFor(name, options);
 
-  // SDKs sign assertions for the issuer, with or without its slash (wire.md "Decided").
+  // SDKs sign assertions for the issuer, with or without its slash: both are accepted.
   const { clientJwtAuthExpectedAudience } = OIDCContext.prototype;
   OIDCContext.prototype.clientJwtAuthExpectedAudience = function audiences(this: unknown) {
     const accepted = clientJwtAuthExpectedAudience.call(this as never);
     return accepted.add(provider.issuer.replace(/\/$/, ''));
   };
 
-  // All applications of a session have one `sid`: it names the session (wire-details 13.5), in a logout_hint
+  // All applications of a session have one `sid`: it names the session, in a logout_hint
   // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
   Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
     this.sidFor(clientId, this.uid);

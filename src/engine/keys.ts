@@ -85,7 +85,7 @@ export async function rotateSigningKeys(
   return next.id;
 }
 
-/** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517; wire-details 3.4). */
+/** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517). */
 export function publicKeySet(keys: readonly SigningKey[]): { keys: Record<string, unknown>[] } {
   return {
     keys: keys.map(({ id, jwk, x5c }) => ({

@@ -9,7 +9,7 @@ const DAY = 24 * HOUR;
 /** "Does not expire", for an engine that wants a number. */
 const NEVER = 10 * 365 * DAY;
 
-/** Access tokens without an API (wire-details 2.2): from the token endpoint, and from /authorize. */
+/** Access tokens without an API, as long as with the hosted service: from the token endpoint, and from /authorize. */
 const OPAQUE = DAY;
 const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
 
@@ -54,7 +54,7 @@ export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: 
   return Math.max(1, Math.min(left, idle));
 }
 
-/** From the first token of a family on, rotation or not (wire-details 13.4). */
+/** From the first token of a family on, rotation or not: a rotation does not begin it anew. */
 function absoluteLifetime(client: Client): number {
   const { refreshToken } = applicationSettings(client);
   const expires =

@@ -5,7 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 
-/** How long one is good for, seconds (wire-details 4.2). */
+/** How long one is good for, seconds: the longest advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LIFETIME = 120;
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';

@@ -9,7 +9,7 @@ import { wantedOf } from './step-up.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
-/** The texts that SDKs know (wire-details 1.4). */
+/** The descriptions of login_required and consent_required that SDKs know. */
 const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
@@ -47,7 +47,7 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
 
 /** Why a session is not enough: it has had no second factor. */
 export const MFA_REASON = 'mfa';
-/** SDKs compare it (wire-details 0.5). */
+/** SDKs compare this description letter by letter. */
 export const MFA_REQUIRED = 'Multifactor authentication required';
 
 /** A session of one factor does not answer a request that needs two. */

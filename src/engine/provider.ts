@@ -239,7 +239,7 @@ function configuration(
     },
     findAccount: accounts(users, directory),
     loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),
-    // Logging out of the browser does not revoke what an application holds (wire-details 13.4).
+    // Logging out of the browser does not revoke what an application holds, as with the hosted service.
     expiresWithSession: () => false,
     rotateRefreshToken: async (ctx) => {
       const { RefreshToken: token, Client: client } = ctx.oidc.entities;

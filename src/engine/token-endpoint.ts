@@ -1,5 +1,5 @@
 // /oauth/token and /oauth/revoke around the engine: JSON and form bodies alike, the vendor's parameter
-// names, and the vendor's words for what goes wrong (wire.md "/oauth/token").
+// names, and the vendor's words for what goes wrong.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';

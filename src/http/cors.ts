@@ -1,4 +1,4 @@
-// Cross-origin requests of browser applications (wire-details 0.2).
+// Cross-origin requests of browser applications (Fetch "CORS protocol").
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
 

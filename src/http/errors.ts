@@ -1,4 +1,4 @@
-// The one error type of Gatehouse, and its mapping to HTTP in one place (design.md §7).
+// The one error type of Gatehouse, and its mapping to HTTP in one place.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 
@@ -34,7 +34,7 @@ export function linkExpired(): AuthError {
   });
 }
 
-/** How a route group words its failures (spec "Errors"; wire-details 0.3). */
+/** How a route group words its failures (spec "Errors"). */
 export type ErrorShape = (ctx: Context, error: AuthError) => void | Promise<void>;
 
 /** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */

@@ -13,7 +13,7 @@ const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(
  * Sets the headers of every answer; a later handler may set its own instead.
  *
  * No Cross-Origin-Opener-Policy here: it would hold for redirects, too, and an application's login popup
- * must keep its opener on the whole way (web_message, wire-details 1.3).
+ * must keep its opener on the whole way (response_mode `web_message`).
  * @param options.hsts whether browsers are told to use HTTPS for the host from now on (RFC 6797). They keep
  *   that for all its ports: on `localhost` it would take the applications under development with it.
  */

@@ -1,4 +1,4 @@
-// Cross-origin login (wire-details 10.1): a page of the application itself takes the credentials, gets a login
+// Cross-origin login: a page of the application itself takes the credentials, gets a login
 // ticket for them, and sends the browser to /authorize with it.
 import type { Context } from 'koa';
 import { refusalOf } from '../engine/admission.ts';

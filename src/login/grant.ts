@@ -1,4 +1,4 @@
-// The password grants (RFC 6749 §4.3; wire-details 2.1): the tenant's default directory, or a realm named.
+// The password grants (RFC 6749 §4.3): the tenant's default directory, or a realm named.
 import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { databaseFor } from '../tenant/databases.ts';

@@ -41,7 +41,7 @@ export function passwordLogin(
   return { userId: user.id, amr: PASSWORD, connection: connection.name, credentialVersion };
 }
 
-/** One answer for an unknown user and a wrong password; SDKs compare it (wire-details 0.5). */
+/** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
 export const WRONG_CREDENTIALS = 'Wrong email or password.';
 
 /**

@@ -30,7 +30,7 @@ export function formFields(ctx: Context, names: readonly string[]): Partial<Reco
   return bodyFields(ctx, names);
 }
 
-/** An address that is in no allow-list, in the hosted service's words (wire-details 4.1). */
+/** An address that is in no allow-list, in the hosted service's words: its SDKs' users look for them. */
 export function notAllowed(parameter: string, address: string): AuthError {
   return badRequest(
     `The "${parameter}" querystring parameter "${address.slice(0, LONGEST)}" is not defined as a valid URL in "Allowed Logout URLs".`,

@@ -1,5 +1,5 @@
 // GET and POST /oidc/logout: whether the request is sound, where the browser goes, and whether the user is
-// asked first (spec "Logout"; OpenID Connect RP-Initiated Logout 1.0 §2; wire-details 4.2).
+// asked first (spec "Logout"; OpenID Connect RP-Initiated Logout 1.0 §2).
 import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
 import type { UserSession } from '../engine/sessions.ts';
 import type { Client } from '../records/collections.ts';

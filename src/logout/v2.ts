@@ -1,4 +1,4 @@
-// GET /v2/logout: which allow-list applies, and where the browser goes (spec "Logout"; wire-details 4.1).
+// GET /v2/logout: which allow-list applies, and where the browser goes (spec "Logout").
 import type { Directory } from '../tenant/directory.ts';
 import type { Destination } from './departure.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
@@ -26,7 +26,7 @@ export async function decideV2(directory: Directory, request: V2Request): Promis
   };
 }
 
-/** A flag is on by being there; `federated=false` means what it says (wire-details 15, row 32). */
+/** A flag is on by being there, `?federated` included; but `federated=false`, which some SDKs send, is off. */
 export function isFlag(value: string | undefined): boolean {
   return value !== undefined && value.toLowerCase() !== 'false';
 }

@@ -131,7 +131,7 @@ async function enrollToken(
 
 /**
  * The states table's answers. By the specification they come with 200; an application with
- * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens (wire.md "Decided").
+ * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens.
  */
 function oobError(outcome: OobOutcome | 'wrong', conformant: boolean): AuthError {
   const status = conformant ? 400 : 200;

@@ -42,7 +42,7 @@ const DEVICE_SECONDS = 300;
 const TRIES = 3;
 /** How many open requests a device shows: of more the oldest end. */
 const MOST_WAITING = 5;
-/** Who asks again sooner is told to slow down (wire-details 2.4), milliseconds. */
+/** Who asks again sooner is told to slow down (RFC 8628 §3.5), milliseconds. */
 const POLL_PAUSE = 3_000;
 
 /** The challenges in a store. */

@@ -101,7 +101,7 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
       : { challenge_type: 'oob', oob_code: oobCode, ...(prompt && { binding_method: 'prompt' }) };
 }
 
-/** @throws AuthError 403 for an application that could not use the answer (wire-details 9.1). */
+/** @throws AuthError 403 for an application that could not use the answer: it has no MFA grant type. */
 async function requireMfaGrant({ directory }: MfaRoutesDependencies, clientId: string): Promise<void> {
   const grantTypes = (await directory.client(clientId))?.grant_types ?? [];
   if (grantTypes.some((type) => type.includes('/oauth/grant-type/mfa-'))) return;
@@ -156,7 +156,7 @@ function associationOf({ directory }: MfaRoutesDependencies, enrolled: Enrolled)
   const channel = channelOf(authenticator, directory.settings().vendor_channel);
   return {
     authenticator_type: channel === undefined ? 'otp' : 'oob',
-    // Under both names: the specification's, and the one that SDKs read (wire-details 15, row 4).
+    // Under both names: the specification's, and the one that SDKs read.
     ...(channel === undefined ? {} : { oob_channels: channel, oob_channel: channel }),
     ...(oobCode === undefined ? {} : { oob_code: oobCode }),
     ...(prompt ? { binding_method: 'prompt' } : {}),

@@ -57,7 +57,7 @@ export async function activeAuthenticators(deps: MfaDependencies, user: User): P
 }
 
 /**
- * The verified address of a user's profile is an authenticator by itself (wire-details 9.3), unless it is what
+ * The verified address of a user's profile is an authenticator by itself, unless it is what
  * they log in with: that would be one factor twice.
  */
 function profileEmail(user: User): Authenticator | undefined {
@@ -182,7 +182,7 @@ export async function readMfaToken(
   return { userId: met.userId, clientId: own, request, ticket };
 }
 
-/** SDKs compare the text (wire-details 0.5). */
+/** SDKs compare the text letter by letter. */
 export function malformed(): AuthError {
   return new AuthError(401, 'invalid_grant', 'Malformed mfa_token');
 }

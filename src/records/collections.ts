@@ -11,7 +11,7 @@ import type {
   TenantRecord,
 } from './tenant.ts';
 
-/** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits (wire-details 13.3). */
+/** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits, such as `auth0|5f7c…`. */
 export interface UserRecord extends Stored {
   email?: string;
   email_verified: boolean;
@@ -250,7 +250,7 @@ export interface LimitRecord extends Stored {
   at: number;
 }
 
-/** A tenant log event (wire-details: type codes `s`, `f`, `ss` …). Never holds a secret. */
+/** A tenant log event; `type` is the hosted service's code, such as `s`, `f`, `ss`. Never holds a secret. */
 export interface LogEventRecord extends Stored {
   type: string;
   /** ISO 8601. */

@@ -1,4 +1,4 @@
-// `addons.samlp` of an application: how it is spoken to as a SAML service provider (wire-details 5.2).
+// `addons.samlp` of an application: how it is spoken to as a SAML service provider, under the hosted service's names.
 // Nothing is filled in here, so that an export gives back what was written; src/saml/settings.ts has the defaults.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';

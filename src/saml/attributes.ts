@@ -1,4 +1,4 @@
-// A user as the attributes of an assertion, and as its NameID (wire-details 5.2).
+// A user as the attributes of an assertion, and as its NameID.
 import type { UserRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import { standardClaims } from '../users/profile.ts';

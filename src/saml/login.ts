@@ -35,7 +35,7 @@ export interface SamlDependencies {
   random: Random;
 }
 
-/** Parameters of the query that the hosted login is told (wire-details 5.1). */
+/** Parameters of the query that the hosted login is told. */
 const FORWARDED = ['connection', 'organization', 'login_hint', 'ui_locales'];
 
 /** @returns the address at which the login begins. */

@@ -1,4 +1,4 @@
-// Our metadata for a service provider (SAML Metadata §2.4.3; wire-details 5.1).
+// Our metadata for a service provider (SAML Metadata §2.4.3).
 
 import { BINDING, CLAIMS, NAME_ID, NS } from './names.ts';
 import type { IdentityProvider } from './provider.ts';

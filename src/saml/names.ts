@@ -35,5 +35,5 @@ export const STATUS = {
   unsupportedBinding: 'urn:oasis:names:tc:SAML:2.0:status:UnsupportedBinding',
 } as const;
 
-/** The claim types that attributes are named by (wire-details 5.2). */
+/** The claim types that attributes are named by. */
 export const CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/';

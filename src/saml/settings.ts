@@ -1,4 +1,4 @@
-// An application as a SAML service provider: its addon, with what is not set filled in (wire-details 5.2).
+// An application as a SAML service provider: its addon, with the hosted service's defaults for what is not set.
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import type { Client } from '../records/collections.ts';

@@ -127,7 +127,7 @@ function stableId(prefix: string, name: string): string {
   return `${prefix}_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }
 
-/** What the hosted service gives a new application of a kind (wire-details 11). */
+/** The grant types that the hosted service gives a new application of a kind. */
 const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
   spa: ['authorization_code', 'implicit', 'refresh_token'],
   native: ['authorization_code', 'refresh_token'],

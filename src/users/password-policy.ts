@@ -1,5 +1,5 @@
-// The password policies of database connections, with the hosted service's rules, codes and words
-// (wire-details 7.2), so that SDKs and login widgets can show which rule failed.
+// The password policies of database connections, with the hosted service's rules, codes and words,
+// so that SDKs and login widgets can show which rule failed.
 
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
@@ -132,7 +132,7 @@ export function isCommon({ password_dictionary: dictionary }: DatabaseOptions, p
   );
 }
 
-/** What of a user must not be in the password (wire-details 7.2 "Extras"). */
+/** What of a user must not be in the password, where the connection turns `password_no_personal_info` on. */
 export interface PersonalInfo {
   email?: string | undefined;
   username?: string | undefined;

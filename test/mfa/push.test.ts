@@ -33,7 +33,7 @@ describe('approval by a device', () => {
     expect(pending.json().error).to.equal('authorization_pending');
   });
 
-  // By the specification 200, by what SDKs can read 400 (wire.md "Decided").
+  // By the specification 200, by what SDKs can read 400: they take a 200 for tokens.
   for (const [clientId, status] of [
     ['web', 200],
     ['leeway', 400],
