@@ -1,10 +1,10 @@
 // Under which key an artifact of the engine is kept. What opens something by itself (a session's cookie, a code, an
 // opaque token, the cookie of a waiting login) is kept as its hash alone: who reads the store, or a backup of it,
 // can use none of it. The values have 128 bits and more of randomness, so a plain SHA-256 tells nothing of them.
-import { createHash } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
 import type { ArtifactRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store } from '../store/contract.ts';
 
 /** Artifacts whose ids are no secrets: a grant's is a reference of ours, an assertion's mark is a hash already. */
@@ -19,7 +19,7 @@ const ID = '{id}';
 /** The key of an artifact in the store. @param id the value that the engine, or a caller of it, presents. */
 export function artifactKey(model: string, id: string): string {
   if (PUBLIC_IDS.has(model)) return `${model}:${id}`;
-  return `${model}.sha256:${createHash('sha256').update(id).digest('base64url')}`;
+  return `${model}.sha256:${sha256(id)}`;
 }
 
 /** What of a payload is stored: all but the id, and others' ids. */

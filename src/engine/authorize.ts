@@ -1,10 +1,9 @@
 // The browser's way into the engine: GET and POST /authorize, and the pages the engine answers with.
-import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import { cspSource, ONWARD } from '../http/headers.ts';
+import { cspHash, cspSource, ONWARD } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
 import type { EnterEngine } from './entrance.ts';
 import { normalizeRequest } from './implicit.ts';
@@ -102,5 +101,5 @@ function unescapeHtml(text: string): string {
 
 function scriptHash(html: string): string {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? '';
-  return `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
+  return cspHash(script);
 }

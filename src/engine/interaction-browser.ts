@@ -2,9 +2,10 @@
 // somebody else's browser (`__Secure-`, with a path): their owner would log in to a request that another browser
 // then fetches, or fetch the login of somebody else. So each request has a secret of its own in a cookie that no
 // other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import { readNotes } from './implicit.ts';
 
 const PREFIX = '__Host-gatehouse_login_';
@@ -28,7 +29,7 @@ export function newBrowserSecret(random: Random): string {
 
 /** What is kept of a secret, beside the request. */
 export function browserHash(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
+  return sha256(secret);
 }
 
 /**

@@ -1,8 +1,8 @@
 // Response modes that answer by a message to another window: `web_message`, and that of the older popups of browser SDKs.
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import { cspHash } from '../http/headers.ts';
 import { jsonForScript } from '../http/script.ts';
 
 /** Shows an error to the browser where redirecting would be wrong. */
@@ -54,7 +54,6 @@ export function registerMessageModes(provider: Provider, errorPage: ErrorPage): 
 function answer(ctx: Context, mode: MessageMode, origin: string, response: object): void {
   const message = jsonForScript(mode.message(response));
   const script = `(function(){var target=${mode.target};if(target)target.postMessage(${message},${jsonForScript(origin)});if(window.opener)window.close();})();`;
-  const hash = createHash('sha256').update(script).digest('base64');
   ctx.status = 200;
   ctx.type = 'html';
   if (mode.framed) ctx.remove('X-Frame-Options');
@@ -62,7 +61,7 @@ function answer(ctx: Context, mode: MessageMode, origin: string, response: objec
   ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
   ctx.set(
     'Content-Security-Policy',
-    `default-src 'none'; script-src 'sha256-${hash}'; frame-ancestors ${mode.framed ? origin : "'none'"}; base-uri 'none'; form-action 'none'`,
+    `default-src 'none'; script-src ${cspHash(script)}; frame-ancestors ${mode.framed ? origin : "'none'"}; base-uri 'none'; form-action 'none'`,
   );
   ctx.body = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Authorization response</title></head><body><script>${script}</script></body></html>`;
 }

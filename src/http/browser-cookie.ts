@@ -1,8 +1,9 @@
 // A browser known again by a cookie that nobody else can set (`__Host-`, RFC 6265bis §4.1.3.2): for what comes back
 // by way of other sites.
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 
 const SECRET = /^[\w-]{43}$/;
 
@@ -22,21 +23,16 @@ export function browserCookie(name: `__Host-${string}`): BrowserCookie {
   return {
     mark: (ctx, random) => {
       const before = known(ctx);
-      if (before !== undefined) return hash(before);
+      if (before !== undefined) return sha256(before);
       const secret = random(32).toString('base64url');
       // None: a service provider's post from its own site must bring it. What is not to be forged is a state or a
       // request's ID, which goes with it.
       ctx.cookies.set(name, secret, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
-      return hash(secret);
+      return sha256(secret);
     },
     isMarked: (ctx, mark) => {
       const secret = known(ctx);
-      return secret !== undefined && timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(mark));
+      return secret !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(mark));
     },
   };
-}
-
-/** Of equal length for all secrets. */
-function hash(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
 }

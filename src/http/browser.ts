@@ -1,8 +1,8 @@
 // The same browser again: a random name that it keeps in a cookie of ours. The cookie proves nothing by itself;
 // whoever files something under the name decides what it is worth.
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 
 /** `__Host-`: no other host can plant it. `None`: applications call and frame us from their own sites. */
 const COOKIE = '__Host-gatehouse_browser';
@@ -15,7 +15,7 @@ const LIFETIME_SECONDS = 90 * 86_400;
  */
 export function browserOf(ctx: Context): string | undefined {
   const name = nameOf(ctx);
-  return name === undefined ? undefined : fingerprint(name);
+  return name === undefined ? undefined : sha256(name);
 }
 
 /** A browser that has a name, or gets one with the answer. */
@@ -44,7 +44,7 @@ export function markBrowser(ctx: Context, random: Random): NamedBrowser {
       maxAge: LIFETIME_SECONDS * 1000,
     });
   }
-  return { browser: fingerprint(name), isNewBrowser };
+  return { browser: sha256(name), isNewBrowser };
 }
 
 function nameOf(ctx: Context): string | undefined {
@@ -54,8 +54,4 @@ function nameOf(ctx: Context): string | undefined {
 
 function isName(name: unknown): name is string {
   return typeof name === 'string' && NAME.test(name);
-}
-
-function fingerprint(name: string): string {
-  return createHash('sha256').update(name).digest('base64url');
 }

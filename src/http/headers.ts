@@ -1,4 +1,5 @@
 // Security headers: those that no answer is without, and the policy of pages.
+import { createHash } from 'node:crypto';
 import type { Middleware } from 'koa';
 
 /** One year, in seconds. */
@@ -98,4 +99,9 @@ export function customPagePolicy({
 export function cspSource(address: string): string {
   const { origin, protocol, hostname } = new URL(address);
   return origin === 'null' || hostname.startsWith('[') ? protocol : origin;
+}
+
+/** A script in the page as a source of its content security policy, by its hash (CSP Level 3 §2.3.1). */
+export function cspHash(script: string): string {
+  return `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
 }

@@ -1,12 +1,11 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
-import { createHash } from 'node:crypto';
 import { Secret } from 'otpauth';
 import type { SecretBox } from '../protection/secret-box.ts';
 import type { AuthenticatorRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { hashSecret, isSameSecret } from '../runtime/secrets.ts';
+import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store } from '../store/contract.ts';
 import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
@@ -243,7 +242,7 @@ async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, 
 
 /** The id of an authenticator that a user has one of: no two are ever good, however they are made. */
 export function onlyId(kind: 'email' | 'recovery-code', userId: string): string {
-  const suffix = createHash('sha256').update(userId).digest('base64url').replace(/[-_]/g, 'x').slice(0, 16);
+  const suffix = sha256(userId).replace(/[-_]/g, 'x').slice(0, 16);
   return `${PREFIX[kind]}|dev_${suffix}`;
 }
 

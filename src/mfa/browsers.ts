@@ -1,10 +1,10 @@
 // Browsers that a user has logged in with: known ones, for the policy that asks strangers alone, and ones that
 // the user wants remembered, which are not asked for thirty days.
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { browserOf, markBrowser } from '../http/browser.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 
@@ -40,8 +40,7 @@ export function createKnownBrowsers({
   random: Random;
 }): KnownBrowsers {
   const browsers = store.collection('browsers');
-  const idOf = (browser: string, userId: string) =>
-    createHash('sha256').update(`${browser}\n${userId}`).digest('base64url');
+  const idOf = (browser: string, userId: string) => sha256(`${browser}\n${userId}`);
   // No browser can pass for an address: one has 43 characters and no colon.
   const addressId = (ip: string, userId: string) => idOf(`address:${ip}`, userId);
   const get = async (id: string, { credentialVersion }: KnownUser) => {

@@ -1,9 +1,9 @@
 // Style, script and pictures of the pages, served under names that carry their content's hash, so that a
 // browser asks for each once.
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import type { Route } from '../http/routes.ts';
+import { sha256 } from '../runtime/secrets.ts';
 
 export interface Assets {
   /** The path that an asset is served under. @throws Error when there is none of that name. */
@@ -32,7 +32,7 @@ export function readAssets(directory: string): Assets {
     const type = TYPES[ext];
     if (type === undefined) throw new Error(`${join(directory, file)}: no such asset type is served`);
     const body = readFileSync(join(directory, file));
-    const hash = createHash('sha256').update(body).digest('base64url').slice(0, 12);
+    const hash = sha256(body).slice(0, 12);
     const path = `/assets/${name}.${hash}${ext}`;
     paths.set(file, path);
     served.set(path, { body, type });

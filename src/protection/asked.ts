@@ -1,7 +1,7 @@
 // Several codes or links may be under way for one subject, asked for by different callers: which is whose.
-import { createHash } from 'node:crypto';
 import type { ChallengeRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
+import { sha256 } from '../runtime/secrets.ts';
 
 type Challenge = Frozen<ChallengeRecord>;
 
@@ -10,17 +10,12 @@ type Challenge = Frozen<ChallengeRecord>;
  * keys need not show them.
  */
 export function idOf(purpose: string, subject: string, asker?: string): string {
-  return [purpose, hashed(subject), ...(asker === undefined ? [] : [hashed(asker)])].join(':');
-}
-
-/** A caller's key as the store has it. */
-export function hashed(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return [purpose, sha256(subject), ...(asker === undefined ? [] : [sha256(asker)])].join(':');
 }
 
 /** Those that a caller with this key asked for. */
 export function askedBy(all: readonly Challenge[], asker: string): Challenge[] {
-  return all.filter(({ askers }) => askers?.includes(hashed(asker)) === true);
+  return all.filter(({ askers }) => askers?.includes(sha256(asker)) === true);
 }
 
 /** The one that is compared with what a caller tries: its own, by the surest of its keys, or the newest of all. */

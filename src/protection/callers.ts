@@ -1,7 +1,7 @@
 // Browsers and addresses by which an account was proved before. Whatever strangers use up of an account's room, by
 // guessing or by having messages sent, these have room of their own.
-import { createHash } from 'node:crypto';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { addressKey } from './addresses.ts';
 
@@ -58,8 +58,7 @@ export function askersOf(caller: Caller): string[] {
 /** The callers in a store; its keys show no address. */
 export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
   const callers = store.collection('knownCallers');
-  const idOf = (userId: string, key: string) =>
-    createHash('sha256').update(`${userId}\n${key}`).digest('base64url');
+  const idOf = (userId: string, key: string) => sha256(`${userId}\n${key}`);
   const noteOne = async (userId: string, key: string): Promise<void> => {
     const id = idOf(userId, key);
     const expiresAt = epochSeconds(clock) + KNOWN_SECONDS;

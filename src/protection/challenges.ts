@@ -6,9 +6,9 @@ import type { ChallengeRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { hashSecret, isSameSecret } from '../runtime/secrets.ts';
+import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
-import { askedBy, chosenFor, hashed, idOf } from './asked.ts';
+import { askedBy, chosenFor, idOf } from './asked.ts';
 
 /** Wrong tries that a code takes before it is dead. */
 const TRIES = 3;
@@ -114,7 +114,7 @@ export function createChallenges({
       purpose,
       ...(askers !== undefined && {
         subject: idOf(purpose, subject),
-        askers: askers.map(hashed),
+        askers: askers.map((asker) => sha256(asker)),
         issuedAt: clock(),
       }),
       ...secret,

@@ -1,7 +1,7 @@
 // Where the levels of buckets are kept: in this process, or in the store for all processes. Either way they are
 // bounded, and each limit has its own room, so that nobody gets rid of one counter by filling another limit's;
 // locks after failed logins are no counters of these.
-import { createHash } from 'node:crypto';
+import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 
 /** A bucket's level at a time. */
@@ -55,7 +55,7 @@ export function storedCounters(store: Store): Counters {
   const rooms = new Map<string, Map<string, string>>();
   return {
     change: async (name, key, change) => {
-      const id = `${name}:${createHash('sha256').update(key).digest('base64url')}`;
+      const id = `${name}:${sha256(key)}`;
       const evicted = touch(rooms, name, id, id);
       if (evicted !== undefined) await limits.delete(evicted);
       const next = (current?: Level) => {

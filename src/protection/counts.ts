@@ -1,8 +1,8 @@
 // What failed proofs are counted for: an account from one address, an account from all strangers, and an address
 // across accounts.
-import { createHash } from 'node:crypto';
 import { type Bucket, DEFAULTS } from '../records/limits.ts';
 import type { AttackProtection } from '../records/protection.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import { addressKey, isListed } from './addresses.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import type { Tally } from './failures.ts';
@@ -56,7 +56,7 @@ function accountCount(
   const from = known ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
   return [
     {
-      id: `account:${hash(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
+      id: `account:${sha256(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
       account,
       most: locks.max_attempts,
       rate: Number.POSITIVE_INFINITY,
@@ -91,7 +91,7 @@ function guessesCount(
   const { capacity, perMinute }: Bucket = rateLimits[name] ?? DEFAULTS[name];
   return [
     {
-      id: `guesses:${hash(`${accountOf(attempt)}\n${attempt.what}\n${known ?? ''}`)}`,
+      id: `guesses:${sha256(`${accountOf(attempt)}\n${attempt.what}\n${known ?? ''}`)}`,
       most: capacity,
       rate: 60_000 / perMinute,
       blocks: isCode || locks.shields.includes('block'),
@@ -115,7 +115,7 @@ function addressCount(
   const { max_attempts: most, rate } = throttling.stage['pre-login'];
   return [
     {
-      id: `address:${hash(addressKey(ip))}`,
+      id: `address:${sha256(addressKey(ip))}`,
       most,
       rate,
       blocks: throttling.shields.includes('block'),
@@ -130,9 +130,5 @@ function addressCount(
  * and a lock that ends when somebody signs up would tell that they did.
  */
 export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
-  return hash(`${connection}\n${identifier.trim().toLowerCase().normalize('NFC')}`);
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return sha256(`${connection}\n${identifier.trim().toLowerCase().normalize('NFC')}`);
 }

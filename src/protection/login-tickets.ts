@@ -1,9 +1,9 @@
 // Login tickets: the user has proved who they are before the authorization request is made (cross-origin
 // login, a link in a mail), and the request carries the ticket. It is good in the browser that got it alone:
 // a ticket planted in somebody else's browser would log them in to the planter's account.
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Login } from '../users/login.ts';
 import type { Challenges } from './challenges.ts';
 
@@ -39,7 +39,7 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
         subject: browser,
         userId,
         ttlSeconds: LIFETIME_SECONDS,
-        data: { clientId, browser: fingerprint(browser), amr, connection, credentialVersion },
+        data: { clientId, browser: sha256(browser), amr, connection, credentialVersion },
       });
       return secret;
     },
@@ -47,8 +47,7 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       const browser = ctx.cookies.get(COOKIE);
       if (browser === undefined || !BROWSER.test(browser)) return undefined;
       const waiting = await challenges.peekTicket(PURPOSE, ticket);
-      if (waiting?.data.clientId !== clientId || waiting.data.browser !== fingerprint(browser))
-        return undefined;
+      if (waiting?.data.clientId !== clientId || waiting.data.browser !== sha256(browser)) return undefined;
       ctx.cookies.set(COOKIE, null, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
       const met = await challenges.spendTicket(PURPOSE, ticket);
       if (met?.userId === undefined) return undefined;
@@ -56,8 +55,4 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       return { userId: met.userId, amr, connection, credentialVersion };
     },
   };
-}
-
-function fingerprint(browser: string): string {
-  return createHash('sha256').update(browser).digest('base64url');
 }

@@ -1,10 +1,14 @@
-// Secrets that are kept as hashes: codes, tickets, recovery codes.
+// What is kept as its hash alone: codes, tickets, recovery codes, names of browsers and callers.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+/** The SHA-256 of a text (in UTF-8) or of bytes, in base64url: 43 characters. */
+export function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('base64url');
+}
 
 /** SHA-256 of a long secret; HMAC under a salt of its own for one that is short enough to be guessed from a hash. */
 export function hashSecret(secret: string, salt?: string): string {
-  const hash = salt === undefined ? createHash('sha256') : createHmac('sha256', salt);
-  return hash.update(secret).digest('base64url');
+  return salt === undefined ? sha256(secret) : createHmac('sha256', salt).update(secret).digest('base64url');
 }
 
 /** Compares in constant time. */

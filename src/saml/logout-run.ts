@@ -1,6 +1,5 @@
 // Telling service providers that a session is over, one after another through the user's browser: nobody else
 // can end theirs (Profiles §4.4). Where a run stands is kept here, so that each answer counts once.
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import type { SessionParty } from '../engine/session-participants.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
@@ -9,6 +8,7 @@ import type { SamlLogoutRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { newId } from './message.ts';
@@ -89,7 +89,7 @@ async function save(
   // The outcome is still looked at by whoever waits for it.
   if (next === undefined && !run.awaited) return run.return_to;
   const ticket = random(32).toString('base64url');
-  await store.collection('samlLogouts').insert({ ...run, id: hash(ticket) });
+  await store.collection('samlLogouts').insert({ ...run, id: sha256(ticket) });
   if (next === undefined) return run.return_to;
   return `${idp.addresses(next.client_id).logout}/next?state=${ticket}`;
 }
@@ -112,7 +112,7 @@ export async function nextOf(
 ): Promise<{ run: Run; part: Run['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
   const mark = BROWSER.mark(ctx, random);
-  const run = await store.collection('samlLogouts').update(hash(ticket), (current) => {
+  const run = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
     if (current.browser !== undefined && !BROWSER.isMarked(ctx, current.browser)) throw expired();
     return { ...(structuredClone(current) as SamlLogoutRecord), request: requestId, browser: mark };
@@ -161,8 +161,4 @@ export async function wasComplete({ store }: LogoutRunDependencies, sid: string)
   const runs = await store.collection('samlLogouts').findBy('session', sid);
   await store.collection('samlLogouts').deleteBy('session', sid);
   return runs.every(({ failed, waiting }) => !failed && waiting.length === 0);
-}
-
-function hash(ticket: string): string {
-  return createHash('sha256').update(ticket).digest('base64url');
 }
