@@ -6,6 +6,7 @@ import { type Client, errors, type Grant, type KoaContextWithOIDC, type Session 
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
+import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { applicationSettings } from './applications.ts';
@@ -73,9 +74,6 @@ interface EngineModel {
   readonly IN_PAYLOAD: readonly string[];
 }
 
-/** Custom schemes that a browser would run or read from disk: never a callback. */
-const FORBIDDEN_SCHEMES = new Set(['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:']);
-
 interface SchemaInstance {
   redirect_uris?: string[];
   invalidate(message: string): never;
@@ -105,7 +103,7 @@ export function adaptEngine(provider: Provider, wallClock: Clock, directory: Dir
   Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
     for (const uri of uris ?? this.redirect_uris ?? []) {
       const parsed = URL.parse(uri);
-      if (parsed === null || parsed.href.includes('#') || FORBIDDEN_SCHEMES.has(parsed.protocol)) {
+      if (parsed === null || parsed.href.includes('#') || hasForbiddenScheme(parsed)) {
         this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
       }
     }

@@ -1,5 +1,6 @@
 // Where a browser may be sent after a logout: to addresses of the allow-lists and nowhere else. The strings
 // are compared, not what a URL parser makes of them, so that no two readings of an address can differ.
+import { hasForbiddenScheme } from '../http/schemes.ts';
 
 /** Whether a query and a fragment of the address count, or everything up to them. */
 export type Matching = 'whole' | 'without-query';
@@ -13,9 +14,6 @@ interface Address {
   query: string;
   fragment: string;
 }
-
-/** Schemes that a browser runs or reads from disk: never a place to send somebody. */
-const FORBIDDEN = new Set(['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:', 'view-source:']);
 
 const WEB = /^(https?):\/\/(\*\.)?([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/i;
 
@@ -31,7 +29,7 @@ const SLIPPERY = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
 export function isAllowed(address: string, list: readonly string[], matching: Matching): boolean {
   if (SLIPPERY.test(address)) return false;
   const parsed = URL.parse(address);
-  if (parsed === null || FORBIDDEN.has(parsed.protocol)) return false;
+  if (parsed === null || hasForbiddenScheme(parsed)) return false;
   const web = readWeb(address);
   if (web === undefined) {
     return parsed.protocol !== 'https:' && parsed.protocol !== 'http:' && list.includes(address);

@@ -1,5 +1,6 @@
 // What must hold between the parts of a tenant file.
 
+import { hasForbiddenScheme } from '../http/schemes.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
@@ -65,15 +66,12 @@ function repeated<T>(all: readonly Entry<T>[], keyOf: (record: T) => string | un
   });
 }
 
-/** Schemes that a browser would run or read from disk. */
-const FORBIDDEN_SCHEMES = new Set(['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:']);
-
 function callbackFaults({ clients }: TenantFile): string[] {
   return clients.flatMap((client, index) =>
     client.callbacks
       .filter((callback) => {
         const url = URL.parse(callback);
-        return url === null || callback.includes('#') || FORBIDDEN_SCHEMES.has(url.protocol);
+        return url === null || callback.includes('#') || hasForbiddenScheme(url);
       })
       .map((callback) => `clients[${index}].callbacks: ${callback} is no absolute URI without a fragment`),
   );

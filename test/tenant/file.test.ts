@@ -286,6 +286,11 @@ describe('the tenant file', () => {
       /callbacks/,
     ],
     [
+      "a callback that shows a page's source",
+      { clients: [{ client_id: 'x', name: 'X', callbacks: ['view-source:https://a.test'] }] },
+      /callbacks/,
+    ],
+    [
       'a connection for an unknown application',
       { databases: [{ name: 'x', enabled_clients: ['nobody'] }] },
       /^databases\[0\].enabled_clients: nobody is no application here$/,
