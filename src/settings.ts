@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SmsSettings } from './delivery/sms.ts';
+import { isAddressRange } from './http/addresses.ts';
 import { isLoopback } from './http/loopback.ts';
 import type { TlsSettings } from './tls/options.ts';
 
@@ -134,7 +135,7 @@ function crossFaults(read: Environment): string[] {
     if (read.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
   }
   for (const address of list(read.TRUSTED_PROXIES)) {
-    if (!isAddress(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
+    if (!isAddressRange(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
   }
   if (read.DATABASE_URL !== undefined) {
     faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
@@ -223,17 +224,6 @@ function deliveryOf(read: Environment): Pick<Settings, 'mail' | 'sms'> {
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === 'https:' && url.href === `${url.origin}/`;
-}
-
-function isAddress(text: string): boolean {
-  const [address = '', prefix, ...more] = text.split('/');
-  const version = z.ipv4().safeParse(address).success
-    ? 32
-    : z.ipv6().safeParse(address).success
-      ? 128
-      : undefined;
-  if (version === undefined || more.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= version);
 }
 
 function list(text: string | undefined): string[] {

@@ -1,5 +1,5 @@
 // Which transport each channel has: a provider where one is set, the development outbox otherwise.
-import { isIP } from 'node:net';
+import { isLoopbackAddress } from '../http/addresses.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
@@ -39,7 +39,7 @@ export function chooseTransports(
           host: provider.credentials.smtp_host,
           port: provider.credentials.smtp_port,
           secure: provider.credentials.smtp_port === 465,
-          allowPlain: isLoopback(provider.credentials.smtp_host),
+          allowPlain: isThisMachine(provider.credentials.smtp_host),
           ...(provider.credentials.smtp_user === undefined
             ? {}
             : { user: provider.credentials.smtp_user, password: provider.credentials.smtp_pass ?? '' }),
@@ -65,13 +65,12 @@ export function smtpSettings(url: URL): MailSettings {
     host,
     port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
     secure,
-    allowPlain: isLoopback(host),
+    allowPlain: isThisMachine(host),
     ...(url.username === ''
       ? {}
       : { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }),
   };
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-}
+/** No other name: not every resolver keeps those below `localhost` on this machine. */
+const isThisMachine = (host: string) => host === 'localhost' || isLoopbackAddress(host);

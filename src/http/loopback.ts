@@ -1,5 +1,6 @@
 // Which addresses are this very machine, whatever network it is on.
 import { isIP } from 'node:net';
+import { isLoopbackAddress } from './addresses.ts';
 
 /**
  * Whether a host is always this machine: `localhost` and the names below it (RFC 6761 §6.3), 127.0.0.0/8
@@ -8,9 +9,5 @@ import { isIP } from 'node:net';
  */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
-  // IPv4 addresses on an IPv6 socket: `::ffff:127.0.0.1`.
-  const address = bare.startsWith('::ffff:') && isIP(bare.slice(7)) === 4 ? bare.slice(7) : bare;
-  if (isIP(address) === 4) return address.startsWith('127.');
-  if (isIP(address) === 6) return address === '::1';
-  return /^(?:[^.]+\.)*localhost\.?$/.test(address);
+  return isIP(bare) === 0 ? /^(?:[^.]+\.)*localhost\.?$/.test(bare) : isLoopbackAddress(bare);
 }

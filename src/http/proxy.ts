@@ -1,27 +1,13 @@
 // Behind a TLS proxy (TLS=proxy): whose word about the client counts, and refusing what did not come by HTTPS.
-import { BlockList, isIP } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import type { Context, Middleware } from 'koa';
+import proxyaddr from 'proxy-addr';
+import { addressList } from './addresses.ts';
 import { AuthError, oauthShape } from './errors.ts';
 
 /** Whether an address is one of the trusted proxies. @param ranges IP addresses and CIDR ranges. */
-export function proxyTrust(ranges: readonly string[]): (address: string) => boolean {
-  const trusted = new BlockList();
-  for (const range of ranges) {
-    const [address = '', prefix] = range.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (prefix === undefined) trusted.addAddress(address, family);
-    else trusted.addSubnet(address, Number(prefix), family);
-  }
-  return (address) => {
-    const plain = unmapped(address);
-    return isIP(plain) !== 0 && trusted.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4');
-  };
-}
-
-/** IPv4 addresses on an IPv6 socket: `::ffff:127.0.0.1`. */
-function unmapped(address: string): string {
-  return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
-}
+export const proxyTrust = addressList;
 
 /**
  * Believes the forwarding headers of trusted proxies alone: the client's address is the last one that no
@@ -49,16 +35,13 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
 }
 
 function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) => boolean): string {
+  // What is left of a hop that says nothing may be the client's own invention, and proxy-addr goes by empty hops as
+  // if they were none: they get a name, which no list trusts.
   const hops = ctx
     .get('X-Forwarded-For')
     .split(',')
-    .map((hop) => hop.trim());
-  let address = peer;
-  for (const hop of hops.reverse()) {
-    // What is left of a hop that says nothing may be the client's own invention.
-    if (isIP(hop) === 0) break;
-    address = hop;
-    if (!isTrusted(hop)) break;
-  }
-  return address;
+    .map((hop) => hop.trim() || 'unknown');
+  const { socket } = ctx.req;
+  const request = { socket, headers: { 'x-forwarded-for': hops.join(',') } } as unknown as IncomingMessage;
+  return proxyaddr.all(request, isTrusted).findLast((hop) => isIP(hop) !== 0) ?? peer;
 }

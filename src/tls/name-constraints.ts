@@ -1,6 +1,7 @@
 // Name constraints (RFC 5280 §4.2.1.10): the local CA may sign for this machine and the server's own names alone,
 // so that its key, which lies on a developer's disk, is worth nothing against anybody's other sites.
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { addressBytes, isLoopbackAddress } from '../http/addresses.ts';
 
 /** id-ce-nameConstraints. */
 export const NAME_CONSTRAINTS = '2.5.29.30';
@@ -41,12 +42,8 @@ export function permits(certificate: Buffer, host: string): boolean {
   return names.some((name) => certificate.includes(name));
 }
 
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8);
-loopback.addAddress('::1', 'ipv6');
-
 function isOfThisMachine(host: string): boolean {
-  if (isIP(host) !== 0) return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
+  if (isIP(host) !== 0) return isLoopbackAddress(host);
   return parents(host.toLowerCase()).includes('localhost');
 }
 
@@ -81,15 +78,4 @@ function der(tag: number, value: Buffer): Buffer {
   const size =
     length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...size]), value]);
-}
-
-/** An address in network byte order, four bytes or sixteen. */
-function addressBytes(address: string): Buffer {
-  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // The URL parser writes IPv4 parts in hex and `::` as short as it can (RFC 5952).
-  const [head = '', tail] = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1).split('::');
-  const groups = (text: string | undefined) => (text ? text.split(':') : []);
-  const zeros = Array.from({ length: 8 - groups(head).length - groups(tail).length }, () => '0');
-  const all = tail === undefined ? groups(head) : [...groups(head), ...zeros, ...groups(tail)];
-  return Buffer.concat(all.map((group) => Buffer.from(group.padStart(4, '0'), 'hex')));
 }

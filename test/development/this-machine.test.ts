@@ -153,6 +153,8 @@ describe('a loopback host', () => {
     '::1',
     '[::1]',
     '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '0:0:0:0:0:0:0:1',
   ]) {
     it(`is ${host}`, () => expect(isLoopback(host)).to.equal(true));
   }
@@ -166,6 +168,8 @@ describe('a loopback host', () => {
     '0.0.0.0',
     '::',
     '::ffff:10.0.0.1',
+    '::127.0.0.1',
+    '127.1',
     '[::1',
     '192.168.0.1',
     'unknown',

@@ -105,6 +105,8 @@ describe('behind a TLS proxy', () => {
     ['the last hop that is no trusted proxy', '1.1.1.1, 203.0.113.7, 10.1.2.3', '203.0.113.7'],
     ['the first hop, where all are trusted', '10.1.1.1, 10.1.2.3', '10.1.1.1'],
     ['the nearest hop that is known, where one is no address', '1.1.1.1, unknown, 10.1.2.3', '10.1.2.3'],
+    ['the nearest hop that is known, where one says nothing', '1.1.1.1, , 10.1.2.3', '10.1.2.3'],
+    ['the proxy, where it hides who asks', '1.1.1.1, ', '127.0.0.1'],
     ['the proxy, where it names nobody', '', '127.0.0.1'],
   ] as const) {
     it(`takes the client to be ${what}`, async () => {

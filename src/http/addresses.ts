@@ -1,0 +1,63 @@
+// IP addresses and ranges of them, for all that has to do with them.
+import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** @returns undefined where a text is no IP address. */
+function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  // The parser alone would also take what is not four decimals (10, 0x7f.1, 010.0.0.1), and ::1.2.3.4 for an IPv4
+  // address, which the URL parser writes in hex.
+  if (isIP(text) === 0) return undefined;
+  if (isIP(text) === 4) return ipaddr.parse(text);
+  return ipaddr.parse(new URL(`http://[${text.split('%')[0]}]`).hostname.slice(1, -1));
+}
+
+/** The same, where IPv4 addresses on an IPv6 socket (`::ffff:127.0.0.1`, however it is spelled) are themselves. */
+function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  const address = parse(text);
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+/** Whether a text is a CIDR range, or one address. */
+export function isAddressRange(text: string): boolean {
+  const [address = ''] = text.split('/');
+  // A zone (RFC 4007 §11) is this machine's own name of an interface, which no list can mean.
+  if (isIP(address) === 0 || address.includes('%')) return false;
+  return address === text || ipaddr.isValidCIDR(text);
+}
+
+/** Whether an address is of 127.0.0.0/8 (RFC 1122 §3.2.1.3) or ::1 (RFC 4291 §2.5.3). */
+export function isLoopbackAddress(text: string): boolean {
+  return parsePlain(text)?.range() === 'loopback';
+}
+
+/** An address in network byte order: four bytes, or sixteen. @throws Error for what is no address. */
+export function addressBytes(text: string): Buffer {
+  const address = parse(text);
+  if (address === undefined) throw new Error(`${text} is no IP address`);
+  return Buffer.from(address.toByteArray());
+}
+
+/**
+ * What an address is counted by: an IPv6 customer has a whole /64 to come from (RFC 6177), so that is one.
+ * @returns the text itself where it is no address.
+ */
+export function addressKey(text: string): string {
+  const address = parsePlain(text);
+  if (address === undefined) return text;
+  if (address instanceof ipaddr.IPv4) return address.toString();
+  const network = address.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+/** A list of IP addresses and CIDR ranges. @returns whether an address is of it; no other text is. */
+export function addressList(ranges: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', prefix] = range.split('/');
+    if (prefix === undefined) list.addAddress(address, familyOf(address));
+    else list.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, familyOf(address));
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
