@@ -11,7 +11,8 @@ import { createLog } from './runtime/log.ts';
 import { systemRandom } from './runtime/random.ts';
 import { readSettings, type Settings, sealingKeyFile, TENANT_FILE } from './settings.ts';
 import type { Store } from './store/contract.ts';
-import { openLowdbStore } from './store/lowdb.ts';
+import { openStore } from './store/open.ts';
+import { repairStore } from './store/repair.ts';
 import { applyTenant } from './tenant/apply.ts';
 import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
 import { exportTenant } from './tenant/export.ts';
@@ -26,7 +27,7 @@ const start = () => runServer(process.env, process.stdout);
 
 /** Opens the store for one command; a server that runs on it must be stopped first, and the store says so. */
 async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openLowdbStore({ dataDir: settings.dataDir, clock: systemClock, log });
+  const store = await openStore({ dataDir: settings.dataDir, clock: systemClock, log });
   try {
     return await work(store);
   } finally {
@@ -102,6 +103,14 @@ async function resetAuthenticators(): Promise<void> {
   );
 }
 
+/** For a store that refuses to open because something in it is damaged or missing. */
+async function repair(): Promise<void> {
+  const { dataDir } = readSettings(process.env);
+  const found = await repairStore(dataDir);
+  for (const line of found) console.log(line);
+  if (found.length === 0) console.log(`nothing in the store in ${dataDir} is damaged or missing`);
+}
+
 const program = new Command('gatehouse')
   .description('A self-hosted identity server. Settings come from the environment: see the README.')
   .action(start);
@@ -116,6 +125,10 @@ program
   .description('write the tenant in the store as a tenant file')
   .option('-o, --output <file>', 'where to (standard output otherwise)')
   .action(exportTo);
+program
+  .command('repair')
+  .description('give up what is damaged or missing in the store, and keep the rest; backups are better')
+  .action(repair);
 const keys = program.command('keys').description('signing keys, and the key of authenticator apps');
 keys.command('rotate').description('sign with the next key from the next start on').action(rotate);
 keys

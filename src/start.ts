@@ -17,7 +17,7 @@ import type { TenantDependencies } from './services.ts';
 import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import type { Store } from './store/contract.ts';
-import { openLowdbStore } from './store/lowdb.ts';
+import { openStore } from './store/open.ts';
 import { applyTenant } from './tenant/apply.ts';
 import { exampleRemains, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
@@ -78,7 +78,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     }
   }
 
-  const store = await openLowdbStore({ dataDir: read.dataDir, clock, log });
+  const store = await openStore({ dataDir: read.dataDir, clock, log });
   try {
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));

@@ -144,8 +144,7 @@ async function consumeOnce(deps: AdapterDependencies, artifacts: Collection<Arti
   const before = await artifacts.get(id);
   const tolerated = before !== undefined && (await withinLeeway(deps, before.payload as AdapterPayload));
   let reused: string | undefined;
-  const found = await artifacts.update(id, (record) => {
-    const current = structuredClone(record) as ArtifactRecord;
+  const found = await artifacts.update(id, (current) => {
     const { consumed, grantId } = current.payload;
     if (consumed !== undefined && !tolerated) reused = String(grantId);
     // The leeway runs from the first use, so that it cannot be stretched.

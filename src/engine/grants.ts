@@ -7,7 +7,6 @@ import type { ResourceServer as Api, UserRecord } from '../records/collections.t
 import { consentId } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
-import { upsert } from '../store/upsert.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
@@ -137,7 +136,7 @@ export async function rememberConsent(
         [...new Set([...(before[key] ?? []), ...(scopes[key] ?? [])])],
       ]),
     );
-  await upsert(consents, id, (current) => ({
+  await consents.upsert(id, (current) => ({
     id,
     user_id: userId,
     client_id: clientId,

@@ -77,10 +77,10 @@ export async function rotateSigningKeys(
   // and never an unpublished key that has signed.
   for (const old of previous) await keys.delete(old.id);
   await keys.update(current.id, (key) => ({
-    ...(structuredClone(key) as SigningKeyRecord),
+    ...key,
     state: 'previous',
   }));
-  await keys.update(next.id, (key) => ({ ...(structuredClone(key) as SigningKeyRecord), state: 'current' }));
+  await keys.update(next.id, (key) => ({ ...key, state: 'current' }));
   await keys.insert(await makeKey('next', clock, commonName));
   return next.id;
 }

@@ -1,6 +1,5 @@
 // Refresh tokens that are not rotated: each use keeps them alive for another idle lifetime.
 import type { Client, RefreshToken } from 'oidc-provider';
-import type { ArtifactRecord } from '../records/collections.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
@@ -20,8 +19,7 @@ export async function keepRefreshTokenAlive(
   const expiresAt = epochSeconds(clock) + left;
   // The engine looks at its own date as well.
   const exp = epochSeconds(wallClock) + left;
-  await store.collection('artifacts').update(artifactKey('RefreshToken', token.jti), (record) => {
-    const current = structuredClone(record) as ArtifactRecord;
+  await store.collection('artifacts').update(artifactKey('RefreshToken', token.jti), (current) => {
     return { ...current, expiresAt, payload: { ...current.payload, exp } };
   });
 }

@@ -165,8 +165,7 @@ async function detachRequests(artifacts: Artifacts, sid: string): Promise<void> 
   const waiting = (await artifacts.findBy('session', sid)).filter(({ model }) => model === 'Interaction');
   await Promise.all(
     waiting.map(({ id }) =>
-      artifacts.update(id, (current) => {
-        const next = structuredClone(current) as ArtifactRecord;
+      artifacts.update(id, (next) => {
         const { session: _, result: _answered, lastSubmission: _kept, ...payload } = next.payload;
         const prompt = { name: 'login', reasons: ['no_session'], details: {} };
         return { ...next, payload: { ...payload, prompt } };

@@ -165,15 +165,14 @@ export function createAuthenticators(deps: {
       let isFresh = false;
       await records.update(authenticator.id, (current) => {
         isFresh = step > (current.lastStep ?? -1);
-        const next = structuredClone(current) as AuthenticatorRecord;
-        return isFresh ? { ...next, lastStep: step } : next;
+        return isFresh ? { ...current, lastStep: step } : current;
       });
       return isFresh;
     },
     addRecoveryCode: async (authenticatorId) => {
       const code = recoveryCode(random);
       await records.update(authenticatorId, (current) => ({
-        ...(structuredClone(current) as AuthenticatorRecord),
+        ...current,
         codeHash: hashSecret(code),
       }));
       return code;
@@ -189,8 +188,7 @@ export function createAuthenticators(deps: {
       let isRight = false;
       await records.update(onlyId('recovery-code', userId), (current) => {
         isRight = isSameSecret(current.codeHash ?? '', given);
-        const record = structuredClone(current) as AuthenticatorRecord;
-        return isRight ? { ...record, codeHash: hashSecret(next) } : record;
+        return isRight ? { ...current, codeHash: hashSecret(next) } : current;
       });
       return isRight ? next : undefined;
     },
@@ -201,15 +199,14 @@ export function createAuthenticators(deps: {
     registerDevice: async (id, { publicKey, name }) => {
       let isNew = false;
       await records.update(id, (current) => {
-        const next = structuredClone(current) as AuthenticatorRecord;
         isNew = current.kind === 'push' && current.publicKey === undefined;
-        return isNew ? { ...next, publicKey, name } : next;
+        return isNew ? { ...current, publicKey, name } : current;
       });
       return isNew;
     },
     setPushEndpoint: async (id, endpoint) => {
       await records.update(id, (current) => {
-        const { pushEndpoint: _before, ...rest } = structuredClone(current) as AuthenticatorRecord;
+        const { pushEndpoint: _before, ...rest } = current;
         return endpoint === undefined ? rest : { ...rest, pushEndpoint: endpoint };
       });
     },

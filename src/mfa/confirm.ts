@@ -32,12 +32,7 @@ export async function confirm(
   let codeHash: string | undefined;
   const activate = (mark: boolean) =>
     records.update(id, (current) => {
-      const {
-        codeHash: brought,
-        expiresAt: _end,
-        credential_version: _begunBy,
-        ...next
-      } = structuredClone(current) as AuthenticatorRecord;
+      const { codeHash: brought, expiresAt: _end, credential_version: _begunBy, ...next } = current;
       codeHash = brought;
       return { ...next, active: true, ...(mark && { first: true }) };
     });
@@ -68,15 +63,14 @@ export async function removeIf(
   let isGone = false;
   await records.update(id, (current) => {
     isGone = isRight(current);
-    const next = structuredClone(current) as AuthenticatorRecord;
-    return isGone ? { ...next, expiresAt: 1 } : next;
+    return isGone ? { ...current, expiresAt: 1 } : current;
   });
   return isGone;
 }
 
 async function unmark(records: Collection<AuthenticatorRecord>, id: string): Promise<void> {
   await records.update(id, (current) => {
-    const { first: _mark, ...rest } = structuredClone(current) as AuthenticatorRecord;
+    const { first: _mark, ...rest } = current;
     return rest;
   });
 }

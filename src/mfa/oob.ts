@@ -115,8 +115,7 @@ export function createOobChallenges({
       await challenges.update(challengeId, (current) => {
         const { bindingHash, state, authenticator_id: own } = current;
         isDone = own === authenticatorId && state === 'pending' && bindingHash === undefined;
-        const next = structuredClone(current) as OobChallengeRecord;
-        return isDone ? { ...next, state: answer } : next;
+        return isDone ? { ...current, state: answer } : current;
       });
       return isDone;
     },
@@ -131,17 +130,16 @@ function judge(
   current: OobChallenge,
   bindingCode: string | undefined,
   now: number,
-): { outcome: OobOutcome; next: OobChallengeRecord } {
-  const next = structuredClone(current) as OobChallengeRecord;
+): { outcome: OobOutcome; next: OobChallenge } {
   const { bindingHash, salt, state, askedAt, triesLeft } = current;
-  if (state === 'spent' || triesLeft < 1) return { outcome: 'unknown', next };
+  if (state === 'spent' || triesLeft < 1) return { outcome: 'unknown', next: current };
   if (bindingHash !== undefined) {
     if (isSameSecret(hashSecret(bindingCode ?? '', salt), bindingHash))
-      return { outcome: 'accepted', next: { ...next, state: 'spent' } };
-    return { outcome: 'wrong-code', next: { ...next, triesLeft: triesLeft - 1 } };
+      return { outcome: 'accepted', next: { ...current, state: 'spent' } };
+    return { outcome: 'wrong-code', next: { ...current, triesLeft: triesLeft - 1 } };
   }
-  if (state === 'accepted') return { outcome: 'accepted', next: { ...next, state: 'spent' } };
-  if (state === 'rejected') return { outcome: 'rejected', next };
+  if (state === 'accepted') return { outcome: 'accepted', next: { ...current, state: 'spent' } };
+  if (state === 'rejected') return { outcome: 'rejected', next: current };
   const tooFast = askedAt !== undefined && now - askedAt < POLL_PAUSE;
-  return { outcome: tooFast ? 'too-fast' : 'pending', next: { ...next, askedAt: now } };
+  return { outcome: tooFast ? 'too-fast' : 'pending', next: { ...current, askedAt: now } };
 }

@@ -127,8 +127,7 @@ export function createChallenges({
     for (const asker of askers ?? []) await endOlder(id, idOf(purpose, subject), asker);
     return async () => {
       await challenges.update(id, (current) => {
-        const next = structuredClone(current) as ChallengeRecord;
-        return { ...next, spent: current.spent || current.secretHash === secret.secretHash };
+        return { ...current, spent: current.spent || current.secretHash === secret.secretHash };
       });
     };
   };
@@ -147,14 +146,13 @@ export function createChallenges({
   ): Promise<Met | undefined> => {
     let met: Met | undefined;
     await challenges.update(id, (current) => {
-      const next = structuredClone(current) as ChallengeRecord;
       const wrong = room === undefined ? 0 : (current.wrong?.[room] ?? 0);
-      if (current.spent || current.triesLeft <= wrong) return next;
+      if (current.spent || current.triesLeft <= wrong) return current;
       if (isSameSecret(hashSecret(secret, current.salt), current.secretHash)) {
         met = describe(current);
-        return { ...next, spent: spend };
+        return { ...current, spent: spend };
       }
-      return room === undefined ? next : { ...next, wrong: { ...next.wrong, [room]: wrong + 1 } };
+      return room === undefined ? current : { ...current, wrong: { ...current.wrong, [room]: wrong + 1 } };
     });
     return met;
   };
@@ -215,8 +213,7 @@ export function createChallenges({
       const found = await ofTicket(purpose, ticket);
       if (found === undefined) return;
       await challenges.update(found.id, (current) => {
-        const next = structuredClone(current) as ChallengeRecord;
-        return { ...next, triesLeft: current.triesLeft - 1 };
+        return { ...current, triesLeft: current.triesLeft - 1 };
       });
     },
     discard: async (purpose, subject) => {

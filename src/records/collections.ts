@@ -308,8 +308,13 @@ export interface CollectionSpec<T> {
   unique: Record<string, Key<T>>;
   /** Keys that any number of records may share. */
   indexes: Record<string, Key<T>>;
-  /** The collection need not survive a crash: counters that are written on every request. */
-  volatile?: true;
+  /** What `list` filters and sorts by, beside the id, and the kind of value it has (`a.b` is b within a). */
+  fields?: Record<string, 'text' | 'number' | 'boolean'>;
+  /**
+   * Where it is kept, if not in the database: `memory` need not survive a crash (counters that are written on
+   * every request), `configuration` is a readable file, written seldom and small enough to be held in memory.
+   */
+  kept?: 'memory' | 'configuration';
 }
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
@@ -349,15 +354,21 @@ function accountsOf(payload: Readonly<Record<string, unknown>>): string[] {
 }
 
 export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
-  tenant: { unique: {}, indexes: {} },
-  clients: { unique: {}, indexes: {} },
-  resourceServers: { unique: { identifier: (api) => api.identifier }, indexes: {} },
+  tenant: { unique: {}, indexes: {}, kept: 'configuration' },
+  clients: { unique: {}, indexes: {}, kept: 'configuration' },
+  resourceServers: { unique: { identifier: (api) => api.identifier }, indexes: {}, kept: 'configuration' },
   clientGrants: {
     unique: { clientAudience: (grant) => `${grant.client_id}\n${grant.audience}` },
     indexes: { client: (grant) => grant.client_id },
+    fields: { client_id: 'text', audience: 'text' },
+    kept: 'configuration',
   },
-  connections: { unique: { name: (connection) => connection.name }, indexes: {} },
-  organizations: { unique: { name: (organization) => organization.name }, indexes: {} },
+  connections: { unique: { name: (connection) => connection.name }, indexes: {}, kept: 'configuration' },
+  organizations: {
+    unique: { name: (organization) => organization.name },
+    indexes: {},
+    kept: 'configuration',
+  },
   users: {
     unique: {
       connectionEmail: perConnection('email'),
@@ -365,6 +376,22 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       connectionPhone: perConnection('phone_number'),
     },
     indexes: { email: (user) => user.email },
+    fields: {
+      email: 'text',
+      email_verified: 'boolean',
+      username: 'text',
+      phone_number: 'text',
+      name: 'text',
+      given_name: 'text',
+      family_name: 'text',
+      nickname: 'text',
+      blocked: 'boolean',
+      created_at: 'text',
+      updated_at: 'text',
+      last_login: 'text',
+      last_ip: 'text',
+      logins_count: 'number',
+    },
   },
   credentials: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state } },
@@ -409,6 +436,18 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   samlLogouts: { unique: { request: (run) => run.request }, indexes: { session: (run) => run.sid } },
   samlMessages: { unique: {}, indexes: {} },
-  limits: { unique: {}, indexes: {}, volatile: true },
-  logs: { unique: {}, indexes: { user: (event) => event.user_id } },
+  limits: { unique: {}, indexes: {}, kept: 'memory' },
+  logs: {
+    unique: {},
+    indexes: { user: (event) => event.user_id },
+    fields: {
+      type: 'text',
+      date: 'text',
+      client_id: 'text',
+      connection: 'text',
+      user_id: 'text',
+      user_name: 'text',
+      ip: 'text',
+    },
+  },
 };

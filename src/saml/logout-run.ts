@@ -115,7 +115,7 @@ export async function nextOf(
   const run = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
     if (current.browser !== undefined && !BROWSER.isMarked(ctx, current.browser)) throw expired();
-    return { ...(structuredClone(current) as SamlLogoutRecord), request: requestId, browser: mark };
+    return { ...current, request: requestId, browser: mark };
   });
   const part = run?.waiting[0];
   if (run === undefined || part === undefined) throw expired();
@@ -152,7 +152,7 @@ export async function goOn(
 ): Promise<string> {
   const taken = await deps.store.collection('samlLogouts').take(id);
   if (taken === undefined) throw expired();
-  const { id: _id, request: _request, ...run } = structuredClone(taken) as SamlLogoutRecord;
+  const { id: _id, request: _request, ...run } = taken;
   return save(deps, { ...run, waiting: run.waiting.slice(1), failed: run.failed || !isSuccess });
 }
 

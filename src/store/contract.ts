@@ -1,5 +1,5 @@
-// What every store engine promises. Features see only this file and collections.ts; the engines
-// (lowdb.ts, later postgres.ts) must pass test/store/contract.ts unchanged.
+// What every store engine promises. Features see only this file and collections.ts; every engine must pass
+// test/store/contract.ts.
 import type { CollectionName, Records } from '../records/collections.ts';
 import type { Frozen, Stored } from '../records/record.ts';
 
@@ -17,13 +17,58 @@ export class UniqueKeyError extends Error {
 }
 
 /**
- * A page of records in id order (by character code, not by locale); `next` (an id) is passed back as
- * `after` for the page that follows.
+ * A page of records, in id order (by character code, not by locale) unless `sort` says otherwise; in id order
+ * `next` (an id) is passed back as `after` for the page that follows.
  */
 export interface Page<T> {
   records: Frozen<T>[];
   next?: string;
+  /** How many records match, on all pages; where it was asked for. */
+  total?: number;
 }
+
+/** What a filter compares a field with. */
+export type FieldValue = string | number | boolean;
+
+/**
+ * Which records are meant, by fields that collections.ts declares (and `id`). A record without the field, or with
+ * another kind of value there, matches no comparison with it. Ranges and prefixes are by character code.
+ */
+export type Filter =
+  | { field: string; equals: FieldValue }
+  | { field: string; in: readonly FieldValue[] }
+  | { field: string; prefix: string }
+  | { field: string; from?: string | number; to?: string | number }
+  | { field: string; exists: boolean }
+  | { all: readonly Filter[] }
+  | { any: readonly Filter[] }
+  | { not: Filter };
+
+/** What `list` gives of a collection. */
+export interface Query {
+  where?: Filter;
+  /** By a declared field; records without it come last, and the id decides between equals. */
+  sort?: { field: string; descending?: boolean };
+  /** Those after this id: only in id order. */
+  after?: string;
+  /** The page, counted from 0, in place of `after`. */
+  page?: number;
+  /** The most records of a page (default 50). */
+  limit?: number;
+  /** Whether to count what matches on all pages. */
+  total?: boolean;
+}
+
+/** A record on its way in: the caller's own, or one made of what the store gave. */
+export type Incoming<T> = T | Frozen<T>;
+
+/** One write of a batch. */
+export type Write = {
+  [N in CollectionName]:
+    | { collection: N; insert: Incoming<Records[N]> }
+    | { collection: N; put: Incoming<Records[N]> }
+    | { collection: N; delete: string };
+}[CollectionName];
 
 /**
  * One kind of record. All writes resolve only when the change is durable; all reads see every write
@@ -36,9 +81,9 @@ export interface Page<T> {
  */
 export interface Collection<T extends Stored> {
   /** Adds a record. @throws UniqueKeyError when its id or one of its unique keys is taken. */
-  insert(record: T): Promise<void>;
+  insert(record: Incoming<T>): Promise<void>;
   /** Adds the record or replaces the one with its id. @throws UniqueKeyError as `insert`, other than for the id. */
-  put(record: T): Promise<void>;
+  put(record: Incoming<T>): Promise<void>;
   /** The record with this id. */
   get(id: string): Promise<Frozen<T> | undefined>;
   /**
@@ -52,15 +97,20 @@ export interface Collection<T extends Stored> {
    * is thrown on.
    * @returns the new record, or undefined when there is none (`change` is then not called).
    */
-  update(id: string, change: (current: Frozen<T>) => T): Promise<Frozen<T> | undefined>;
+  update(id: string, change: (current: Frozen<T>) => Incoming<T>): Promise<Frozen<T> | undefined>;
+  /**
+   * As `update`, and adds what `change` makes of undefined where there is no record; of two that do so at once the
+   * second changes what the first has added. @returns the new record.
+   */
+  upsert(id: string, change: (current: Frozen<T> | undefined) => Incoming<T>): Promise<Frozen<T>>;
   /** Reads and deletes: of any number of racers exactly one gets the record, the others undefined. */
   take(id: string): Promise<Frozen<T> | undefined>;
   /** Deletes; true when there was a record. */
   delete(id: string): Promise<boolean>;
   /** Deletes all records that `findBy` would give; returns how many. */
   deleteBy(index: string, value: string): Promise<number>;
-  /** A page of at most `limit` records (default 50) in id order, those after the id `after`. */
-  list(page?: { after?: string; limit?: number }): Promise<Page<T>>;
+  /** A page of the records that a query means; without one of all. @throws Error for a field that is not declared. */
+  list(query?: Query): Promise<Page<T>>;
   /** How many records there are. */
   count(): Promise<number>;
 }
@@ -68,8 +118,13 @@ export interface Collection<T extends Stored> {
 /** An open store. */
 export interface Store {
   collection<N extends CollectionName>(name: N): Collection<Records[N]>;
+  /**
+   * Makes several writes as one: all or none, in one commit, in this order. Not for collections of the
+   * configuration, each of which is a file of its own. @throws as the single writes do.
+   */
+  batch(writes: readonly Write[]): Promise<void>;
   /** Resolves when the store can be read and written, throws the reason otherwise (for /readyz). */
   ready(): Promise<void>;
-  /** Waits for what is in flight, folds and releases everything; the store is unusable afterwards. */
+  /** Waits for what is in flight and releases everything; the store is unusable afterwards. */
   close(): Promise<void>;
 }

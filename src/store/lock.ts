@@ -25,7 +25,7 @@ export function lockDirectory(directory: string): () => void {
   } catch (error) {
     database.close();
     if (!isObject(error) || error.errcode !== sqliteBusy) throw error;
-    throw new Error(`${directory} is in use: another server, or a command, has this store open`, {
+    throw new Error(`${directory}: the store is in use: another server, or a command, has it open`, {
       cause: error,
     });
   }

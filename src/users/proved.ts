@@ -34,7 +34,7 @@ export async function userWhoProved(deps: UsersDependencies, proved: ConnectionA
   if (verified) return known;
   const field = proved.channel === 'email' ? 'email_verified' : 'phone_verified';
   const updated = await deps.store.collection('users').update(known.id, (current) => ({
-    ...(structuredClone(current) as UserRecord),
+    ...current,
     [field]: true,
     updated_at: new Date(deps.clock()).toISOString(),
   }));

@@ -5,7 +5,6 @@ import { normalizeEmail } from '../records/email.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import { upsert } from '../store/upsert.ts';
 import { FIRST_VERSION } from './login.ts';
 import { type ConnectionAddress, findByAddress, userWhoProved } from './proved.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -102,7 +101,7 @@ export function createUsers(deps: UsersDependencies): Users {
 
   const setPassword = async (userId: string, password: string): Promise<void> => {
     const passwordHash = await hasher.hash(password);
-    await upsert(credentials, userId, (current) => ({
+    await credentials.upsert(userId, (current) => ({
       id: userId,
       passwordHash,
       history: current === undefined ? [] : [current.passwordHash, ...current.history].slice(0, HISTORY),
@@ -112,8 +111,7 @@ export function createUsers(deps: UsersDependencies): Users {
   };
 
   const update = (userId: string, patch: Partial<UserRecord>): Promise<User | undefined> =>
-    users.update(userId, (current) => {
-      const before = structuredClone(current) as UserRecord;
+    users.update(userId, (before) => {
       return { ...before, ...patch, id: userId, updated_at: now(), ...emailHistory(before, patch, clock) };
     });
 
@@ -144,15 +142,13 @@ export function createUsers(deps: UsersDependencies): Users {
     },
     setPassword,
     recordLogin: async (userId, ip) => {
-      await users.update(userId, (current) => {
-        const before = structuredClone(current) as UserRecord;
+      await users.update(userId, (before) => {
         return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
       });
     },
     confirmEmail: async (userId, email) => {
       let isTheirs = false;
-      const updated = await users.update(userId, (current) => {
-        const before = structuredClone(current) as UserRecord;
+      const updated = await users.update(userId, (before) => {
         isTheirs = before.email === email;
         const proved = { email_verified: true, updated_at: now() };
         return isTheirs ? { ...before, ...proved, ...emailHistory(before, proved, clock) } : before;
@@ -164,8 +160,7 @@ export function createUsers(deps: UsersDependencies): Users {
       await credentials.delete(userId);
     },
     proveEmail: async (userId, email) => {
-      await users.update(userId, (current) => {
-        const before = structuredClone(current) as UserRecord;
+      await users.update(userId, (before) => {
         if (before.email_verified || before.email !== email) return before;
         const proved = { email_verified: true, user_metadata: {}, updated_at: now() };
         return { ...withoutProfile(before), ...proved, ...emailHistory(before, proved, clock) };
@@ -176,7 +171,7 @@ export function createUsers(deps: UsersDependencies): Users {
 }
 
 /** Without what a sign-up may say of its user, beside the identifiers. */
-function withoutProfile(user: UserRecord): UserRecord {
+function withoutProfile(user: User): User {
   const { name: _1, given_name: _2, family_name: _3, nickname: _4, picture: _5, ...rest } = user;
   return rest;
 }
@@ -226,7 +221,7 @@ function versionOf(credential: { readonly version?: number } | undefined): numbe
 async function rehash({ store, hasher }: UsersDependencies, userId: string, old: string, password: string) {
   const passwordHash = await hasher.hash(password);
   await store.collection('credentials').update(userId, (current) => ({
-    ...(structuredClone(current) as CredentialRecord),
+    ...current,
     passwordHash: current.passwordHash === old ? passwordHash : current.passwordHash,
   }));
 }
@@ -234,7 +229,7 @@ async function rehash({ store, hasher }: UsersDependencies, userId: string, old:
 /** Longer than any access token lives, by default: after that nobody asks for the address of back then. */
 const EMAIL_HISTORY = 20;
 
-function emailHistory(before: UserRecord, patch: Partial<UserRecord>, clock: Clock): Partial<UserRecord> {
+function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): Partial<User> {
   const changes =
     ('email' in patch && patch.email !== before.email) ||
     ('email_verified' in patch && patch.email_verified !== before.email_verified);

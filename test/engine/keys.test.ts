@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { rotateSigningKeys } from '../../src/engine/keys.ts';
 import type { SigningKeyRecord } from '../../src/records/collections.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { openStore } from '../../src/store/open.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
 
@@ -25,7 +25,7 @@ describe('the signing keys', () => {
     return records.map(({ id }) => id);
   };
   const inStore = async (work: (store: Store) => Promise<unknown>) => {
-    const store = await openLowdbStore({ dataDir, clock: Date.now });
+    const store = await openStore({ dataDir, clock: Date.now });
     await work(store);
     await store.close();
   };

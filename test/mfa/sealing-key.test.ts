@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { openStore } from '../../src/store/open.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { callsOf, codeOf, tenant } from './tenant.ts';
@@ -59,7 +59,7 @@ describe('the key of authenticator apps', function () {
   };
   /** As releases before had it: no value in the store that tells the key. */
   const forgetCheck = async () => {
-    const store = await openLowdbStore({ dataDir, clock: Date.now });
+    const store = await openStore({ dataDir, clock: Date.now });
     await store.collection('keyChecks').delete('authenticators');
     await store.close();
   };

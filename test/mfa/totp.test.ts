@@ -8,7 +8,7 @@ import { createAuthenticators } from '../../src/mfa/authenticators.ts';
 import { createFactorChanges } from '../../src/mfa/factor-changes.ts';
 import { openSecretBox } from '../../src/protection/secret-box.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { openStore } from '../../src/store/open.ts';
 
 const SECRET = '12345678901234567890';
 
@@ -19,7 +19,7 @@ describe('a TOTP authenticator', () => {
   before(async () => {
     directory = mkdtempSync(join(tmpdir(), 'gatehouse-totp-'));
     // By the clock of the vectors, too: what is begun is not over in any of their years.
-    store = await openLowdbStore({ dataDir: directory, clock: () => now });
+    store = await openStore({ dataDir: directory, clock: () => now });
   });
   after(async () => {
     await store.close();

@@ -299,7 +299,9 @@ describe('a process with settings that do not work', function () {
         env: { PORT: '0', TENANT_FILE: 'tenant.yaml', LOG_LEVEL: 'silent' },
         command,
       });
-      expect(stderr).to.match(/data\/(store\/journal-\d+\.log|tls\/[a-z-]+\.pem): (EFBIG|ENOSPC): .*\n$/);
+      expect(stderr).to.match(
+        /data\/(store(\.new)?\/[\w.]+|tls\/[a-z-]+\.pem): (EFBIG: |ENOSPC: |disk).*\n$/,
+      );
       expect(stderr).not.to.contain('without the directory');
       expect(code).to.equal(1);
     });

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import type { ArtifactRecord, UserRecord } from '../../src/records/collections.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
+import { batchCases, queryCases, upsertCases } from './contract-queries.ts';
 
 /** An engine under test: an open store, and what opens the same data again after closing it. */
 export interface Opened {
@@ -12,7 +13,7 @@ export interface Opened {
 
 type Clock = () => number;
 type Case = (opened: Opened, time: { now: number }) => Promise<void>;
-type Register = (behaviour: string, run: Case) => void;
+export type Register = (behaviour: string, run: Case) => void;
 
 const connection = 'Username-Password-Authentication';
 const startSeconds = 1_800_000_000;
@@ -69,6 +70,9 @@ export function storeContract(name: string, open: (clock: Clock) => Promise<Open
     describe('update', () => updateCases(test));
     describe('races', () => raceCases(test));
     describe('list and count', () => listCases(test));
+    describe('upsert', () => upsertCases(test));
+    describe('batches', () => batchCases(test));
+    describe('queries', () => queryCases(test));
     describe('expiry', () => expiryCases(test));
     describe('the records it hands out', () => ownershipCases(test));
     describe('closing and opening again', () => reopenCases(test));

@@ -2,7 +2,7 @@
 // opening, what it is about to make of a record, and that this was acknowledged. See crash.test.ts.
 import { writeSync } from 'node:fs';
 import type { Collection, Store } from '../../../src/store/contract.ts';
-import { openLowdbStore } from '../../../src/store/lowdb.ts';
+import { openStore } from '../../../src/store/open.ts';
 import { aUser } from '../contract.ts';
 
 /** A line of the report; `value` is what tells one state of a record from another, null that it is gone. */
@@ -50,9 +50,17 @@ const kinds = {
         .get(id)
         .then((artifact) => artifact?.payload.value),
   },
+  organizations: {
+    make: (id: string, value: string) => ({ id, name: id, display_name: value }),
+    value: (store: Store, id: string) =>
+      store
+        .collection('organizations')
+        .get(id)
+        .then((organization) => organization?.display_name),
+  },
 };
 type Kind = keyof typeof kinds;
-const kindNames: Kind[] = ['users', 'credentials', 'artifacts'];
+const kindNames: Kind[] = ['users', 'credentials', 'artifacts', 'organizations'];
 
 /** All that the writers keep in a store: `<collection>/<id>` and the record's value. */
 export async function findAll(store: Store): Promise<[key: string, value: string][]> {
@@ -108,7 +116,7 @@ async function change(collection: Collection<{ id: string }>, there: boolean, re
 if (import.meta.main) {
   const [dataDir = '', run = ''] = process.argv.slice(2);
   report({ opening: true });
-  const store = await openLowdbStore({ dataDir, clock: Date.now, foldBytes: 32 * 1024 });
+  const store = await openStore({ dataDir, clock: Date.now });
   report({ found: await findAll(store) });
   await Promise.all(Array.from({ length: writers }, (_, writer) => write(store, writer, run)));
 }

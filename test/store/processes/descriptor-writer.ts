@@ -1,24 +1,16 @@
-// Writes while the process has no file descriptor left (its parent limits them), or one, each time the journal
-// should begin a segment, and again when it has; reports what the store did, as JSON: see descriptors.test.ts.
-import { closeSync, openSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { openLowdbStore } from '../../../src/store/lowdb.ts';
+// Writes while the process has no file descriptor left (its parent limits them), and reports what the store did, as
+// JSON: see failure.test.ts.
+import { closeSync, openSync } from 'node:fs';
+import { openStore } from '../../../src/store/open.ts';
 import { aUser } from '../contract.ts';
 
 export interface DescriptorReport {
-  rounds: {
-    /** Descriptors that were left. */
-    left: number;
-    /** Why writes were refused. */
-    refused: string[];
-    ready: string;
-    /** The newest segment of the journal, when something was written after there was room again. */
-    newest: number;
-    /** Warnings and errors of the store in this round. */
-    said: string[];
-  }[];
-  /** The round in which each record was last written. */
-  acknowledged: Record<string, number>;
+  acknowledged: string[];
+  /** Why writes were refused. */
+  refused: string[];
+  ready: string;
+  /** A change to a file of the configuration. */
+  configuration: { meanwhile: string; visible: boolean; afterwards: string };
 }
 
 const outcome = async (promise: Promise<unknown>) =>
@@ -27,68 +19,42 @@ const outcome = async (promise: Promise<unknown>) =>
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 
-/** Takes every descriptor but some. @returns how many, and what gives them back. */
-function takeAll(but: number) {
+/** Takes every descriptor there is; what gives them back. */
+function takeAll(): () => void {
   const taken: number[] = [];
   try {
     for (;;) taken.push(openSync('/dev/null', 'r'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EMFILE') throw error;
   }
-  const count = taken.length;
-  const close = (fd: number) => closeSync(fd);
-  taken.splice(0, but).forEach(close);
-  return { count, giveBack: () => taken.splice(0).forEach(close) };
-}
-
-/** How many descriptors there are to take. */
-function available(): number {
-  const { count, giveBack } = takeAll(0);
-  giveBack();
-  return count;
+  return () => {
+    for (const fd of taken.splice(0)) closeSync(fd);
+  };
 }
 
 async function main(dataDir: string): Promise<DescriptorReport> {
-  let said: string[] = [];
-  const note = (_: unknown, message?: string) => void said.push(String(message));
-  const log = { warn: note, error: note };
-  // Each round writes some 45 KiB, to the same records, so that a segment stays at what is said here.
-  const store = await openLowdbStore({ dataDir, clock: Date.now, log, foldBytes: 32 << 10 });
+  const store = await openStore({ dataDir, clock: Date.now });
   const users = store.collection('users');
-  const newest = () =>
-    Math.max(
-      ...readdirSync(join(dataDir, 'store')).map((name) => Number(/^journal-(\d+)/.exec(name)?.[1] ?? 0)),
-    );
-  const idle = available();
-  const acknowledged: Record<string, number> = {};
-  const rounds: DescriptorReport['rounds'] = [];
-  const padding = 'x'.repeat(900);
+  const acknowledged: string[] = [];
+  const refused: string[] = [];
   const write = async (id: string) => {
-    const logins_count = rounds.length;
-    const record = { ...aUser(id), user_metadata: { padding }, logins_count };
-    const done = await outcome(users.put(record));
-    if (done === 'resolved') acknowledged[id] = logins_count;
-    return done;
+    const done = await outcome(users.put({ ...aUser(id), user_metadata: { padding: 'x'.repeat(9000) } }));
+    if (done === 'resolved') acknowledged.push(id);
+    else refused.push(done);
   };
-  // With one descriptor the segment's file can be made, and its name in the directory not be made durable.
-  for (const left of [0, 1, 0]) {
-    // The thread that folds has descriptors of its own, and gives them back when it ends.
-    while (available() < idle) await new Promise((resolve) => setImmediate(resolve));
-    said = [];
-    const held = takeAll(left);
-    const refused: string[] = [];
-    for (let n = 0; n < 40; n++) {
-      const done = await write(`user${n}`);
-      if (done !== 'resolved') refused.push(done);
-    }
-    const ready = await outcome(store.ready());
-    held.giveBack();
-    await write('after');
-    await write('later');
-    rounds.push({ left, refused, ready, newest: newest(), said });
-  }
+  // The first commit starts the thread.
+  await write('first');
+  const giveBack = takeAll();
+  for (let n = 0; n < 600; n++) await write(`user${n}`);
+  const ready = await outcome(store.ready());
+  const clients = store.collection('clients');
+  const insert = () => clients.insert({ id: 'app', client_id: 'app', name: 'App' } as never);
+  const meanwhile = await outcome(insert());
+  const visible = (await clients.get('app')) !== undefined;
+  giveBack();
+  const afterwards = await outcome(insert());
   await store.close();
-  return { rounds, acknowledged };
+  return { acknowledged, refused, ready, configuration: { meanwhile, visible, afterwards } };
 }
 
 if (import.meta.main) process.stdout.write(JSON.stringify(await main(process.argv[2] ?? '')));

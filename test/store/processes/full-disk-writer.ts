@@ -1,6 +1,7 @@
-// Writes until the disk refuses (its parent limits the size of files) and reports, as JSON, what the
-// store then does: see lowdb-failure.test.ts.
-import { openLowdbStore } from '../../../src/store/lowdb.ts';
+// Writes until the disk refuses (its parent limits the size of files), then has the limit lifted, and reports, as
+// JSON, what the store did: see failure.test.ts.
+import { execFileSync } from 'node:child_process';
+import { openStore } from '../../../src/store/open.ts';
 import { aUser } from '../contract.ts';
 
 export interface FullDiskReport {
@@ -14,7 +15,10 @@ export interface FullDiskReport {
   ready: string;
   laterWrite: string;
   emailIsFree: boolean;
-  logged: number;
+  /** Errors and warnings that were logged before there was room, and after. */
+  logged: [before: number, after: number];
+  /** Once there is room again. */
+  afterwards: { ready: string; write: string };
 }
 
 const messageOf = async (promise: Promise<unknown>) =>
@@ -24,25 +28,25 @@ const messageOf = async (promise: Promise<unknown>) =>
   );
 
 async function main(dataDir: string): Promise<FullDiskReport> {
-  let logged = 0;
-  const log = { warn: () => {}, error: () => logged++ };
-  const store = await openLowdbStore({ dataDir, clock: Date.now, log });
+  let errors = 0;
+  let warnings = 0;
+  const log = { warn: () => warnings++, error: () => errors++ };
+  const store = await openStore({ dataDir, clock: Date.now, log });
   const users = store.collection('users');
   await users.insert(aUser('counter'));
   const acknowledged = ['counter'];
   const refused: string[] = [];
   let counted = 0;
   let readMeanwhile = false;
-  const padding = 'x'.repeat(900);
-  for (let round = 0; refused.length === 0; round++) {
+  const padding = 'x'.repeat(9000);
+  // What is left between a large write that is refused and a small one fills up, too.
+  let ready = 'resolved';
+  for (let round = 0; ready === 'resolved'; round++) {
     await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
         const id = `user${round}-${n}`;
         const insert = users.insert({ ...aUser(id, `${id}@a.example`), user_metadata: { padding } });
-        const count = users.update('counter', (user) => ({
-          ...aUser(user.id),
-          logins_count: user.logins_count + 1,
-        }));
+        const count = users.update('counter', (user) => ({ ...user, logins_count: user.logins_count + 1 }));
         const read = users.get(id);
         if ((await messageOf(insert)) === 'resolved') acknowledged.push(id);
         else refused.push(id);
@@ -50,20 +54,25 @@ async function main(dataDir: string): Promise<FullDiskReport> {
         if (refused.includes(id) && (await read) !== undefined) readMeanwhile = true;
       }),
     );
+    if (refused.length > 0) ready = await messageOf(store.ready());
   }
+  const big = (id: string) => users.insert({ ...aUser(id), user_metadata: { padding: padding.repeat(50) } });
   const report = {
     acknowledged,
     refused,
     visible: (await users.list({ limit: 100_000 })).records.map(({ id }) => id),
     readMeanwhile,
     counter: counted - ((await users.get('counter'))?.logins_count ?? 0),
-    ready: await messageOf(store.ready()),
-    laterWrite: await messageOf(users.insert(aUser('later'))),
+    laterWrite: await messageOf(big('refused-later')),
+    ready,
     emailIsFree: (await users.findBy('email', `${refused[0]}@a.example`)).length === 0,
-    logged,
   };
+  const before = errors;
+  execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:unlimited']);
+  const afterwards = { ready: await messageOf(store.ready()), write: await messageOf(big('later')) };
+  if (afterwards.write === 'resolved') acknowledged.push('later');
   await store.close();
-  return report;
+  return { ...report, afterwards, logged: [before, warnings] };
 }
 
 if (import.meta.main) process.stdout.write(JSON.stringify(await main(process.argv[2] ?? '')));

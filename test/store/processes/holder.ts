@@ -1,8 +1,8 @@
 // Opens a store and keeps it open until it is killed; says `open`, or why not.
-import { openLowdbStore } from '../../../src/store/lowdb.ts';
+import { openStore } from '../../../src/store/open.ts';
 
 try {
-  await openLowdbStore({ dataDir: process.argv[2] ?? '', clock: Date.now });
+  await openStore({ dataDir: process.argv[2] ?? '', clock: Date.now });
   process.stdout.write('open\n');
   setInterval(() => {}, 60_000);
 } catch (error) {

@@ -1,16 +1,15 @@
-// The contract's methods over a table: each change is made in memory at once and acknowledged when it is
+// The contract's methods over a table in memory: each change is made in memory at once and acknowledged when it is
 // durable. A record whose last change is not durable yet is handed out only when it is, so that nobody
-// acts on what a failing disk may take back; a change on top of it need not wait, the journal keeps order.
+// acts on what a failing disk may take back; a change on top of it need not wait.
 
-import type { Stored } from '../records/record.ts';
-import type { Collection } from './contract.ts';
-import { type AnyRecord, encodeRecord } from './record.ts';
+import type { Stored } from '../../records/record.ts';
+import type { Collection, Query } from '../contract.ts';
+import { checkQuery, comparator, defaultLimit, matches } from '../filter.ts';
+import { type AnyRecord, encodeRecord } from '../record.ts';
 import * as rows from './table.ts';
 
 /** Makes a change durable; undefined when there is nothing to wait for. */
 export type Commit = (change: rows.Change) => Promise<void> | undefined;
-
-const defaultPage = 50;
 
 /**
  * The collection over a table. `check` is called at the start of each method and throws when the store
@@ -75,6 +74,13 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
       await write(rows.place(table, next, false));
       return next.record;
     },
+    async upsert(id, change) {
+      check();
+      const next = encodeRecord(change(rows.find(table, id)));
+      if (next.record.id !== id) throw new TypeError(`${table.name}: an update must keep the id`);
+      await write(rows.place(table, next, false));
+      return next.record;
+    },
     async take(id) {
       check();
       const record = rows.find(table, id);
@@ -97,14 +103,20 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
       await remove(ids);
       return ids.length;
     },
-    async list({ after, limit = defaultPage } = {}) {
+    async list(query = {}) {
       check();
-      const { records, more } = await read(
-        () => rows.page(table, after, limit),
+      checkQuery(table.spec, query);
+      const { records, more, total } = await read(
+        () => pageOf(table, query),
         (found) => idsOf(found.records),
       );
-      const next = more ? records.at(-1)?.id : undefined;
-      return next === undefined ? { records } : { records, next };
+      const inIdOrder = query.sort === undefined && query.page === undefined;
+      const next = more && inIdOrder ? records.at(-1)?.id : undefined;
+      return {
+        records,
+        ...(next !== undefined && { next }),
+        ...(query.total === true && { total }),
+      };
     },
     async count() {
       check();
@@ -117,6 +129,22 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
     await pending.get(id);
     return undefined;
   }
+}
+
+function pageOf(table: rows.Table, { where, sort, after, page = 0, limit = defaultLimit, total }: Query) {
+  if (where === undefined && sort === undefined && page === 0 && total !== true) {
+    return { ...rows.page(table, after, limit), total: 0 };
+  }
+  const { records } = rows.page(table, undefined, Infinity);
+  const found = where === undefined ? records : records.filter((one) => matches(table.spec, one, where));
+  const rest = after === undefined ? found : found.filter(({ id }) => id > after);
+  const sorted = rest.sort(comparator(table.spec, sort));
+  const from = page * limit;
+  return {
+    records: sorted.slice(from, from + limit),
+    more: sorted.length > from + limit,
+    total: found.length,
+  };
 }
 
 function idsOf(records: AnyRecord[]): string[] {

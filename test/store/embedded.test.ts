@@ -1,17 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { openStore } from '../../src/store/open.ts';
 import { storeContract } from './contract.ts';
 
-storeContract('lowdb', async (clock) => {
+storeContract('embedded', async (clock) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-store-'));
-  let store = await openLowdbStore({ dataDir, clock });
+  let store = await openStore({ dataDir, clock });
   return {
     store,
     reopen: async () => {
       await store.close();
-      store = await openLowdbStore({ dataDir, clock });
+      store = await openStore({ dataDir, clock });
       return store;
     },
     cleanup: async () => {

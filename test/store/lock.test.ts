@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { openLowdbStore } from '../../src/store/lowdb.ts';
+import { openStore } from '../../src/store/open.ts';
 import { rejection } from './contract.ts';
 
 const program = fileURLToPath(new URL('./processes/holder.ts', import.meta.url));
 
-describe('lowdb store and a second process', () => {
+describe('the embedded store and a second process', () => {
   let dataDir: string;
   const children: ChildProcess[] = [];
 
@@ -39,7 +39,7 @@ describe('lowdb store and a second process', () => {
   }
 
   it('refuses the second with a clear message, and leaves the first as it is', async () => {
-    const store = await openLowdbStore({ dataDir, clock: Date.now });
+    const store = await openStore({ dataDir, clock: Date.now });
     const { answer } = await start(dataDir);
     expect(answer).to.match(/store is in use/);
     await store.collection('credentials').insert({ id: 'a', passwordHash: 'x', history: [] });
@@ -49,7 +49,7 @@ describe('lowdb store and a second process', () => {
   });
 
   it('refuses it by whatever path it comes', async () => {
-    const store = await openLowdbStore({ dataDir, clock: Date.now });
+    const store = await openStore({ dataDir, clock: Date.now });
     const other = `${dataDir}-link`;
     await symlink(dataDir, other);
     expect((await start(other)).answer).to.match(/in use/);
@@ -58,18 +58,27 @@ describe('lowdb store and a second process', () => {
   });
 
   it('refuses to open twice in one process, which does not weaken the lock', async () => {
-    const store = await openLowdbStore({ dataDir, clock: Date.now });
-    expect(await rejection(openLowdbStore({ dataDir, clock: Date.now }))).to.match(/in use/);
+    const store = await openStore({ dataDir, clock: Date.now });
+    expect(await rejection(openStore({ dataDir, clock: Date.now }))).to.match(/in use/);
     expect((await start(dataDir)).answer).to.match(/in use/);
     await store.close();
-    await (await openLowdbStore({ dataDir, clock: Date.now })).close();
+    await (await openStore({ dataDir, clock: Date.now })).close();
+  });
+
+  it('refuses it though the lock file was deleted', async () => {
+    const store = await openStore({ dataDir, clock: Date.now });
+    await rm(join(dataDir, 'lock'));
+    expect((await start(dataDir)).answer).to.match(/gatehouse\.db: .*in use/);
+    await store.collection('credentials').insert({ id: 'a', passwordHash: 'x', history: [] });
+    await store.close();
+    expect((await start(dataDir)).answer).to.equal('open');
   });
 
   it('is not hindered by a process that was killed', async () => {
     const { child, answer } = await start(dataDir);
     expect(answer).to.equal('open');
-    expect(await rejection(openLowdbStore({ dataDir, clock: Date.now }))).to.match(/in use/);
+    expect(await rejection(openStore({ dataDir, clock: Date.now }))).to.match(/in use/);
     await kill(child);
-    await (await openLowdbStore({ dataDir, clock: Date.now })).close();
+    await (await openStore({ dataDir, clock: Date.now })).close();
   });
 });

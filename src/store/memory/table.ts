@@ -4,11 +4,11 @@
 // Records are kept as JSON text and parsed when read (a few microseconds; the ones read last stay parsed):
 // for the garbage collector a text is one object and a parsed user some thirty, and with 100,000 of those
 // its pauses alone were 40 to 80 ms.
-import type { Clock } from '../runtime/clock.ts';
-import { UniqueKeyError } from './contract.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { UniqueKeyError } from '../contract.ts';
+import { type AnySpec, keyValues } from '../keys.ts';
+import { type AnyRecord, compareIds, type Encoded, isExpired, parseRecord } from '../record.ts';
 import { createExpiry, type Expiry } from './expiry.ts';
-import { type AnySpec, keyValues } from './keys.ts';
-import { type AnyRecord, compareIds, type Encoded, isExpired, parseRecord } from './record.ts';
 import { createSortedIds, type SortedIds } from './sorted-ids.ts';
 
 export interface Table {

@@ -1,0 +1,83 @@
+// The configuration's collections: all in memory, each a JSON file that a change writes anew. Changes that arrive
+// while the file is written share the next time. When the disk refuses, what was not written is taken back in
+// memory, and the next change is tried as any other.
+import type { Low } from 'lowdb';
+import type { Stored } from '../../records/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection } from '../contract.ts';
+import type { AnySpec } from '../keys.ts';
+import { type Commit, createCollection } from '../memory/collection.ts';
+import { createTable, fill, type Table } from '../memory/table.ts';
+import { openConfiguration, type Texts } from './file.ts';
+
+export interface Configuration {
+  table: Table;
+  collection: Collection<Stored>;
+  commit: Commit;
+  /** Waits for what is being written. */
+  close(): Promise<void>;
+}
+
+export interface ConfigurationOptions {
+  directory: string;
+  name: string;
+  spec: AnySpec;
+  clock: Clock;
+  /** Called at the start of each method; throws when the store is not to be used. */
+  check(): void;
+}
+
+interface Group {
+  undos: (() => void)[];
+  durable: PromiseWithResolvers<void>;
+}
+
+/** Reads a collection of the configuration. @throws Error naming the file when it is missing or damaged. */
+export async function openConfigurationCollection(options: ConfigurationOptions): Promise<Configuration> {
+  const { directory, name, spec, clock, check } = options;
+  const low = await openConfiguration(directory, name);
+  const table = createTable(name, spec, clock);
+  for (const json of low.data.values()) fill(table, json);
+  const { commit, close } = fileCommit(low, table);
+  return { table, collection: createCollection(table, commit, check), commit, close };
+}
+
+function fileCommit(low: Low<Texts>, table: Table): { commit: Commit; close(): Promise<void> } {
+  let waiting: Group | undefined;
+  let writing: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (waiting === undefined) break;
+      const group = waiting;
+      waiting = undefined;
+      try {
+        low.data = new Map(table.texts);
+        await low.write();
+        group.durable.resolve();
+      } catch (error) {
+        refuse(group, error);
+      }
+    }
+    writing = undefined;
+  }
+
+  /** Later changes were judged by those that failed: they go with them. */
+  function refuse(group: Group, error: unknown): void {
+    const groups = waiting === undefined ? [group] : [group, waiting];
+    waiting = undefined;
+    for (const undo of groups.flatMap(({ undos }) => undos).reverse()) undo();
+    for (const { durable } of groups) durable.reject(error);
+  }
+
+  return {
+    commit({ undo }) {
+      waiting ??= { undos: [], durable: Promise.withResolvers() };
+      waiting.undos.push(undo);
+      writing ??= write();
+      return waiting.durable.promise;
+    },
+    close: async () => writing,
+  };
+}

@@ -1,0 +1,53 @@
+// Taking over a store of the old format at the first start, once. The old one is kept aside as `store.old`; a start
+// that is cut short at any point goes on with the next one.
+import { rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Logger } from 'pino';
+import { prepareStore } from '../create.ts';
+import { syncDirectory } from '../files.ts';
+import { lockDirectory } from '../lock.ts';
+import { isOldStore, readOldStore } from './read.ts';
+
+/**
+ * Makes a store of the present format out of one of the old format, where there is one.
+ * @throws Error naming the file that is damaged or missing in the old one, or when an old server has it open.
+ */
+export async function takeOver(
+  directory: string,
+  clock: () => number,
+  log: Pick<Logger, 'warn'> | undefined,
+): Promise<void> {
+  const aside = `${directory}.old`;
+  const making = `${directory}.new`;
+  if (!(await exists(directory)) && (await exists(aside)) && (await exists(making))) {
+    // The last start came as far as moving the old one: then the new one is whole.
+    await rename(making, directory);
+    await syncDirectory(dirname(directory));
+  }
+  if (!(await isOldStore(directory))) return;
+  if (await exists(aside))
+    throw new Error(`${aside} is in the way of the store of the old format in ${directory}`);
+  const unlock = lockDirectory(directory);
+  try {
+    await prepareStore(making, await readOldStore(directory, clock()));
+    await rename(directory, aside);
+    await rename(making, directory);
+    await syncDirectory(dirname(directory));
+  } finally {
+    unlock();
+  }
+  log?.warn(
+    { aside },
+    'the store was taken over from the old format, which is kept aside: delete it when all is well',
+  );
+}
+
+async function exists(directory: string): Promise<boolean> {
+  return stat(directory).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,139 @@
+// The embedded store, for one process: configuration in JSON files (lowdb), what grows in SQLite, and counters that
+// need not survive in memory. In `<dataDir>/store`; `<dataDir>/lock` is held while it is open.
+import { chmod, mkdir, readdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { CollectionName, Records } from '../records/collections.ts';
+import type { Stored } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Collection, Store } from './contract.ts';
+import { configurationSpecs, createStore, databaseFile, holdsStore } from './create.ts';
+import { directoryMode } from './files.ts';
+import { collectionSpecs } from './keys.ts';
+import { lockDirectory } from './lock.ts';
+import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
+import { temporarySuffix } from './lowdb/file.ts';
+import { type Commit, createCollection } from './memory/collection.ts';
+import { createTable, expired, remove, type Table } from './memory/table.ts';
+import { takeOver } from './old/takeover.ts';
+import { purgeRegularly } from './purge.ts';
+import { checkDatabase } from './sql/sqlite-file.ts';
+import { openSqlite, type SqliteStore } from './sql/sqlite-store.ts';
+
+export interface StoreOptions {
+  /** The directory of all that the server keeps; the store's files are in `store` below it. */
+  dataDir: string;
+  /** What expiry goes by. */
+  clock: Clock;
+  log?: Pick<Logger, 'warn' | 'error'>;
+  /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
+  checkBytes?: number;
+}
+
+const purgedAtOnce = 500;
+const defaultCheckBytes = 64 << 20;
+
+/**
+ * Opens the embedded store, creating it where there is none and taking over one of the old format.
+ * @throws Error when another process has it open, or a file in it is missing, damaged or of a newer format.
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { dataDir, clock, log } = options;
+  const directory = join(dataDir, 'store');
+  await mkdir(dataDir, { recursive: true, mode: directoryMode });
+  const unlock = lockDirectory(dataDir);
+  try {
+    await takeOver(directory, clock, log);
+    if (!(await holdsStore(directory))) await createStore(directory, new Map());
+    await chmod(directory, directoryMode);
+    for (const name of await readdir(directory)) {
+      if (name.endsWith(temporarySuffix)) await unlink(join(directory, name));
+    }
+    return await openLocked(directory, unlock, options);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+async function openLocked(directory: string, unlock: () => void, options: StoreOptions): Promise<Store> {
+  const { clock, log, checkBytes = defaultCheckBytes } = options;
+  const file = databaseFile(directory);
+  let closing: Promise<void> | undefined;
+  const check = () => {
+    if (closing !== undefined) throw new Error('the store is closed');
+  };
+  const configuration: Configuration[] = [];
+  for (const [name, spec] of configurationSpecs()) {
+    configuration.push(await openConfigurationCollection({ directory, name, spec, clock, check }));
+  }
+  const { checked } = await checkDatabase(file, checkBytes);
+  const memory = memoryTables(clock);
+  const database = openSqlite({ file, clock, log, checked, check });
+  const stopPurging = purgeRegularly(
+    [
+      ...configuration.map(({ table, commit }) => purger(table, commit)),
+      ...memory.map((table) => purger(table, nothing)),
+      database.purge,
+    ],
+    log,
+  );
+  const close = async () => {
+    await stopPurging();
+    for (const one of configuration) await one.close();
+    await database.close();
+    unlock();
+  };
+  return storeOf(
+    [
+      ...configuration.map(({ table, collection }): [string, Collection<Stored>] => [table.name, collection]),
+      ...memory.map((table): [string, Collection<Stored>] => [
+        table.name,
+        createCollection(table, nothing, check),
+      ]),
+      ...database.collections,
+    ],
+    { database, check, close: () => (closing ??= close()) },
+  );
+}
+
+/** What is kept in memory alone is as durable as it gets. */
+const nothing: Commit = () => undefined;
+
+function memoryTables(clock: Clock): Table[] {
+  return collectionSpecs()
+    .filter(([, spec]) => spec.kept === 'memory')
+    .map(([name, spec]) => createTable(name, spec, clock));
+}
+
+/** Deletes some records that have expired. */
+const purger = (table: Table, commit: Commit) => async () => {
+  const ids = expired(table, purgedAtOnce);
+  if (ids.length > 0) await commit(remove(table, ids));
+  return ids.length === purgedAtOnce;
+};
+
+interface Parts {
+  database: SqliteStore;
+  check(): void;
+  close(): Promise<void>;
+}
+
+function storeOf(collections: [string, Collection<Stored>][], { database, check, close }: Parts): Store {
+  const byName = new Map(collections);
+  return {
+    collection: <N extends CollectionName>(name: N) => {
+      // Below the contract all records are alike; a collection holds only what came in as its own.
+      return byName.get(name) as unknown as Collection<Records[N]>;
+    },
+    async batch(writes) {
+      check();
+      await database.batch(writes);
+    },
+    async ready() {
+      check();
+      await database.ready();
+    },
+    close,
+  };
+}

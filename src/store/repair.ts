@@ -1,0 +1,102 @@
+// `gatehouse repair`: what is damaged or missing in a store is given up, knowingly, and the rest is kept. Each file
+// that was damaged is left beside its successor under the name `….damaged`.
+import { readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { configurationSpecs, databaseFile, holdsStore } from './create.ts';
+import { syncDirectory, syncFile } from './files.ts';
+import { lockDirectory } from './lock.ts';
+import { configurationFile, openConfiguration, type Texts, textsOf } from './lowdb/file.ts';
+import { isObject } from './record.ts';
+import { fillDatabase } from './sql/fill.ts';
+import { salvage } from './sql/salvage.ts';
+import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.ts';
+
+/**
+ * Repairs the store of a data directory.
+ * @returns what was damaged or missing, and what was kept of it; a line each, none where all is well.
+ * @throws Error when a server has it open, when there is none, or when a newer release wrote it.
+ */
+export async function repairStore(dataDir: string): Promise<string[]> {
+  const directory = join(dataDir, 'store');
+  if (!(await holdsStore(directory))) throw new Error(`${directory}: there is no store`);
+  const unlock = lockDirectory(dataDir);
+  try {
+    const said: string[] = [];
+    for (const [name] of configurationSpecs()) said.push(...(await repairConfiguration(directory, name)));
+    said.push(...(await repairDatabase(databaseFile(directory))));
+    await syncDirectory(directory);
+    return said;
+  } finally {
+    unlock();
+  }
+}
+
+async function repairConfiguration(directory: string, name: string): Promise<string[]> {
+  const file = configurationFile(directory, name);
+  const fault = await openConfiguration(directory, name).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  if (fault === undefined) return [];
+  const kept = await readable(file);
+  await setAside(file);
+  const low = await openConfiguration(directory, name, kept);
+  await low.write();
+  return [`${fault.message}; kept ${kept.size} records`];
+}
+
+/** The records of a file whose digest does not match or that is cut off: line by line where it is no JSON. */
+async function readable(file: string): Promise<Texts> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const whole = parsed(text);
+  if (isObject(whole)) {
+    try {
+      return textsOf(whole.records);
+    } catch {
+      // One of them is no record.
+    }
+  }
+  const kept = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const record = parsed(line.replace(/,$/, ''));
+    if (isObject(record) && typeof record.id === 'string') kept.set(record.id, JSON.stringify(record));
+  }
+  return kept;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function repairDatabase(file: string): Promise<string[]> {
+  const fault = await checkDatabase(file).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (fault === undefined) return [];
+  if (!(fault instanceof DatabaseFault)) throw fault;
+  const { records, complete } = salvage(file);
+  const making = `${file}.new`;
+  await rm(making, { force: true });
+  const database = createDatabase(making);
+  try {
+    fillDatabase(database, records);
+  } finally {
+    database.close();
+  }
+  await syncFile(making);
+  for (const one of [file, `${file}-wal`, `${file}-shm`]) await setAside(one);
+  await rename(making, file);
+  const count = [...records.values()].reduce((sum, one) => sum + one.size, 0);
+  const lost = complete ? '' : '; what its damaged pages held is lost';
+  return [`${fault.message}; kept ${count} records${lost}`];
+}
+
+async function setAside(file: string): Promise<void> {
+  const there = await stat(file).catch(() => undefined);
+  if (there !== undefined) await rename(file, `${file}.damaged`);
+}

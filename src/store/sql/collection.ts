@@ -1,0 +1,167 @@
+// The contract's methods over SQL: a write is judged at once and acknowledged when it is durable; a read gives what
+// is committed, once the changes under way that concern it are.
+
+import type { Stored } from '../../records/record.ts';
+import type { Collection, Query } from '../contract.ts';
+import { checkQuery, defaultLimit } from '../filter.ts';
+import { type AnyRecord, encodeRecord } from '../record.ts';
+import { type Change, find, idsBy, isUnique, place, remove, type SqlTable } from './table.ts';
+import type { Writer } from './writer.ts';
+
+/** Runs a query that may take long, elsewhere than on this thread. */
+export type Search = (
+  table: SqlTable,
+  query: Query,
+) => Promise<{ records: AnyRecord[]; more: boolean; total: number | undefined }>;
+
+export interface SqlCollectionOptions {
+  table: SqlTable;
+  writer: Writer;
+  search: Search;
+  /** Called at the start of each method; throws when the store is not to be used. */
+  check(): void;
+}
+
+/** The collection of a table. */
+export function createSqlCollection({
+  table,
+  writer,
+  search,
+  check,
+}: SqlCollectionOptions): Collection<Stored> {
+  const { committed, overlay, clock, collection } = table;
+  const write = (judge: () => Change) => commitAll(writer, [judge]);
+  const seconds = () => clock() / 1000;
+
+  /** That there is no record is told, too, only when its deletion is durable. */
+  async function absent(id: string): Promise<undefined> {
+    await overlay.get(id)?.durable;
+    return undefined;
+  }
+
+  return {
+    async insert(record) {
+      check();
+      await write(() => place(table, encodeRecord(record), true));
+    },
+    async put(record) {
+      check();
+      await write(() => place(table, encodeRecord(record), false));
+    },
+    async get(id) {
+      check();
+      await settled(overlay.get(id)?.durable);
+      const record = committed.get(id);
+      return record?.expiresAt !== undefined && record.expiresAt <= seconds() ? undefined : record;
+    },
+    async findBy(index, value) {
+      check();
+      const unique = isUnique(table, index);
+      const read = () => committed.find(unique, index, value, seconds());
+      const records = read();
+      if (overlay.size === 0) return records;
+      const ids = [...records.map(({ id }) => id), ...overlay.idsBy(index, value)];
+      const waits = new Set(ids.flatMap((id) => overlay.get(id)?.durable ?? []));
+      if (waits.size === 0) return records;
+      await Promise.allSettled(waits);
+      return read();
+    },
+    async update(id, change) {
+      check();
+      const before = find(table, id);
+      if (before === undefined) return absent(id);
+      const next = encodeRecord(change(before));
+      if (next.record.id !== id) throw new TypeError(`${collection.name}: an update must keep the id`);
+      await write(() => place(table, next, false));
+      return next.record;
+    },
+    async upsert(id, change) {
+      check();
+      const next = encodeRecord(change(find(table, id)));
+      if (next.record.id !== id) throw new TypeError(`${collection.name}: an update must keep the id`);
+      await write(() => place(table, next, false));
+      return next.record;
+    },
+    async take(id) {
+      check();
+      const record = find(table, id);
+      if (record === undefined) return absent(id);
+      await write(() => remove(table, [id]));
+      return record;
+    },
+    async delete(id) {
+      check();
+      if (find(table, id) === undefined) {
+        await absent(id);
+        return false;
+      }
+      await write(() => remove(table, [id]));
+      return true;
+    },
+    async deleteBy(index, value) {
+      check();
+      const ids = idsBy(table, index, value);
+      if (ids.length > 0) await write(() => remove(table, ids));
+      return ids.length;
+    },
+    async list(query = {}) {
+      check();
+      checkQuery(collection.spec, query);
+      await Promise.allSettled(overlay.waits());
+      const { records, more, total } = isPlain(query) ? plainPage(table, query) : await search(table, query);
+      const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
+      return { records, ...(next !== undefined && { next }), ...(total !== undefined && { total }) };
+    },
+    async count() {
+      check();
+      await Promise.allSettled(overlay.waits());
+      return committed.count(seconds());
+    },
+  };
+}
+
+/**
+ * Judges writes one after another and commits them as one; when one is refused, none is made.
+ * @throws what a judge throws, or why they could not be committed.
+ */
+export async function commitAll(writer: Writer, judges: (() => Change)[]): Promise<void> {
+  const durable = writer.next();
+  const changes: Change[] = [];
+  const undo: (() => void)[] = [];
+  try {
+    for (const judge of judges) {
+      const change = judge();
+      changes.push(change);
+      const { overlay } = change.table;
+      for (const [id, encoded] of change.after) {
+        const before = overlay.get(id);
+        undo.push(() => (before === undefined ? overlay.settle(id, durable) : overlay.set(id, before)));
+        overlay.set(id, { encoded, durable });
+      }
+    }
+  } catch (error) {
+    for (const step of undo.reverse()) step();
+    throw error;
+  }
+  await writer.append(
+    changes.flatMap(({ operations }) => operations),
+    () => {
+      for (const { table, after } of changes) for (const [id] of after) table.overlay.settle(id, durable);
+    },
+  );
+}
+
+async function settled(durable: Promise<void> | undefined): Promise<void> {
+  if (durable !== undefined) await Promise.allSettled([durable]);
+}
+
+const isInIdOrder = ({ sort, page }: Query) => sort === undefined && page === undefined;
+
+/** Whether a query needs no more than the order of ids. */
+const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && query.total !== true;
+
+function plainPage({ committed, clock }: SqlTable, { after = '', limit = defaultLimit }: Query) {
+  const records = committed.page(after, limit + 1, clock() / 1000);
+  const more = records.length > limit;
+  return { records: more ? records.slice(0, limit) : records, more, total: undefined };
+}

@@ -1,0 +1,183 @@
+// The database's file: made, checked and brought up to the declarations before anything works with it.
+import { closeSync, openSync, statSync } from 'node:fs';
+import { chmod, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileMode } from '../files.ts';
+import { isObject, parseRecord } from '../record.ts';
+import { sqliteDialect } from './dialect.ts';
+import { keyAdder } from './fill.ts';
+import { creation, type SqlCollection, sqlCollections } from './schema.ts';
+import { damagedFrame } from './sqlite-wal.ts';
+
+/** "gate", in the file's header, so that no other database is taken for a store. */
+const applicationId = 0x67617465;
+const version = 1;
+const sqliteBusy = 5;
+/** SQLITE_ERROR (a table is not there), SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_SHORT_READ. */
+const damageCodes = [1, 11, 26];
+const shortRead = 522;
+
+/**
+ * Makes a database with its tables, to be filled and closed; only {@link syncFile} then makes it durable.
+ * @throws Error when there is a file.
+ */
+export function createDatabase(file: string): DatabaseSync {
+  // SQLite gives the files beside it the mode of this one.
+  closeSync(openSync(file, 'wx', fileMode));
+  const database = new DatabaseSync(file);
+  database.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN');
+  database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version}`);
+  createTables(database);
+  database.exec('COMMIT');
+  return database;
+}
+
+/** Works on a database; what SQLite then throws names the file, and is a DatabaseFault where that is damaged. */
+export function namingDatabase<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    const message = `${file}: ${reasonOf(cause)}`;
+    throw isDamage(cause) ? new DatabaseFault(message, { cause }) : new Error(message, { cause });
+  }
+}
+
+/** The file is damaged or missing: `gatehouse repair` gives up what is lost. */
+export class DatabaseFault extends Error {}
+
+/**
+ * Checks a database and makes the tables and keys that an older release did not have.
+ * @param checkBytes a file of more bytes is not read through for damage
+ * @returns whether it was read through
+ * @throws Error naming the file when it is missing, in use or of a newer release, and DatabaseFault when it is damaged.
+ */
+export async function checkDatabase(file: string, checkBytes = Infinity): Promise<{ checked: boolean }> {
+  await stat(file).catch((cause) => {
+    throw new DatabaseFault(`${file} is missing`, { cause });
+  });
+  const present: string[] = [];
+  for (const one of [file, `${file}-wal`, `${file}-shm`]) {
+    await chmod(one, fileMode).then(
+      () => present.push(one),
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      },
+    );
+  }
+  const logged = present.includes(`${file}-wal`);
+  return namingDatabase(file, () => {
+    // Before SQLite has it open: closing it would delete the log.
+    const frame = logged ? damagedFrame(`${file}-wal`) : undefined;
+    if (frame !== undefined) {
+      throw new DatabaseFault(`${basename(file)}-wal is damaged at frame ${frame}, with changes behind it`);
+    }
+    const database = new DatabaseSync(file);
+    try {
+      return examine(database, { file, logged, checkBytes });
+    } finally {
+      database.close();
+    }
+  });
+}
+
+function examine(
+  database: DatabaseSync,
+  { file, logged, checkBytes }: { file: string; logged: boolean; checkBytes: number },
+): { checked: boolean } {
+  // Nobody else may have it open, also where the file that is locked was deleted.
+  database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL');
+  database.exec('BEGIN IMMEDIATE; COMMIT');
+  identify(database);
+  const mode = database.prepare('PRAGMA journal_mode').get()?.journal_mode;
+  if (mode === 'wal' && isMarkedOpen(database) && !logged) {
+    throw new DatabaseFault(`${basename(file)}-wal is missing, which held the latest changes`);
+  }
+  // One that was copied by SQLite (VACUUM INTO) is not in this mode, and needs no log.
+  database.exec('PRAGMA journal_mode = WAL');
+  const checked = checkLength(database, file) <= checkBytes;
+  const fault = checked ? damageIn(database.prepare(integrityCheck).all()) : undefined;
+  if (fault !== undefined) throw new DatabaseFault(fault);
+  database.exec('BEGIN IMMEDIATE');
+  createTables(database);
+  database.exec(`${markOpen(false)}; COMMIT`);
+  // The write-ahead log of a server that was killed becomes part of the file.
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  return { checked };
+}
+
+/** Reads the whole file and finds where its structure is damaged. */
+export const integrityCheck = 'PRAGMA quick_check(1)';
+
+/** What {@link integrityCheck} found, if anything. */
+export function damageIn(rows: Record<string, unknown>[]): string | undefined {
+  const [first] = rows.map((row) => String(Object.values(row)[0]));
+  return first === 'ok' ? undefined : first?.replace(/^\*\*\* .* \*\*\*\n/, '');
+}
+
+/** A file that was cut short is told at once. @returns the bytes it has. */
+function checkLength(database: DatabaseSync, file: string): number {
+  const pragma = (name: string) => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const expected = pragma('page_count') * pragma('page_size');
+  const { size } = statSync(file);
+  if (size < expected) throw new DatabaseFault(`the file is cut off: ${size} bytes of ${expected}`);
+  return size;
+}
+
+/**
+ * Says in the database's file itself whether a server has it open: from then until it is closed there is a
+ * write-ahead log beside it, also after a crash, and where there is none the latest changes are lost.
+ */
+export function markOpen(open: boolean): string {
+  return `INSERT OR REPLACE INTO meta (name, value) VALUES ('open', '${open ? 'yes' : 'no'}')`;
+}
+
+function isMarkedOpen(database: DatabaseSync): boolean {
+  return database.prepare("SELECT value FROM meta WHERE name = 'open'").get()?.value === 'yes';
+}
+
+function identify(database: DatabaseSync): void {
+  const pragma = (name: string) => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  if (pragma('application_id') !== applicationId) throw new Error('this is not a store');
+  const found = pragma('user_version');
+  if (found > version) throw new Error(`store format ${found} is not known here: a newer release wrote it`);
+}
+
+function createTables(database: DatabaseSync): void {
+  database.exec('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID');
+  for (const sql of creation(sqliteDialect)) database.exec(sql);
+  for (const collection of sqlCollections()) indexAgain(database, collection);
+}
+
+/** Where other keys are declared than the table has, they are all made again from the records. */
+function indexAgain(database: DatabaseSync, collection: SqlCollection): void {
+  const { name, spec } = collection;
+  const declared = JSON.stringify([Object.keys(spec.unique), Object.keys(spec.indexes)]);
+  const known = database.prepare('SELECT value FROM meta WHERE name = ?').get(`keys of ${name}`);
+  if (known?.value === declared) return;
+  for (const kind of ['unique', 'index']) {
+    const table = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(`${name}_${kind}`);
+    if (table !== undefined) database.exec(`DELETE FROM "${name}_${kind}"`);
+  }
+  const addKeys = keyAdder(database, collection);
+  for (const { data } of database.prepare(`SELECT data FROM "${name}"`).iterate()) {
+    addKeys(parseRecord(String(data)));
+  }
+  database
+    .prepare('INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)')
+    .run(`keys of ${name}`, declared);
+}
+
+function isDamage(error: unknown): boolean {
+  if (error instanceof DatabaseFault) return true;
+  const code = isObject(error) ? Number(error.errcode) : 0;
+  return code === shortRead || damageCodes.includes(code & 0xff);
+}
+
+function reasonOf(error: unknown): string {
+  if (isObject(error) && error.errcode === sqliteBusy) {
+    return 'it is in use: another server, or a command, has this store open';
+  }
+  return error instanceof Error ? error.message : String(error);
+}

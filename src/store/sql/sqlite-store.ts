@@ -1,0 +1,148 @@
+// The collections that a SQLite file keeps.
+import type { Logger } from 'pino';
+import type { Stored } from '../../records/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, Write } from '../contract.ts';
+import { defaultLimit } from '../filter.ts';
+import { encodeRecord, parseRecord } from '../record.ts';
+import { commitAll, createSqlCollection, type Search } from './collection.ts';
+import { sqliteDialect } from './dialect.ts';
+import { queryStatements } from './filter.ts';
+import { createOverlay } from './overlay.ts';
+import { sqlCollections, writeStatements } from './schema.ts';
+import { closeReader, openReader, sqliteCommitted } from './sqlite.ts';
+import { damageIn, integrityCheck } from './sqlite-file.ts';
+import { startConnection, startThread, type Thread } from './sqlite-thread.ts';
+import { type Change, place, remove, type SqlTable } from './table.ts';
+import { createWriter, type Writer } from './writer.ts';
+
+export interface SqliteOptions {
+  /** The database's file, which has been checked. */
+  file: string;
+  clock: Clock;
+  log: Pick<Logger, 'warn' | 'error'> | undefined;
+  /** Whether its whole file was read for damage; otherwise that is done in the background. */
+  checked: boolean;
+  /** Called at the start of each method; throws when the store is not to be used. */
+  check(): void;
+}
+
+export interface SqliteStore {
+  collections: Map<string, Collection<Stored>>;
+  batch(writes: readonly Write[]): Promise<void>;
+  /** Deletes some that have expired, of each collection; true when there may be more. */
+  purge(): Promise<boolean>;
+  /** @throws the reason when nothing can be written. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const purgedAtOnce = 200;
+/** Writes, and changes nothing. */
+const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
+
+/** Opens the collections of a database. */
+export function openSqlite({ file, clock, log, checked, check }: SqliteOptions): SqliteStore {
+  const reader = openReader(file);
+  const writer = createWriter({
+    connection: startConnection(file, [...writeStatements(sqliteDialect), probe]),
+    onFailure: (err) =>
+      err === undefined
+        ? log?.warn({ file }, 'the store can be written again')
+        : log?.error({ err }, 'a write to the store failed, and those that waited for it'),
+  });
+  let searcher: Thread | undefined;
+  const checker = checked ? undefined : checkInBackground(file, writer);
+  const search: Search = async (table, query) => {
+    searcher ??= startThread(file, []);
+    return find(searcher, table, query);
+  };
+  const tables = new Map(
+    sqlCollections().map((collection): [string, SqlTable] => [
+      collection.name,
+      {
+        collection,
+        clock,
+        committed: sqliteCommitted(file, reader, collection.name),
+        overlay: createOverlay(collection.spec),
+      },
+    ]),
+  );
+  return {
+    collections: new Map(
+      [...tables].map(([name, table]) => [name, createSqlCollection({ table, writer, search, check })]),
+    ),
+    batch: (writes) =>
+      commitAll(
+        writer,
+        writes.map((write) => judge(tables, write)),
+      ),
+    purge: () => purge(tables, writer, clock),
+    ready: () => ready(writer),
+    async close() {
+      await checker?.end();
+      await searcher?.end();
+      await writer.close();
+      closeReader(reader);
+    },
+  };
+}
+
+/** Damage that is found while the store serves: nothing is written any more, and it says so. */
+function checkInBackground(file: string, writer: Writer): Thread {
+  const thread = startThread(file, []);
+  const check = async () => {
+    const rows = await thread.ask({ read: { sql: integrityCheck, parameters: [] } });
+    const fault = damageIn(rows);
+    if (fault !== undefined) writer.stop(new Error(`${file}: ${fault}`));
+    await thread.end();
+  };
+  check().catch((error: Error & { code?: number }) => {
+    // Without a code it is the thread that has ended: the store was closed, or there is no descriptor for it.
+    if (error.code !== undefined) writer.stop(error);
+  });
+  return thread;
+}
+
+function judge(tables: Map<string, SqlTable>, write: Write): () => Change {
+  const table = tables.get(write.collection);
+  if (table === undefined) throw new TypeError(`${write.collection} is no collection for a batch`);
+  if ('delete' in write) return () => remove(table, [write.delete]);
+  const mustBeNew = 'insert' in write;
+  const encoded = encodeRecord(mustBeNew ? write.insert : write.put);
+  return () => place(table, encoded, mustBeNew);
+}
+
+async function purge(tables: Map<string, SqlTable>, writer: Writer, clock: Clock): Promise<boolean> {
+  let more = false;
+  for (const table of tables.values()) {
+    const expired = table.committed.expired(clock() / 1000, purgedAtOnce).map(({ id }) => id);
+    // One that a change is under way of may live on.
+    const ids = expired.filter((id) => table.overlay.get(id) === undefined);
+    if (ids.length === 0) continue;
+    more ||= ids.length === purgedAtOnce;
+    await commitAll(writer, [() => remove(table, ids)]);
+  }
+  return more;
+}
+
+/** After a failure the next commit tells whether there is room again: here one that changes nothing. */
+async function ready(writer: Writer): Promise<void> {
+  if (writer.failure() === undefined) return;
+  await writer.append([[writeStatements(sqliteDialect).length]], () => undefined);
+}
+
+const find = async (thread: Thread, { collection, clock }: SqlTable, query: Parameters<Search>[1]) => {
+  const { page, total } = queryStatements(collection, query, clock() / 1000, sqliteDialect);
+  const { limit = defaultLimit } = query;
+  const [rows, counted] = await Promise.all([
+    thread.ask({ read: page }),
+    query.total === true ? thread.ask({ read: total }) : undefined,
+  ]);
+  const records = rows.slice(0, limit).map(({ data }) => parseRecord(String(data)));
+  return {
+    records,
+    more: rows.length > limit,
+    total: counted === undefined ? undefined : Number(counted[0]?.n),
+  };
+};

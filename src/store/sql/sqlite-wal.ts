@@ -1,0 +1,59 @@
+// Whether SQLite's write-ahead log is damaged, or only ends where a crash cut it off. SQLite itself takes both for the
+// end of the log, and what was acknowledged after the damage would be gone without a word.
+//
+// A transaction is written only when the one before it is synced. So what a crash has left unfinished is one
+// transaction at most: anything whole behind that is proof that it was once all there.
+// The format is at https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+import { readFileSync } from 'node:fs';
+
+const headerBytes = 32;
+const frameHeaderBytes = 24;
+/** The lowest bit says whether checksums are made of big-endian words. */
+const magic = 0x377f0682;
+
+type Checksum = [number, number];
+type Range = [from: number, to: number];
+
+/** The number of the first frame that is damaged; undefined where there is none. @throws Error when it is not readable. */
+export function damagedFrame(file: string): number | undefined {
+  const log = readFileSync(file);
+  if (log.length < headerBytes) return undefined;
+  const kind = log.readUInt32BE(0);
+  const view = new DataView(log.buffer, log.byteOffset, log.length);
+  const sum = (start: Checksum, ...ranges: Range[]) => checksum(view, (kind & 1) === 0, start, ranges);
+  let before: Checksum = [log.readUInt32BE(24), log.readUInt32BE(28)];
+  // It is synced before the first frame is written.
+  const intact = (kind & ~1) >>> 0 === magic && isSum(sum([0, 0], [0, 24]), before);
+  if (!intact) return log.length > headerBytes ? 0 : undefined;
+  const size = frameHeaderBytes + log.readUInt32BE(8);
+  let damaged: number | undefined;
+  let ended = false;
+  for (let at = headerBytes, frame = 1; at + size <= log.length; at += size, frame++) {
+    // Frames of the log's earlier rounds have other salts.
+    const current = log.compare(log, 16, 24, at + 8, at + 16) === 0;
+    const own: Checksum = [log.readUInt32BE(at + 16), log.readUInt32BE(at + 20)];
+    const whole = current && isSum(sum(before, [at, at + 8], [at + frameHeaderBytes, at + size]), own);
+    if (whole && ended) return damaged;
+    if (!whole) damaged ??= frame;
+    if (damaged !== undefined && current && log.readUInt32BE(at + 4) !== 0) ended = true;
+    before = own;
+  }
+  return undefined;
+}
+
+function isSum([a, b]: Checksum, [x, y]: Checksum): boolean {
+  return a === x && b === y;
+}
+
+/** Over some ranges of bytes, going on from the checksum before them. */
+function checksum(view: DataView, littleEndian: boolean, [x, y]: Checksum, ranges: Range[]): Checksum {
+  let a = x;
+  let b = y;
+  for (const [from, to] of ranges) {
+    for (let offset = from; offset < to; offset += 8) {
+      a = (a + view.getUint32(offset, littleEndian) + b) >>> 0;
+      b = (b + view.getUint32(offset + 4, littleEndian) + a) >>> 0;
+    }
+  }
+  return [a, b];
+}

@@ -1,0 +1,59 @@
+// The thread that commits (or, opened to search, reads what takes long). It knows no collections: it is given the
+// statements when it starts, and then, for each transaction, their numbers and parameters.
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { parentPort, workerData } from 'node:worker_threads';
+import { commitPragmas } from './sqlite-pragmas.ts';
+
+type Parameters = (string | number | null)[];
+
+/** What the thread is asked for. */
+export type Request =
+  | { commit: [statement: number, ...Parameters][] }
+  | { read: { sql: string; parameters: Parameters } }
+  | { close: true };
+
+/** What it answers; `code` is SQLite's extended one. */
+export type Answer = { rows?: Record<string, unknown>[] } | { error: string; code: number | undefined };
+
+const { file, statements }: { file: string; statements: string[] } = workerData;
+const database = new DatabaseSync(file);
+database.exec(commitPragmas);
+const prepared: StatementSync[] = [];
+
+parentPort?.on('message', (request: Request) => {
+  let answer: Answer;
+  try {
+    answer = serve(request);
+  } catch (thrown) {
+    const { message, errcode } = thrown as Error & { errcode?: number };
+    answer = { error: message, code: errcode };
+  }
+  parentPort?.postMessage(answer);
+  if ('close' in request) parentPort?.close();
+});
+
+function serve(request: Request): Answer {
+  if ('commit' in request) commit(request.commit);
+  else if ('read' in request) {
+    return { rows: database.prepare(request.read.sql).all(...request.read.parameters) };
+  } else database.close();
+  return {};
+}
+
+function commit(operations: [number, ...Parameters][]): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    for (const [number, ...parameters] of operations) statement(number).run(...parameters);
+    database.exec('COMMIT');
+  } catch (error) {
+    // SQLite has rolled back by itself after some faults.
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function statement(number: number): StatementSync {
+  const known = prepared[number] ?? database.prepare(statements[number] ?? '');
+  prepared[number] = known;
+  return known;
+}

@@ -1,0 +1,75 @@
+// SQLite inside Node. This thread reads, by a connection of its own; a worker thread commits, so that waiting for
+// the disk never holds up the event loop. In WAL mode neither waits for the other.
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { type AnyRecord, parseRecord } from '../record.ts';
+import { sqliteDialect } from './dialect.ts';
+import { readStatements } from './schema.ts';
+import { markOpen, namingDatabase } from './sqlite-file.ts';
+import { commitPragmas } from './sqlite-pragmas.ts';
+import type { Committed } from './table.ts';
+import { columnText, fromColumn } from './text.ts';
+
+/** KiB of the file that the reading connection keeps in memory. */
+const readCacheKibibytes = 16_384;
+
+/** Opens a database to read from it on this thread; until it is closed the file says that it is open. */
+export function openReader(file: string): DatabaseSync {
+  const database = new DatabaseSync(file);
+  namingDatabase(file, () => {
+    database.exec(`${commitPragmas}; PRAGMA cache_size = -${readCacheKibibytes}`);
+    // From the first read on there is a log, and no other process can have the file for itself.
+    database.exec(`${markOpen(true)}; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA query_only = ON`);
+  });
+  return database;
+}
+
+/**
+ * Closes it, as the last connection there is: the write-ahead log becomes part of the file. Where there is no room
+ * even to say so, it is left to the end of the process, so that the log stays for the next start.
+ */
+export function closeReader(database: DatabaseSync): void {
+  try {
+    // First, because that makes room.
+    database.exec('PRAGMA query_only = OFF; PRAGMA wal_checkpoint(TRUNCATE)');
+    database.exec(markOpen(false));
+  } catch {
+    return;
+  }
+  database.close();
+}
+
+/** The committed records of a collection. @throws Error naming the file where it is damaged. */
+export function sqliteCommitted(file: string, database: DatabaseSync, name: string): Committed {
+  const statements = readStatements(name, sqliteDialect);
+  const prepared = new Map<string, StatementSync>();
+  const prepare = (key: keyof typeof statements) => {
+    const known = prepared.get(key) ?? database.prepare(statements[key]);
+    prepared.set(key, known);
+    return known;
+  };
+  const parse = (json: unknown): AnyRecord => {
+    try {
+      return parseRecord(String(json));
+    } catch (cause) {
+      throw new Error(`${file}: a record of ${name} is damaged`, { cause });
+    }
+  };
+  const all = (key: keyof typeof statements, ...parameters: (string | number)[]) =>
+    prepare(key)
+      .all(...parameters)
+      .map((row) => parse(row.data));
+  return {
+    get(id) {
+      const row = prepare('get').get(columnText(id));
+      return row === undefined ? undefined : parse(row.data);
+    },
+    holder(key, value) {
+      const row = prepare('holder').get(key, columnText(value));
+      return row === undefined ? undefined : fromColumn(String(row.id));
+    },
+    find: (unique, key, value, now) => all(unique ? 'findUnique' : 'findIndex', key, columnText(value), now),
+    page: (after, limit, now) => all('page', after === '' ? '' : columnText(after), now, limit),
+    count: (now) => Number(prepare('count').get(now)?.n),
+    expired: (now, limit) => all('expired', now, limit),
+  };
+}

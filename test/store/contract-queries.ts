@@ -1,0 +1,239 @@
+// The part of the contract on upsert, batches and queries: see storeContract.
+import { expect } from 'chai';
+import { type Filter, type Query, type Store, UniqueKeyError } from '../../src/store/contract.ts';
+import { aUser, type Register, rejection } from './contract.ts';
+
+export function upsertCases(test: Register): void {
+  test('adds what is made of nothing, and changes what is there', async ({ store }) => {
+    const users = store.collection('users');
+    const count = () =>
+      users.upsert('auth0|1', (user) => ({
+        ...(user ?? aUser('auth0|1')),
+        logins_count: (user?.logins_count ?? 0) + 1,
+      }));
+    expect(await count()).to.deep.equal({ ...aUser('auth0|1'), logins_count: 1 });
+    await Promise.all(Array.from({ length: 20 }, count));
+    expect(await users.get('auth0|1')).to.include({ logins_count: 21 });
+  });
+
+  test('of 50 at once where there is none loses none', async ({ store }) => {
+    for (const name of ['limits', 'logs'] as const) {
+      const made = await Promise.all(
+        Array.from({ length: 50 }, () =>
+          name === 'limits'
+            ? store
+                .collection('limits')
+                .upsert('a', (one) => ({ id: 'a', at: 0, tokens: (one?.tokens ?? 0) + 1 }))
+            : store
+                .collection('logs')
+                .upsert('a', (one) => ({ id: 'a', type: `${one?.type ?? ''}x`, date: '' })),
+        ),
+      );
+      expect(new Set(made.map((one) => JSON.stringify(one))).size).to.equal(50);
+    }
+    expect(await store.collection('limits').get('a')).to.include({ tokens: 50 });
+    expect((await store.collection('logs').get('a'))?.type).to.have.length(50);
+  });
+
+  test('refuses another id and the key of another, and changes nothing', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('auth0|1', 'ada@a.example'));
+    expect(await rejection(users.upsert('auth0|2', () => aUser('auth0|3')))).to.be.instanceOf(TypeError);
+    const taken = users.upsert('auth0|2', () => aUser('auth0|2', 'ada@a.example'));
+    expect(await rejection(taken)).to.be.instanceOf(UniqueKeyError);
+    expect(await users.count()).to.equal(1);
+  });
+
+  test('makes a new record of an expired one', async ({ store }, time) => {
+    const artifacts = store.collection('artifacts');
+    await artifacts.insert({ id: 'a', model: 'old', payload: {}, expiresAt: time.now / 1000 + 1 });
+    time.now += 1000;
+    await artifacts.upsert('a', (one) => ({
+      id: 'a',
+      model: one === undefined ? 'new' : 'kept',
+      payload: {},
+    }));
+    expect(await artifacts.get('a')).to.deep.equal({ id: 'a', model: 'new', payload: {} });
+  });
+}
+
+export function batchCases(test: Register): void {
+  const credential = (id: string) => ({ id, passwordHash: 'hash', history: [] });
+
+  test('makes all its writes, in order, over several collections', async ({ store, reopen }) => {
+    await store.collection('users').insert(aUser('old', 'ada@a.example'));
+    await store.batch([
+      { collection: 'users', delete: 'old' },
+      { collection: 'users', insert: aUser('new', 'ada@a.example') },
+      { collection: 'credentials', put: credential('new') },
+      { collection: 'users', delete: 'none' },
+    ]);
+    const again = await reopen();
+    expect((await again.collection('users').list()).records).to.deep.equal([aUser('new', 'ada@a.example')]);
+    expect(await again.collection('credentials').get('new')).to.deep.equal(credential('new'));
+  });
+
+  test('makes none of them when one is refused', async ({ store }) => {
+    const users = store.collection('users');
+    await users.insert(aUser('1', 'ada@a.example'));
+    const batch = store.batch([
+      { collection: 'credentials', insert: credential('2') },
+      { collection: 'users', put: aUser('1', 'free@a.example') },
+      { collection: 'users', insert: aUser('2', 'bob@a.example') },
+      { collection: 'users', insert: aUser('3', 'bob@a.example') },
+    ]);
+    expect(await rejection(batch)).to.be.instanceOf(UniqueKeyError);
+    expect((await users.list()).records).to.deep.equal([aUser('1', 'ada@a.example')]);
+    expect(await store.collection('credentials').count()).to.equal(0);
+    await users.insert(aUser('4', 'bob@a.example'));
+    await users.insert(aUser('5', 'free@a.example'));
+  });
+
+  test('keeps the writes that were under way when one is refused', async ({ store }) => {
+    const users = store.collection('users');
+    const first = users.insert(aUser('1', 'ada@a.example'));
+    const batch = store.batch([
+      { collection: 'users', put: aUser('1', 'eve@a.example') },
+      { collection: 'users', insert: aUser('1') },
+    ]);
+    expect(await rejection(batch)).to.be.instanceOf(UniqueKeyError);
+    await first;
+    expect(await users.get('1')).to.include({ email: 'ada@a.example' });
+    expect(await users.findBy('email', 'eve@a.example')).to.deep.equal([]);
+  });
+
+  test('is not for the configuration', async ({ store }) => {
+    const batch = store.batch([{ collection: 'clients', delete: 'app' }]);
+    expect(await rejection(batch)).to.be.instanceOf(TypeError);
+  });
+}
+
+/** Audiences and, as the subject of a filter, applications: the same records in both kinds of collection. */
+const rows: [id: string, client_id?: string, audience?: string][] = [
+  ['1', 'b', 'https://api/%'],
+  ['2', 'a', 'https://api/_x'],
+  ['3', 'B', 'https://apix'],
+  ['4', 'é', '日本'],
+  ['5', 'a'],
+];
+
+export function queryCases(test: Register): void {
+  const kinds: ['clientGrants' | 'logs', (store: Store) => Promise<unknown>][] = [
+    [
+      'clientGrants',
+      (store) =>
+        Promise.all(
+          rows.map(([id, client_id, audience]) =>
+            store.collection('clientGrants').insert({ id, client_id, audience, scope: [] } as never),
+          ),
+        ),
+    ],
+    [
+      'logs',
+      (store) =>
+        Promise.all(
+          rows.map(([id, client_id, connection]) =>
+            store.collection('logs').insert({ id, type: 's', date: '2026', client_id, connection } as never),
+          ),
+        ),
+    ],
+  ];
+  for (const [name, fill] of kinds) {
+    const second = name === 'logs' ? 'connection' : 'audience';
+    const ids = async (store: Store, query: Query) =>
+      (await store.collection(name as 'logs').list(query)).records.map(({ id }) => id);
+
+    test(`filters ${name}`, async ({ store }) => {
+      await fill(store);
+      const client = 'client_id';
+      const expected: [Filter, string[]][] = [
+        [{ field: client, equals: 'a' }, ['2', '5']],
+        [{ field: client, in: ['b', 'B', 'none'] }, ['1', '3']],
+        [{ field: client, in: [] }, []],
+        [{ field: second, prefix: 'https://api/' }, ['1', '2']],
+        [{ field: second, prefix: 'https://api/%' }, ['1']],
+        [{ field: second, prefix: '日' }, ['4']],
+        [{ field: client, from: 'a', to: 'b' }, ['1', '2', '5']],
+        [{ field: client, from: 'b' }, ['1', '4']],
+        [{ field: second, exists: false }, ['5']],
+        [{ field: client, equals: 1 }, []],
+        [{ not: { field: second, equals: 'https://apix' } }, ['1', '2', '4', '5']],
+        [{ not: { field: second, exists: false } }, ['1', '2', '3', '4']],
+        [{ all: [] }, ['1', '2', '3', '4', '5']],
+        [{ any: [] }, []],
+        [
+          {
+            all: [
+              { field: client, equals: 'a' },
+              { field: second, exists: true },
+            ],
+          },
+          ['2'],
+        ],
+        [
+          {
+            any: [
+              { field: 'id', equals: '3' },
+              { field: client, equals: 'é' },
+            ],
+          },
+          ['3', '4'],
+        ],
+        [{ field: 'id', from: '2', to: '3' }, ['2', '3']],
+      ];
+      for (const [where, found] of expected) {
+        expect(await ids(store, { where }), JSON.stringify(where)).to.deep.equal(found);
+      }
+    });
+
+    test(`sorts ${name}, those without the field last, and pages it`, async ({ store }) => {
+      await fill(store);
+      expect(await ids(store, { sort: { field: 'client_id' } })).to.deep.equal(['3', '2', '5', '1', '4']);
+      const descending = { field: second, descending: true };
+      expect(await ids(store, { sort: descending })).to.deep.equal(['4', '3', '2', '1', '5']);
+      const page = await store
+        .collection(name as 'logs')
+        .list({ sort: { field: 'client_id' }, page: 1, limit: 2, total: true });
+      expect(page.records.map(({ id }) => id)).to.deep.equal(['5', '1']);
+      expect(page).to.include({ total: 5 }).and.not.have.property('next');
+      const where: Filter = { field: 'client_id', from: 'a' };
+      const first = await store.collection(name as 'logs').list({ where, limit: 2, total: true });
+      expect(first).to.include({ next: '2', total: 4 });
+      expect(await ids(store, { where, after: '2' })).to.deep.equal(['4', '5']);
+    });
+
+    test(`refuses of ${name} what is not declared`, async ({ store }) => {
+      for (const query of [
+        { where: { field: 'secret', equals: 'x' } },
+        { where: { not: { all: [{ field: '__proto__', exists: true }] } } },
+        { sort: { field: "id'; DROP TABLE logs; --" } },
+        { sort: { field: 'client_id' }, after: '1' },
+        { limit: -1 },
+        { page: 0.5 },
+      ]) {
+        expect(await rejection(store.collection(name as 'logs').list(query as Query))).to.be.instanceOf(
+          Error,
+        );
+      }
+    });
+  }
+
+  test('sees in a query every write that has resolved, and no expired record', async ({ store }, time) => {
+    const users = store.collection('users');
+    const expiresAt = time.now / 1000 + 1;
+    await users.insert({ ...aUser('1'), logins_count: 3, blocked: true, expiresAt });
+    await users.insert({ ...aUser('2'), logins_count: 20, blocked: false });
+    void users.insert({ ...aUser('3'), logins_count: 100 });
+    const query: Query = {
+      where: { field: 'logins_count', from: 4 },
+      sort: { field: 'logins_count', descending: true },
+    };
+    expect((await users.list(query)).records.map(({ id }) => id)).to.deep.equal(['3', '2']);
+    expect((await users.list({ where: { field: 'blocked', equals: true } })).records).to.have.length(1);
+    time.now += 1000;
+    expect(await users.list({ where: { field: 'blocked', equals: true }, total: true })).to.deep.equal({
+      records: [],
+      total: 0,
+    });
+  });
+}
