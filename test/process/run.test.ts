@@ -222,6 +222,23 @@ describe('the process', function () {
       expect(parse((await cli(cwd, 'export')).stdout)).to.deep.equal(parse(exported));
     });
 
+    it('repairs: a store that a start refuses is served again without what was damaged', async () => {
+      await (await runServer({ cwd })).end('SIGTERM');
+      const database = join(cwd, 'data/store/gatehouse.db');
+      const bytes = readFileSync(database);
+      writeFileSync(database, bytes.subarray(0, bytes.length - 8192));
+      const refused = await runToEnd({ cwd, env: { PORT: '0' } });
+      expect(refused).to.include({ code: 1 });
+      expect(refused.stderr).to.match(/gatehouse\.db: .*\n$/);
+      const { code, stdout } = await cli(cwd, 'repair');
+      expect(code).to.equal(0);
+      expect(stdout).to.match(/gatehouse\.db: .*kept \d+ records/);
+      const server = await runServer({ cwd });
+      expect((await createAgent(server).get('/readyz')).json()).to.deep.equal({ status: 'ok' });
+      expect(await server.end('SIGTERM')).to.equal(0);
+      expect((await cli(cwd, 'repair')).stdout).to.contain('nothing in the store');
+    });
+
     it('rotates the signing keys; tokens of the key before still count', async () => {
       const login = async (server: { url: string; ca: string }) =>
         (
