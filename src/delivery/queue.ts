@@ -1,5 +1,7 @@
 // Messages on their way: so many at once, tried again with growing pauses, and no more of them than memory is
 // meant for.
+import { AsyncResource } from 'node:async_hooks';
+import PQueue from 'p-queue';
 
 /** One thing to be done, and again when it fails in a way that may pass. */
 export interface Job {
@@ -52,31 +54,20 @@ export const timerPause: Pause = (ms, signal) =>
 
 /** A queue in memory: what it holds is lost with the process, so it is flushed before that ends. */
 export function createQueue({ pauses, concurrency, capacity, pause = timerPause }: QueueOptions): Queue {
-  const [urgent, waiting]: [(() => void)[], (() => void)[]] = [[], []];
   const open = new Set<Promise<void>>();
   const ending = new AbortController();
-  let running = 0;
-
-  const turn = async (job: Job): Promise<void> => {
-    if (running < concurrency) running++;
-    // Who ends hands the place on: it is never free in between for somebody who came later.
-    else await new Promise<void>((resolve) => (job.urgent === true ? urgent : waiting).push(resolve));
-  };
-  const done = (): void => {
-    const next = urgent.shift() ?? waiting.shift();
-    if (next === undefined) running--;
-    else next();
-  };
+  const turns = new PQueue({ concurrency });
 
   const attempt = async (job: Job): Promise<unknown> => {
-    await turn(job);
     try {
-      await job.run();
+      // In the context of whoever added it: the library would run it in that of the job which ended before it.
+      await turns.add(
+        AsyncResource.bind(() => job.run()),
+        { priority: job.urgent === true ? 1 : 0 },
+      );
       return undefined;
     } catch (error) {
       return error ?? new Error('the job failed without a reason');
-    } finally {
-      done();
     }
   };
 

@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
+import PQueue from 'p-queue';
 import { AuthError } from '../http/errors.ts';
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 
@@ -63,24 +64,12 @@ export function createHasher(
 }
 
 function boundedQueue(concurrency: number, maxQueued: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  // With a concurrency of 0 all is refused below; the library knows none under 1.
+  const queue = new PQueue({ concurrency: Math.max(1, concurrency) });
   return async (work) => {
-    if (running >= concurrency) {
-      if (waiting.length >= maxQueued) {
-        throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
-      }
-      // The one that finishes hands its place on, so that `running` stays as it is.
-      await new Promise<void>((go) => waiting.push(go));
-    } else {
-      running++;
+    if (queue.pending + queue.size >= concurrency + maxQueued) {
+      throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
     }
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running--;
-      else next();
-    }
+    return queue.add(work);
   };
 }

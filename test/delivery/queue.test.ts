@@ -1,4 +1,5 @@
 // The queue of messages nobody waits for. Time is a list of pauses that the test ends by hand.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect } from 'chai';
 import { createQueue, type Pause } from '../../src/delivery/queue.ts';
 
@@ -96,6 +97,28 @@ describe('the queue of messages', () => {
     await settled();
     expect(most).to.equal(2);
     expect(ends).to.have.length(10);
+  });
+
+  it('has those first that somebody waits for, each in the context of who added it', async () => {
+    const queue = createQueue({ pauses: [], concurrency: 1, capacity: 10 });
+    const context = new AsyncLocalStorage<string>();
+    const seen: string[] = [];
+    for (const name of ['first', 'a', 'urgent b', 'c', 'urgent d']) {
+      const one = {
+        run: async () => {
+          await settled();
+          seen.push(`${name} of ${context.getStore()}`);
+        },
+        mayPass: () => false,
+        gaveUp: async () => {},
+        urgent: name.startsWith('urgent'),
+      };
+      context.run(name, () => queue.add(one));
+    }
+    expect(await queue.flush(1000)).to.equal(0);
+    expect(seen).to.deep.equal(
+      ['first', 'urgent b', 'urgent d', 'a', 'c'].map((name) => `${name} of ${name}`),
+    );
   });
 
   it('takes no more than it has room for', async () => {
