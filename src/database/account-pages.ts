@@ -2,7 +2,6 @@
 import type { Context } from 'koa';
 import { EMAIL_VERIFICATION } from '../hosted/verification.ts';
 import {
-  formFields,
   type HostedDependencies,
   openVisit,
   pageModel,
@@ -11,6 +10,7 @@ import {
   visitLanguages,
   waitsForLogin,
 } from '../hosted/visit.ts';
+import { formFields } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import { linkExpired } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
+import { bodyOf } from '../http/body-fields.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Route } from '../http/routes.ts';
 import type { Connection } from '../records/collections.ts';
@@ -30,7 +31,7 @@ export function databaseRoutes(deps: DatabaseDependencies): Route[] {
 
 async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'signup');
-  const body = readSignUp((ctx.request as { body?: unknown }).body);
+  const body = readSignUp(bodyOf(ctx));
   const connection = await databaseOf(deps.directory, body);
   const { email, password, username } = body;
   const result = await signUp(deps.users, {
@@ -57,7 +58,7 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<v
 }
 
 async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): Promise<void> {
-  const body = readChangePassword((ctx.request as { body?: unknown }).body);
+  const body = readChangePassword(bodyOf(ctx));
   const { email, client_id: clientId, organization: named } = body;
   await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const connection = await databaseOf(deps.directory, body);

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
+import { bodyOf } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { cspHash, cspSource, ONWARD } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
@@ -43,7 +44,7 @@ export function authorizationEndpoint({
   };
   return {
     request: async (ctx) => {
-      const received = ctx.method === 'POST' ? formFields(ctx) : ctx.query;
+      const received = ctx.method === 'POST' ? postedParameters(ctx) : ctx.query;
       checkRequestSize(received);
       // One form from here on: the POST of OIDC Core §3.1.2.1 means the same as the GET.
       ctx.method = 'GET';
@@ -65,9 +66,9 @@ export function authorizationEndpoint({
   };
 }
 
-function formFields(ctx: Context): ParsedUrlQuery {
+function postedParameters(ctx: Context): ParsedUrlQuery {
   const fields: ParsedUrlQuery = {};
-  const { body } = ctx.request as { body?: unknown };
+  const body = bodyOf(ctx);
   if (typeof body !== 'object' || body === null) return fields;
   for (const [name, value] of Object.entries(body)) {
     if (typeof value === 'string') fields[name] = value;

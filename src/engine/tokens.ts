@@ -25,13 +25,6 @@ export interface GrantRequest {
   ctx: Context;
 }
 
-/** A parameter that a grant cannot do without. @throws AuthError 400 `invalid_request` when it is not given. */
-export function requiredParameter({ params }: GrantRequest, name: string): string {
-  const value = params[name];
-  if (value !== undefined && value !== '') return value;
-  throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
-}
-
 /** A grant type beyond the engine's: a feature decides who the user is, the rest is done here. */
 export interface VendorGrant {
   grantType: string;

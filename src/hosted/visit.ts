@@ -124,10 +124,3 @@ export function tooManyAlert({ error, error_description }: AuthError): string | 
   if (error !== 'too_many_attempts') return undefined;
   return error_description === THROTTLED ? 'login.throttled' : 'login.blocked';
 }
-
-/** The text fields of a posted form; what is missing is empty. */
-export function formFields<const N extends string>(ctx: Context, ...names: N[]): Record<N, string> {
-  const { body } = ctx.request as { body?: Record<string, unknown> };
-  const text = (name: string) => (typeof body?.[name] === 'string' ? (body[name] as string) : '');
-  return Object.fromEntries(names.map((name) => [name, text(name)])) as Record<N, string>;
-}

@@ -57,7 +57,7 @@ export function bodyFields(ctx: Context, only?: readonly string[]): Record<strin
 }
 
 /** The text fields of a body; what is something else is left out. */
-export function bodyTexts(ctx: Context): Partial<Record<string, string>> {
+export function bodyTexts(ctx: Context): Record<string, string> {
   const body = bodyOf(ctx);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? textsOf(body as Fields) : {};
 }

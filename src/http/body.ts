@@ -3,6 +3,7 @@
 import { parse as parseForm } from 'node:querystring';
 import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
+import { bodyOf } from './body-fields.ts';
 import { AuthError } from './errors.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
@@ -61,7 +62,7 @@ function refuseCoded(ctx: Context): void {
 }
 
 function parse(ctx: Context): unknown {
-  const { body } = ctx.request as { body?: unknown };
+  const body = bodyOf(ctx);
   // The package gives none for a request that was given up meanwhile.
   if (body === undefined) throw unreadable();
   if (typeof body !== 'string' || body === '') return {};

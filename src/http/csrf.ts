@@ -3,6 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
+import { formFields } from './body-fields.ts';
 import { AuthError } from './errors.ts';
 
 /** `__Host-`: no other host, not even a sibling below the same domain, can plant it (RFC 6265bis §4.1.3.2). */
@@ -39,7 +40,7 @@ export function createCsrf(baseUrl: string, random: Random): Csrf {
       issued.set(ctx, token);
       return token;
     },
-    verify: (ctx, sent = (ctx.request as { body?: { _csrf?: unknown } }).body?._csrf) => {
+    verify: (ctx, sent = formFields(ctx, '_csrf')._csrf) => {
       const kept = keptToken(ctx);
       if (kept !== undefined && isOurs(ctx, origin) && isSame(sent, kept)) return;
       throw new AuthError(

@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import { refusalOf } from '../engine/admission.ts';
 import type { VendorGrant } from '../engine/tokens.ts';
+import { bodyTexts } from '../http/body-fields.ts';
 import { browserOf } from '../http/browser.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
@@ -48,8 +49,8 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
     await logIn(deps, ctx);
   } catch (thrown) {
     if (thrown instanceof AuthError) {
-      const { client_id: named } = (ctx.request as { body?: { client_id?: unknown } }).body ?? {};
-      const client = typeof named === 'string' ? await deps.directory.client(named) : undefined;
+      const { client_id: named } = bodyTexts(ctx);
+      const client = named === undefined ? undefined : await deps.directory.client(named);
       deps.events.record({
         type: 'fcoa',
         ip: ctx.ip,
@@ -63,7 +64,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
 
 async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'coAuthenticate');
-  const { client_id: clientId, credential_type: type, ...params } = fieldsOf(ctx);
+  const { client_id: clientId, credential_type: type, ...params } = bodyTexts(ctx);
   const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
   if (client === undefined) throw incomplete();
   checkOrigin(client, ctx.get('Origin'));
@@ -123,14 +124,6 @@ function checkOrigin(client: Client, origin: string): void {
   }
   if (isOriginOf(client, origin)) return;
   throw new AuthError(403, 'access_denied', `Origin ${origin.slice(0, 200)} is not allowed.`);
-}
-
-function fieldsOf(ctx: Context): Record<string, string> {
-  const { body } = ctx.request as { body?: unknown };
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw incomplete();
-  return Object.fromEntries(
-    Object.entries(body).filter((field): field is [string, string] => typeof field[1] === 'string'),
-  );
 }
 
 function incomplete(): AuthError {

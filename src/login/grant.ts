@@ -1,5 +1,6 @@
 // The password grants (RFC 6749 §4.3): the tenant's default directory, or a realm named.
-import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
+import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { databaseFor } from '../tenant/databases.ts';
 import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
@@ -10,8 +11,8 @@ const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
   const { directory } = deps;
   const authenticate = async (request: GrantRequest, realm: string) => {
-    const identifier = requiredParameter(request, 'username');
-    const password = requiredParameter(request, 'password');
+    const identifier = requiredField(request.params, 'username');
+    const password = requiredField(request.params, 'password');
     const connection = await databaseFor(directory, request.clientId, realm);
     await limit(request.ctx, connection, identifier);
     return logIn(deps, {
@@ -46,7 +47,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       parameters: ['username', 'password', 'realm'],
       gty: 'password',
       events: EXCHANGE,
-      authenticate: async (request) => authenticate(request, requiredParameter(request, 'realm')),
+      authenticate: async (request) => authenticate(request, requiredField(request.params, 'realm')),
     },
   ];
 }

@@ -3,7 +3,6 @@ import type { Context } from 'koa';
 import type { PendingInteraction } from '../engine/interaction.ts';
 import { askToVerify, type VerificationDependencies } from '../hosted/verification.ts';
 import {
-  formFields,
   type HostedDependencies,
   openVisit,
   passwordlessChoices,
@@ -14,6 +13,7 @@ import {
   type Visit,
   visitLanguages,
 } from '../hosted/visit.ts';
+import { formFields } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';

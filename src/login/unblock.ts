@@ -1,6 +1,7 @@
 // Unlocking an account that failed logins have locked: a link by mail, and the page that it leads to.
 import type { Context } from 'koa';
 import type { Messages } from '../delivery/messages.ts';
+import { formFields } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { linkExpired } from '../http/errors.ts';
@@ -119,8 +120,8 @@ async function unblock(
   ctx: Context,
 ): Promise<void> {
   csrf.verify(ctx);
-  const { ticket } = (ctx.request as { body?: { ticket?: unknown } }).body ?? {};
-  const met = typeof ticket === 'string' ? await challenges.spendTicket(PURPOSE, ticket) : undefined;
+  const { ticket } = formFields(ctx, 'ticket');
+  const met = await challenges.spendTicket(PURPOSE, ticket);
   const user = met?.userId === undefined ? undefined : await users.get(met.userId);
   if (met === undefined || user === undefined) throw linkExpired();
   const caller = { ip: ctx.ip, ...markBrowser(ctx, random) };

@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import { interactionPath, requestExpired, type WaitingRequest } from '../engine/interaction.ts';
 import { uidOfState, waitingState } from '../engine/repeat.ts';
 import { type HostedDependencies, waitsForLogin } from '../hosted/visit.ts';
+import { bodyTexts } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
@@ -39,7 +40,7 @@ export function usernamePasswordRoutes(deps: UsernamePasswordDependencies): Rout
 /** `POST /usernamepassword/login`: the answer is HTML, a form that is to be submitted as it is. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { state, client_id, connection: sent, username, email, password } = textFields(ctx);
+  const { state, client_id, connection: sent, username, email, password } = bodyTexts(ctx);
   const { uid, clientId, params } = await waitingRequest(deps, ctx, state);
   const identifier = username || email;
   if (client_id !== clientId || !identifier || !password) {
@@ -70,7 +71,7 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
 
 /** `POST /login/callback`: the form arrives. The login ends at the request's own address, as every other. */
 async function goOn(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
-  const { wresult = '', wctx = '' } = textFields(ctx);
+  const { wresult = '', wctx = '' } = bodyTexts(ctx);
   const { uid } = await waitingRequest(deps, ctx, stateOf(wctx));
   ctx.redirect(`${interactionPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
 }
@@ -93,15 +94,6 @@ function stateOf(context: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function textFields(ctx: Context): Partial<Record<string, string>> {
-  const { body } = ctx.request as { body?: unknown };
-  return Object.fromEntries(
-    Object.entries(typeof body === 'object' && body !== null ? body : {}).filter(
-      (field): field is [string, string] => typeof field[1] === 'string',
-    ),
-  );
 }
 
 function form(action: string, fields: Record<string, string>): string {

@@ -23,7 +23,7 @@ export function queryFields(ctx: Context, names: readonly string[]): Partial<Rec
 }
 
 /** As {@link queryFields}, of a posted form. @throws AuthError 400 likewise, and for a body that is no form. */
-export function formFields(ctx: Context, names: readonly string[]): Partial<Record<string, string>> {
+export function postedFields(ctx: Context, names: readonly string[]): Partial<Record<string, string>> {
   if (ctx.is('application/x-www-form-urlencoded') === false) {
     throw badRequest('The body must be application/x-www-form-urlencoded.');
   }

@@ -5,7 +5,7 @@ import type { Route } from '../http/routes.ts';
 import { type DepartureDependencies, depart, SIGNED_OUT } from './departure.ts';
 import { CALLBACK, returnFromProvider } from './federated.ts';
 import { askToLogOut, CONSENT, goOn, type PageDependencies, stillLoggedIn } from './pages.ts';
-import { formFields, queryFields } from './request.ts';
+import { postedFields, queryFields } from './request.ts';
 import { decideRpLogout, RP_PARAMETERS, type RpDependencies, type RpRequest } from './rp-initiated.ts';
 import { decideV2, V2_PARAMETERS } from './v2.ts';
 
@@ -36,7 +36,7 @@ export function logoutRoutes(deps: LogoutDependencies): Route[] {
       ...endpoint,
       methods: ['POST'],
       path: '/oidc/logout',
-      handle: recorded(deps, (ctx) => rpLogout(deps, ctx, formFields(ctx, RP_PARAMETERS), 'POST')),
+      handle: recorded(deps, (ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
     },
     { ...endpoint, methods: ['POST'], path: CONSENT, handle: recorded(deps, (ctx) => answer(deps, ctx)) },
     {
@@ -76,8 +76,8 @@ async function rpLogout(
 /** The answer of the page that asks: the request is checked again, whatever the page made of it. */
 async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { decision, session: asked } = formFields(ctx, ['decision', 'session']);
-  const request: RpRequest = formFields(ctx, RP_PARAMETERS);
+  const { decision, session: asked } = postedFields(ctx, ['decision', 'session']);
+  const request: RpRequest = postedFields(ctx, RP_PARAMETERS);
   const logout = await decideRpLogout(deps, request, 'POST');
   const session = await deps.sessions.current(ctx);
   // Somebody else logged in meanwhile: it was not them who were asked.

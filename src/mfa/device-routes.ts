@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { bodyOf } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
@@ -98,7 +99,7 @@ function apiRoutes(deps: DeviceRoutesDependencies): Route[] {
       ...post,
       path: `${PATH}/devices`,
       handle: async (ctx) => {
-        ctx.body = await enrollDevice(deps, (ctx.request as { body?: unknown }).body, ctx.ip);
+        ctx.body = await enrollDevice(deps, bodyOf(ctx), ctx.ip);
       },
     },
     {

@@ -2,7 +2,8 @@
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { toResource } from '../engine/audience.ts';
 import type { AuthenticatedUser } from '../engine/second-factor.ts';
-import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
+import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { MFA_POLICY } from './factors.ts';
 import type { OobOutcome } from './oob.ts';
@@ -34,7 +35,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       events: { success: 'seotpft', failure: 'feotpft' },
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
-          const given = await giveOtp(deps, giver, requiredParameter(request, 'otp'));
+          const given = await giveOtp(deps, giver, requiredField(request.params, 'otp'));
           return given.ok ? given : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
         }),
     },
@@ -45,11 +46,11 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       events: { success: 'seoobft', failure: 'feoobft' },
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
-          const oobCode = requiredParameter(request, 'oob_code');
+          const oobCode = requiredField(request.params, 'oob_code');
           const challenge = await deps.oob.find(oobCode);
           const binding = request.params.binding_code;
           if (challenge?.bindingHash !== undefined && binding === undefined)
-            requiredParameter(request, 'binding_code');
+            requiredField(request.params, 'binding_code');
           const given = await giveOob(deps, giver, oobCode, binding);
           if (given.ok) return given;
           const client = await deps.directory.client(request.clientId);
@@ -63,7 +64,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
       events: { success: 'sercft', failure: 'fercft' },
       authenticate: (request) =>
         complete(deps, request, async (giver) => {
-          const given = await giveRecoveryCode(deps, giver, requiredParameter(request, 'recovery_code'));
+          const given = await giveRecoveryCode(deps, giver, requiredField(request.params, 'recovery_code'));
           return given.ok ? given : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
         }),
     },
@@ -79,7 +80,7 @@ async function complete(
   give: (giver: Giver) => Promise<Done | AuthError>,
 ): Promise<AuthenticatedUser> {
   const { clientId, ip } = request;
-  const token = requiredParameter(request, 'mfa_token');
+  const token = requiredField(request.params, 'mfa_token');
   const enrolling = await enrollToken(deps, token);
   const session = enrolling?.session ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);

@@ -1,6 +1,7 @@
 // The hosted pages of the second factor: /u/<uid>/mfa and what is posted from there.
 import type { Context } from 'koa';
-import { formFields, stepPath } from '../hosted/visit.ts';
+import { stepPath } from '../hosted/visit.ts';
+import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
 import { FACTORS } from './authenticators.ts';

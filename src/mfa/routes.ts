@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import type { ApiToken } from '../engine/api-tokens.ts';
+import { bodyObject, type Fields, requiredField, textField } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Route } from '../http/routes.ts';
@@ -51,31 +52,9 @@ export function mfaRoutes(deps: MfaRoutesDependencies): Route[] {
   ];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function bodyOf(ctx: Context): Fields {
-  const { body } = ctx.request as { body?: unknown };
-  if (body === undefined || body === null) return {};
-  if (typeof body === 'object' && !Array.isArray(body)) return body as Fields;
-  throw new AuthError(400, 'invalid_request', 'The request body must be an object.');
-}
-
-function textOf(fields: Fields, name: string): string | undefined {
-  const value = fields[name];
-  if (value === undefined || value === null || value === '') return undefined;
-  if (typeof value === 'string') return value;
-  throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
-}
-
-function requiredText(fields: Fields, name: string): string {
-  const value = textOf(fields, name);
-  if (value === undefined) throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
-  return value;
-}
-
 async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
-  const fields = bodyOf(ctx);
-  const token = requiredText(fields, 'mfa_token');
+  const fields = bodyObject(ctx);
+  const token = requiredField(fields, 'mfa_token');
   const clientId = await deps.authenticateClient(ctx);
   await requireMfaGrant(deps, clientId);
   const session = await readMfaToken(deps, token, clientId);
@@ -90,8 +69,8 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
       languages: languagesOf(ctx),
     },
     {
-      types: textOf(fields, 'challenge_type')?.split(/\s+/).filter(Boolean),
-      authenticatorId: textOf(fields, 'authenticator_id'),
+      types: textField(fields, 'challenge_type')?.split(/\s+/).filter(Boolean),
+      authenticatorId: textField(fields, 'authenticator_id'),
     },
   );
   const { type, oobCode, prompt } = challenge;
@@ -109,11 +88,11 @@ async function requireMfaGrant({ directory }: MfaRoutesDependencies, clientId: s
 }
 
 async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
-  const fields = bodyOf(ctx);
+  const fields = bodyObject(ctx);
   // The token says whose request it is. A secret or an assertion beside it is checked where one is sent: public
   // applications have none, and most SDKs send none here.
   const isProved = (fields.client_secret ?? fields.client_assertion ?? undefined) !== undefined;
-  const named = isProved ? await deps.authenticateClient(ctx) : textOf(fields, 'client_id');
+  const named = isProved ? await deps.authenticateClient(ctx) : textField(fields, 'client_id');
   const { user, clientId, credentialVersion, managing } = await bearerOf(deps, ctx, 'enroll');
   if (named !== undefined && named !== clientId) throw malformed();
   if (managing === undefined && (await activeAuthenticators(deps, user)).length > 0) {
@@ -136,8 +115,8 @@ function readEnrollment({ directory }: MfaRoutesDependencies, fields: Fields, us
   if ((type !== 'oob' && type !== 'email') || others.length > 0) {
     throw new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
   }
-  if (channel === 'sms') return { kind: 'sms', phoneNumber: requiredText(fields, 'phone_number') };
-  if (channel === 'email') return { kind: 'email', email: textOf(fields, 'email') ?? user.email ?? '' };
+  if (channel === 'sms') return { kind: 'sms', phoneNumber: requiredField(fields, 'phone_number') };
+  if (channel === 'email') return { kind: 'email', email: textField(fields, 'email') ?? user.email ?? '' };
   if (channel === directory.settings().vendor_channel) return { kind: 'push' };
   throw new AuthError(400, 'invalid_request', 'oob_channels must have exactly one known channel');
 }

@@ -1,5 +1,6 @@
 // The passwordless grant (spec "Passwordless"): a code exchanged at the token endpoint.
-import { type GrantRequest, requiredParameter, type VendorGrant } from '../engine/tokens.ts';
+import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Directory } from '../tenant/directory.ts';
 import { normalizeAddress, passwordlessConnection } from './connection.ts';
@@ -14,9 +15,9 @@ export function passwordlessGrant(deps: VerifyDependencies & { directory: Direct
     gty: 'passwordless',
     events: { failure: 'fepotpft' },
     authenticate: async (request) => {
-      const username = requiredParameter(request, 'username');
-      const realm = requiredParameter(request, 'realm');
-      const secret = requiredParameter(request, 'otp');
+      const username = requiredField(request.params, 'username');
+      const realm = requiredField(request.params, 'realm');
+      const secret = requiredField(request.params, 'otp');
       const { clientId, ip, browser } = request;
       await checkRedirectUri(directory, request);
       const connection = await connectionOf(directory, clientId, realm);

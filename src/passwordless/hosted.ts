@@ -1,7 +1,6 @@
 // The hosted pages of passwordless login: the address, then the code.
 import type { Context } from 'koa';
 import {
-  formFields,
   type HostedDependencies,
   openVisit,
   pageModel,
@@ -15,6 +14,7 @@ import {
   visitLanguages,
   waitsForLogin,
 } from '../hosted/visit.ts';
+import { formFields } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';

@@ -1,10 +1,8 @@
 // What the passwordless endpoints take (spec "Passwordless"), field by field, with the hosted service's codes.
-import type { Context } from 'koa';
+import { type FieldErrors, type Fields, requiredField, textField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { Client } from '../records/collections.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What POST /passwordless/start may carry; what SDKs add to every body is let through. */
 const START_FIELDS = new Set([
@@ -80,15 +78,16 @@ export interface StartRequest {
   authParams: LinkParameters;
 }
 
-/** The body of a request, JSON or form, without what is null: SDKs send null for what was left out. */
-export function bodyOf(ctx: Context): Fields {
-  const { body } = ctx.request as { body?: unknown };
-  if (body === undefined || body === null) return {};
-  if (typeof body !== 'object' || Array.isArray(body)) {
-    throw new AuthError(400, 'bad.request', 'The request body must be an object.');
-  }
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
+/** The hosted service's codes name the field: `bad.<field>`. */
+export const FIELD_ERRORS: FieldErrors = {
+  noObject: () => new AuthError(400, 'bad.request', 'The request body must be an object.'),
+  missing: (name) => new AuthError(400, `bad.${name}`, `Missing required property: ${name}`),
+  invalid: (name, value) => {
+    const fault = typeof value === 'string' ? 'too long' : `invalid type: ${typeOf(value)} (expected string)`;
+    return new AuthError(400, `bad.${name}`, `error in ${name} - ${fault}`);
+  },
+  longest: 2048,
+};
 
 /**
  * Reads a start request.
@@ -104,32 +103,12 @@ export function readStart(fields: Fields): StartRequest {
     );
   }
   return {
-    connection: textOf(fields, 'connection') ?? missing('connection'),
-    email: textOf(fields, 'email'),
-    phoneNumber: textOf(fields, 'phone_number'),
-    send: sendOf(textOf(fields, 'send')),
+    connection: requiredField(fields, 'connection', FIELD_ERRORS),
+    email: textField(fields, 'email', FIELD_ERRORS),
+    phoneNumber: textField(fields, 'phone_number', FIELD_ERRORS),
+    send: sendOf(textField(fields, 'send', FIELD_ERRORS)),
     authParams: readAuthParams(fields.authParams),
   };
-}
-
-/** A text field. @throws AuthError 400 `bad.<field>` when it is something else, or longer than any such field is. */
-export function textOf(fields: Fields, name: string): string | undefined {
-  const value = fields[name];
-  if (value === undefined || value === '') return undefined;
-  if (typeof value !== 'string') {
-    throw new AuthError(
-      400,
-      `bad.${name}`,
-      `error in ${name} - invalid type: ${typeOf(value)} (expected string)`,
-    );
-  }
-  if (value.length > 2048) throw new AuthError(400, `bad.${name}`, `error in ${name} - too long`);
-  return value;
-}
-
-/** @throws AuthError 400 `bad.<field>` */
-export function missing(name: string): never {
-  throw new AuthError(400, `bad.${name}`, `Missing required property: ${name}`);
 }
 
 /** null means link (spec); the variants of old mobile SDKs are links too. */

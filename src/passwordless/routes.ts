@@ -1,6 +1,7 @@
 // The passwordless endpoints. Nothing is decided here.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
+import { bodyObject, type Fields, requiredField, textField, textsOf } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
@@ -24,15 +25,13 @@ import {
 } from './link.ts';
 import { clientOfOwnPage, type OwnPageDependencies } from './own-page.ts';
 import {
-  bodyOf,
   checkRedirectUri,
   checkResponseType,
+  FIELD_ERRORS,
   type LinkParameters,
   linkParameters,
-  missing,
   readStart,
   type StartRequest,
-  textOf,
 } from './requests.ts';
 import { PURPOSE, type StartDependencies, start, subjectOf } from './start.ts';
 import { check, redeem, type VerifyDependencies } from './verify.ts';
@@ -66,8 +65,10 @@ export function passwordlessRoutes(deps: PasswordlessDependencies): Route[] {
 }
 
 async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
-  const fields = bodyOf(ctx);
-  if (fields.client_id === undefined && ctx.get('Authorization') === '') missing('client_id');
+  const fields = bodyObject(ctx, FIELD_ERRORS);
+  if (fields.client_id === undefined && ctx.get('Authorization') === '') {
+    throw FIELD_ERRORS.missing('client_id');
+  }
   const ofOwnPage = await clientOfOwnPage(deps, ctx, fields);
   const client = ofOwnPage ?? (await authenticated(deps, ctx));
   await deps.limits.takeFrom(ctx, 'passwordlessStart');
@@ -111,7 +112,8 @@ async function authenticated(deps: PasswordlessDependencies, ctx: Context): Prom
 
 function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: StartRequest): string {
   const field = connection.channel === 'email' ? 'email' : 'phone_number';
-  const given = (field === 'email' ? email : phoneNumber) ?? missing(field);
+  const given = field === 'email' ? email : phoneNumber;
+  if (given === undefined) throw FIELD_ERRORS.missing(field);
   const address = normalizeAddress(connection.channel, given);
   if (address !== undefined) return address;
   throw field === 'email'
@@ -126,24 +128,17 @@ function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: S
 /** Two forms: the specification's is a login, the browser SDK's asks whether a code is right. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'passwordlessVerify');
-  const fields = bodyOf(ctx);
-  const text = (name: string) => {
-    const value = fields[name];
-    if (typeof value === 'string' && value !== '') return value;
-    throw new AuthError(400, 'invalid_request', `Missing required parameter: ${name}`);
-  };
+  const fields = bodyObject(ctx, FIELD_ERRORS);
+  const texts = textsOf(fields);
   if (fields.verification_code === undefined) {
     if (fields.grant_type !== 'password') {
       throw new AuthError(400, 'invalid_request', 'grant_type must be password');
     }
-    const passed = Object.fromEntries(
-      Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'),
-    );
     const { connection, password, username, ...rest } = {
-      ...passed,
-      connection: text('connection'),
-      username: text('username'),
-      password: text('password'),
+      ...texts,
+      connection: requiredField(texts, 'connection'),
+      username: requiredField(texts, 'username'),
+      password: requiredField(texts, 'password'),
     };
     const grantType = `http://${deps.directory.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
     return deps.tokenEndpoint(ctx, {
@@ -154,12 +149,16 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
       otp: password,
     });
   }
-  const client = await deps.directory.client(text('client_id'));
+  const client = await deps.directory.client(requiredField(texts, 'client_id'));
   if (client === undefined) throw new AuthError(403, 'unauthorized_client', 'invalid client');
-  const connection = await passwordlessConnection(deps.directory, client.client_id, text('connection'));
-  const given = text(connection.channel === 'email' ? 'email' : 'phone_number');
+  const connection = await passwordlessConnection(
+    deps.directory,
+    client.client_id,
+    requiredField(texts, 'connection'),
+  );
+  const given = requiredField(texts, connection.channel === 'email' ? 'email' : 'phone_number');
   const address = normalizeAddress(connection.channel, given);
-  const secret = text('verification_code');
+  const secret = requiredField(texts, 'verification_code');
   const caller = { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) };
   await check(deps, { clientId: client.client_id, connection, address, secret, caller });
   ctx.set('Cache-Control', 'no-store');
@@ -175,19 +174,17 @@ interface Link {
   params: LinkParameters;
 }
 
-async function readLink(
-  deps: PasswordlessDependencies,
-  fields: Readonly<Record<string, unknown>>,
-): Promise<Link> {
-  const clientId = textOf(fields, 'client_id') ?? missing('client_id');
+async function readLink(deps: PasswordlessDependencies, fields: Fields): Promise<Link> {
+  const clientId = requiredField(fields, 'client_id', FIELD_ERRORS);
   const client = await deps.directory.client(clientId);
   if (client === undefined) throw new AuthError(400, 'invalid_request', 'Unknown client.');
-  const name = textOf(fields, 'connection') ?? missing('connection');
+  const name = requiredField(fields, 'connection', FIELD_ERRORS);
   const connection = await passwordlessConnection(deps.directory, clientId, name);
   const params = linkParameters(fields, 'invalid_request');
   checkRedirectUri(client, params);
-  const given = textOf(fields, connection.channel === 'email' ? 'email' : 'phone_number') ?? '';
-  const secret = textOf(fields, 'verification_code') ?? missing('verification_code');
+  const given =
+    textField(fields, connection.channel === 'email' ? 'email' : 'phone_number', FIELD_ERRORS) ?? '';
+  const secret = requiredField(fields, 'verification_code', FIELD_ERRORS);
   return { client, connection, address: normalizeAddress(connection.channel, given), secret, params };
 }
 
@@ -200,9 +197,7 @@ async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise
   if (await isExpected(ctx, deps.challenges, of)) {
     return follow(deps, ctx, link);
   }
-  const { client_id: _, ...fields } = Object.fromEntries(
-    Object.entries(ctx.query).filter((field): field is [string, string] => typeof field[1] === 'string'),
-  );
+  const { client_id: _, ...fields } = textsOf(ctx.query);
   await deps.views.page(
     ctx,
     'passwordless/continue',
@@ -219,7 +214,7 @@ async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise
 
 async function handleConfirmed(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  await follow(deps, ctx, await readLink(deps, bodyOf(ctx)));
+  await follow(deps, ctx, await readLink(deps, bodyObject(ctx, FIELD_ERRORS)));
 }
 
 /** Uses a link up: the browser goes on to the authorization request, or back to the application with what failed. */

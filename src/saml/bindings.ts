@@ -2,6 +2,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
+import { bodyObject } from '../http/body-fields.ts';
 import type { Views } from '../pages/views.ts';
 import { type Parameter, type Parameters, readFormParameters, readParameters } from './query.ts';
 import {
@@ -56,11 +57,7 @@ const ENCODING = 'urn:oasis:names:tc:SAML:2.0:bindings:URL-Encoding:DEFLATE';
 
 /** Whatever else a body may be: the binding has forms alone (Bindings §3.5.4). */
 function formOf(ctx: Context): Parameters {
-  const { body } = ctx.request as { body?: unknown };
-  const isForm = Boolean(ctx.is('application/x-www-form-urlencoded'));
-  return isForm && typeof body === 'object' && body !== null
-    ? readFormParameters(body as Record<string, unknown>)
-    : {};
+  return ctx.is('application/x-www-form-urlencoded') ? readFormParameters(bodyObject(ctx)) : {};
 }
 
 /** @throws AuthError 400 when it is too long. */
