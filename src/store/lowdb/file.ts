@@ -1,10 +1,10 @@
 // A collection of the configuration: `<collection>.json`, one JSON document with a record on each line, read and
 // written through lowdb. The adapter replaces the file atomically and durably; a digest at its end tells what is
 // damaged, cut off or changed by hand.
-import { createHash } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Adapter, Low } from 'lowdb';
+import { sha256 } from '../../runtime/secrets.ts';
 import { directorySync, fileMode, naming, writeAll } from '../files.ts';
 import { compareIds, isObject, parseRecord } from '../record.ts';
 
@@ -59,7 +59,7 @@ function encode(collection: string, texts: Texts): string {
   const header = JSON.stringify({ format, version, collection }).slice(0, -1);
   const records = [...texts.keys()].sort(compareIds).map((id) => `\n${texts.get(id)}`);
   const body = `${header},"records":[${records.join(',')}\n]`;
-  return `${body},"digest":"${digestOf(body)}"}\n`;
+  return `${body},"digest":"${sha256(body)}"}\n`;
 }
 
 function decode(text: string, collection: string): Texts {
@@ -71,7 +71,7 @@ function decode(text: string, collection: string): Texts {
     throw new Error(`store format ${document.version} is not known here: a newer release wrote it`);
   }
   if (document.collection !== collection) throw new Error(`the file is not of the collection ${collection}`);
-  if (digestOf(text.slice(0, end.index)) !== end[1]) {
+  if (sha256(text.slice(0, end.index)) !== end[1]) {
     throw new Error('the file is damaged, or was changed by hand (its digest does not match)');
   }
   return textsOf(document.records);
@@ -88,10 +88,6 @@ export function textsOf(records: unknown): Texts {
     texts.set(id, json);
   }
   return texts;
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
 }
 
 /** Writes a file beside the old one and puts it in its place, so that there is always a whole one. */
