@@ -7,7 +7,8 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import type { ArtifactRecord, UserRecord } from '../src/records/collections.ts';
+import type { ArtifactRecord } from '../src/records/engine.ts';
+import type { UserRecord } from '../src/records/users.ts';
 import type { Store } from '../src/store/contract.ts';
 import { openStore } from '../src/store/open.ts';
 

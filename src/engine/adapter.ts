@@ -1,7 +1,7 @@
 // The engine's artifacts (sessions, codes, tokens …), kept in the store.
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
-import type { ArtifactRecord } from '../records/collections.ts';
+import type { ArtifactRecord } from '../records/engine.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';

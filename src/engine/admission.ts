@@ -1,8 +1,8 @@
 // Whether a user who has proved who they are may come in. Asked at every place where a login ends
 // (tokens.ts, settle.ts) and whenever the engine looks a user up, so that no path can skip it.
 import { AuthError } from '../http/errors.ts';
-import type { UserRecord } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { WRONG_PASSWORD } from './failures.ts';

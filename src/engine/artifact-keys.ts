@@ -2,7 +2,7 @@
 // opaque token, the cookie of a waiting login) is kept as its hash alone: who reads the store, or a backup of it,
 // can use none of it. The values have 128 bits and more of randomness, so a plain SHA-256 tells nothing of them.
 import type { AdapterPayload } from 'oidc-provider';
-import type { ArtifactRecord } from '../records/collections.ts';
+import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store } from '../store/contract.ts';

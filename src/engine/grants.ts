@@ -3,9 +3,10 @@
 // code, a stolen refresh token) leaves the user's other devices and tabs alone.
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
-import type { ResourceServer as Api, UserRecord } from '../records/collections.ts';
-import { consentId } from '../records/collections.ts';
+import type { ResourceServer as Api } from '../records/collections.ts';
+import { consentId } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Users } from '../users/users.ts';

@@ -1,7 +1,7 @@
 // The tenant's signing keys: made at first start, kept in the store, the current and the next published.
 import { createHash, createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import type { SigningKeyRecord } from '../records/collections.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';

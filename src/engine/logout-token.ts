@@ -1,6 +1,7 @@
 // Logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.4).
 import { importJWK, type JWK, SignJWT } from 'jose';
-import type { Client, SigningKeyRecord } from '../records/collections.ts';
+import type { Client } from '../records/collections.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';

@@ -9,7 +9,7 @@ import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import type { SigningKeyRecord } from '../records/collections.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';

@@ -2,7 +2,8 @@
 // for good, whoever ends it.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { type ArtifactRecord, sessionUid } from '../records/collections.ts';
+import { sessionUid } from '../records/collections.ts';
+import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';

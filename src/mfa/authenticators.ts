@@ -1,7 +1,7 @@
 // The second factors of users: made, confirmed by their first use, listed, removed.
 import { Secret } from 'otpauth';
 import type { SecretBox } from '../protection/secret-box.ts';
-import type { AuthenticatorRecord } from '../records/collections.ts';
+import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';

@@ -1,6 +1,6 @@
 // An authenticator's first use, from which on it counts: of any number that are begun on the word of the first
 // factor alone, one becomes the user's first.
-import type { AuthenticatorRecord } from '../records/collections.ts';
+import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Collection, UniqueKeyError } from '../store/contract.ts';
 

@@ -1,7 +1,7 @@
 // When the factors of users changed, and by what: for tokens that must not outlive a change that was not their own,
 // and for sessions that proved a factor which may be gone. The last change is kept, and those that a token may have seen.
 
-import type { FactorChangesRecord } from '../records/collections.ts';
+import type { FactorChangesRecord } from '../records/authenticators.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';

@@ -1,6 +1,6 @@
 // Challenges that are answered out of band (spec "OOB MFA challenge"): by a code that was sent, or by a device.
 
-import type { OobChallengeRecord } from '../records/collections.ts';
+import type { OobChallengeRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';

@@ -1,5 +1,5 @@
 // Several codes or links may be under way for one subject, asked for by different callers: which is whose.
-import type { ChallengeRecord } from '../records/collections.ts';
+import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { sha256 } from '../runtime/secrets.ts';
 

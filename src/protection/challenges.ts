@@ -2,7 +2,7 @@
 // A code is short and typed, a ticket is long and in a link. Each is kept as a hash, used once even under a
 // race, and replaced by the next one for the same subject that the same asker asks for.
 
-import type { ChallengeRecord } from '../records/collections.ts';
+import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';

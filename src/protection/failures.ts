@@ -1,6 +1,6 @@
 // Counts of failed proofs, kept in the store: of an account, of an address. Written at failures alone.
 
-import type { FailureRecord } from '../records/collections.ts';
+import type { FailureRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';

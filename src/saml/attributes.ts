@@ -1,6 +1,7 @@
 // A user as the attributes of an assertion, and as its NameID.
-import type { UserRecord } from '../records/collections.ts';
+
 import type { Frozen } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
 import { standardClaims } from '../users/profile.ts';
 import { CLAIMS, NAME_ID } from './names.ts';
 import { isTellable, mayName, withoutUnproved } from './proved.ts';

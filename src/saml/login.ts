@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { requestExpired } from '../engine/interaction.ts';
 import type { InternalLogin, InternalOutcome, InternalRequests } from '../engine/internal-requests.ts';
 import type { Sessions } from '../engine/sessions.ts';
-import type { SamlSessionRecord } from '../records/collections.ts';
+import type { SamlSessionRecord } from '../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';

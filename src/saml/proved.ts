@@ -1,7 +1,8 @@
 // What of a user may be said to a service provider, which takes it for the user's identity. An address that
 // somebody typed at sign-up is anybody's until it was proved, and so is whatever looks like one.
-import type { UserRecord } from '../records/collections.ts';
+
 import type { Frozen } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../users/profile.ts';
 
 type User = Frozen<UserRecord>;

@@ -1,6 +1,6 @@
 // Who we are to a service provider: our names, addresses and keys.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
-import type { SigningKeyRecord } from '../records/collections.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { ServiceProvider } from './settings.ts';

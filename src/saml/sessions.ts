@@ -1,7 +1,8 @@
 // Which service providers were told of which session, and by what name the user goes there: what logging out
 // needs to know.
-import type { SamlSessionRecord } from '../records/collections.ts';
+
 import type { Frozen } from '../records/record.ts';
+import type { SamlSessionRecord } from '../records/saml-sessions.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 
 export type SamlSession = Frozen<SamlSessionRecord>;

@@ -1,7 +1,7 @@
 // Makes the store's tenant out of a tenant file: at start what is missing, on request all of it.
 import { createHash } from 'node:crypto';
 import { type AuthenticationMethod, authenticationMethod } from '../records/client-authentication.ts';
-import { collections, type Records, type UserRecord } from '../records/collections.ts';
+import { collections, type Records } from '../records/collections.ts';
 import type {
   ClientRecord,
   ConnectionRecord,
@@ -9,6 +9,7 @@ import type {
   TenantFile,
   TenantRecord,
 } from '../records/tenant.ts';
+import type { UserRecord } from '../records/users.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';

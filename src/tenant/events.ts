@@ -1,7 +1,7 @@
 // The tenant's log events (logins, sign-ups, failures …), with the hosted service's type codes. They are
 // for people who look into what happened; no request waits for them, and none holds a secret.
 import type { Logger } from 'pino';
-import type { LogEventRecord } from '../records/collections.ts';
+import type { LogEventRecord } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';

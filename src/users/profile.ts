@@ -1,6 +1,7 @@
 // The standard claims of a user by scope (spec "User profile"; OpenID Connect Core §5.4).
-import type { UserRecord } from '../records/collections.ts';
+
 import type { Frozen } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
 
 /** The claims of scope `profile` that a user's record holds as they are. */
 export const PROFILE_CLAIMS = [

@@ -1,5 +1,6 @@
 // Users of passwordless connections: whoever proves that an address is theirs.
-import { connectionKey, type UserRecord } from '../records/collections.ts';
+import { connectionKey } from '../records/collections.ts';
+import type { UserRecord } from '../records/users.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import type { User, UsersDependencies } from './user.ts';
 

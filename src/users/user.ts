@@ -1,6 +1,7 @@
 // What everything about users has in common.
-import type { UserRecord } from '../records/collections.ts';
+
 import type { Frozen } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';

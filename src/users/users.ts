@@ -1,7 +1,8 @@
 // The users of the tenant: who they are, which connection they are of, what their password is.
 
-import { type CredentialRecord, connectionKey, type UserRecord } from '../records/collections.ts';
+import { connectionKey } from '../records/collections.ts';
 import { normalizeEmail } from '../records/email.ts';
+import type { CredentialRecord, UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import { UniqueKeyError } from '../store/contract.ts';

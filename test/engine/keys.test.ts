@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { rotateSigningKeys } from '../../src/engine/keys.ts';
-import type { SigningKeyRecord } from '../../src/records/collections.ts';
+import type { SigningKeyRecord } from '../../src/records/engine.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { tenant } from '../support/flows.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { ArtifactRecord } from '../../src/records/collections.ts';
+import type { ArtifactRecord } from '../../src/records/engine.ts';
 import { listAll } from '../../src/store/list-all.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {

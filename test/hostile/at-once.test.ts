@@ -1,7 +1,7 @@
 // What is added and changed at once, at the interface that every request calls: none of it is lost.
 import { expect } from 'chai';
 import { OIDC, rememberConsent } from '../../src/engine/grants.ts';
-import { consentId } from '../../src/records/collections.ts';
+import { consentId } from '../../src/records/engine.ts';
 import { tenant } from '../passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { webRequest } from '../support/flows.ts';

@@ -1,6 +1,7 @@
 // The contract of src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
 import { expect } from 'chai';
-import type { ArtifactRecord, UserRecord } from '../../src/records/collections.ts';
+import type { ArtifactRecord } from '../../src/records/engine.ts';
+import type { UserRecord } from '../../src/records/users.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
 import { batchCases, queryCases, upsertCases } from './contract-queries.ts';
 

@@ -1,0 +1,36 @@
+// What the OIDC engine keeps: keys, artifacts, consents.
+import type { Stored } from './record.ts';
+
+/** A signing key of the tenant; `id` is its `kid`. `current` signs, all but `retired` are published. */
+export interface SigningKeyRecord extends Stored {
+  state: 'current' | 'next' | 'previous';
+  /** The private key as a JWK with `kid`, `alg`, `use`. */
+  jwk: Record<string, unknown>;
+  /** The self-signed certificate over the public key, base64 DER, published as `x5c`. */
+  x5c: string[];
+  /** Epoch seconds. */
+  createdAt: number;
+}
+
+/** What tells a key that is kept outside the store (`id`) from another: its key check value. */
+export interface KeyCheckRecord extends Stored {
+  value: string;
+}
+
+/** An artifact of the OIDC engine (session, code, refresh token …); `id` is of its model and a hash of its value. */
+export interface ArtifactRecord extends Stored {
+  model: string;
+  payload: Record<string, unknown>;
+}
+
+/** What a user allowed an application; `id` is {@link consentId}. Resource `""` is the OIDC scopes. */
+export interface ConsentRecord extends Stored {
+  user_id: string;
+  client_id: string;
+  scopes: Record<string, string[]>;
+}
+
+/** The id of a user's consent for an application. */
+export function consentId(userId: string, clientId: string): string {
+  return `${userId}\n${clientId}`;
+}
