@@ -13,6 +13,7 @@ import {
 import { formFields } from '../http/body-fields.ts';
 import { markBrowser } from '../http/browser.ts';
 import { linkExpired } from '../http/errors.ts';
+import { languagesOf } from '../http/languages.ts';
 import { PAGE, type Route } from '../http/routes.ts';
 import type { Caller } from '../protection/callers.ts';
 import { normalizeEmail } from '../records/email.ts';
@@ -89,7 +90,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     throw linkExpired();
   }
   if (password !== repeat) return showReset(deps, ctx, ticket, open, { repeat: 'reset.differ' }, password);
-  const languages = ctx.get('Accept-Language');
+  const languages = languagesOf(ctx);
   const refusal = await resetPassword(deps, open, {
     ticket,
     password,

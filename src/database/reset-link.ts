@@ -1,5 +1,6 @@
 // Asking for a link that resets a password: who gets one, how many, and that nobody sees who has an account.
 import type { Messages } from '../delivery/messages.ts';
+import type { Languages } from '../http/languages.ts';
 import { askersOf, type Caller, type KnownCallers } from '../protection/callers.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
@@ -30,7 +31,7 @@ export interface ResetRequest {
   connection: Connection;
   client: Client | undefined;
   organization: Organization | undefined;
-  languages: string | undefined;
+  languages: Languages;
   /** Who asks. */
   caller: Caller;
 }

@@ -1,5 +1,6 @@
 // Resetting a forgotten password: the new password that a link by mail allows.
 import type { Messages } from '../delivery/messages.ts';
+import type { Languages } from '../http/languages.ts';
 import type { Attempts } from '../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../protection/callers.ts';
 import type { Challenges, Met } from '../protection/challenges.ts';
@@ -70,8 +71,7 @@ export interface NewPassword {
   password: string;
   /** Who sends it. */
   caller: Caller;
-  /** As `Accept-Language` has them. */
-  languages?: string;
+  languages: Languages;
 }
 
 /** Why a new password is not taken. */

@@ -1,5 +1,6 @@
 // What features see of delivery: a message of a kind, to one person. Which template, which language, which
 // provider, how often it is tried again: all that is behind this.
+import type { Languages } from '../http/languages.ts';
 import type { Client, Connection, Organization } from '../records/collections.ts';
 import type { User } from '../users/user.ts';
 
@@ -33,8 +34,7 @@ export interface Notice {
   url?: string;
   /** The code, where the kind has one. */
   code?: string;
-  /** Languages as `Accept-Language` has them (RFC 9110 §12.5.4), or `ui_locales` (tags, space separated). */
-  languages?: string | undefined;
+  languages?: Languages | undefined;
   /** Who asked, for the log event. */
   ip?: string;
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
+import type { Languages } from '../http/languages.ts';
 import { mailColors } from '../pages/colors.ts';
 import { chooseLocale, type Locale, readLocales } from '../pages/locales.ts';
 import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
@@ -218,25 +219,9 @@ function validityText(locale: Locale, seconds: number): string {
 function localeOf(
   locales: ReadonlyMap<string, Locale>,
   { tenant }: Frozen<TenantRecord>,
-  languages: string | undefined,
+  languages: Languages = [],
 ): Locale {
-  return chooseLocale(locales, tenant.enabled_locales, preferredLanguages(languages ?? ''));
-}
-
-/** Tags, best first, of an `Accept-Language` (RFC 9110 §12.5.4) or of `ui_locales`. */
-export function preferredLanguages(languages: string): string[] {
-  return languages
-    .slice(0, 1000)
-    .replace(/\s*;\s*/g, ';')
-    .split(/[,\s]+/)
-    .map((part) => {
-      const [tag = '', ...parameters] = part.split(';').map((one) => one.trim());
-      const weight = parameters.find((one) => one.startsWith('q='));
-      return { tag, weight: weight === undefined ? 1 : Number(weight.slice(2)) };
-    })
-    .filter(({ tag, weight }) => /^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$/.test(tag) && weight > 0)
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ tag }) => tag);
+  return chooseLocale(locales, tenant.enabled_locales, languages);
 }
 
 const LONGEST_LINE = 300;

@@ -58,7 +58,7 @@ export function variablesOf(
     friendly_name: tenant.friendly_name,
     support_email: tenant.support_email,
     support_url: tenant.support_url,
-    request_language: languages,
+    request_language: languages?.[0],
     locale,
   };
 }

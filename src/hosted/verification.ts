@@ -1,5 +1,6 @@
 // Verifying an e-mail address: the link that is sent after sign-up, however the user signed up.
 import type { Messages } from '../delivery/messages.ts';
+import type { Languages } from '../http/languages.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import type { User } from '../users/user.ts';
@@ -17,7 +18,7 @@ export interface NewAddress {
   user: User;
   connection: Connection;
   client: Client | undefined;
-  languages: string | undefined;
+  languages: Languages;
   ip: string;
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../engine/interaction.ts';
 import type { Csrf } from '../http/csrf.ts';
 import type { AuthError } from '../http/errors.ts';
+import { type Languages, languagesOf } from '../http/languages.ts';
 import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
 import type { Client, Connection } from '../records/collections.ts';
@@ -75,8 +76,8 @@ export function renderPage(
 }
 
 /** In which languages the visitor wants to be written to: the request's word comes before the browser's. */
-export function visitLanguages(ctx: Context, { pending }: Visit): string {
-  return pending.params.ui_locales ?? ctx.get('Accept-Language');
+export function visitLanguages(ctx: Context, { pending }: Visit): Languages {
+  return languagesOf(ctx, pending.params.ui_locales);
 }
 
 /** Whether the request waits for somebody to log in, or to choose an account, rather than for a consent. */

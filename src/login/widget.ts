@@ -2,6 +2,7 @@
 // page of ours. All of it is public, and about the one application that is named.
 import type { Context } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
+import { countryOf } from '../http/languages.ts';
 import type { Route } from '../http/routes.ts';
 import { jsonForScript } from '../http/script.ts';
 import type { Client, Connection } from '../records/collections.ts';
@@ -137,23 +138,5 @@ function sendLastLogin(ctx: Context): void {
 function sendCountry(ctx: Context): void {
   ctx.vary('Accept-Language');
   ctx.set('Cache-Control', 'private, max-age=3600');
-  ctx.body = { countryCode: countryOf(ctx.get('Accept-Language')) };
-}
-
-/** The country of the first language, or where that is spoken by most (CLDR likely subtags). @returns ISO 3166-1. */
-function countryOf(accepted: string): string {
-  const [first = ''] = accepted.split(/[,;]/);
-  for (const tag of [first.trim(), first.trim().split('-')[0] ?? '', 'und']) {
-    const region = likelyRegion(tag);
-    if (region !== undefined && /^[A-Z]{2}$/.test(region)) return region;
-  }
-  return 'US';
-}
-
-function likelyRegion(tag: string): string | undefined {
-  try {
-    return new Intl.Locale(tag).maximize().region;
-  } catch {
-    return undefined;
-  }
+  ctx.body = { countryCode: countryOf([ctx.get('Accept-Language')]) };
 }

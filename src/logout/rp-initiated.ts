@@ -2,6 +2,7 @@
 // asked first (spec "Logout"; OpenID Connect RP-Initiated Logout 1.0 §2).
 import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
 import type { UserSession } from '../engine/sessions.ts';
+import { matchLanguage } from '../http/languages.ts';
 import type { Client } from '../records/collections.ts';
 import type { Directory } from '../tenant/directory.ts';
 import type { Destination } from './departure.ts';
@@ -119,9 +120,6 @@ function readFederated(value: string | undefined, method: 'GET' | 'POST'): boole
 function checkLocales(uiLocales: string, enabled: readonly string[]): void {
   const [first] = uiLocales.split(' ').filter(Boolean);
   if (first === undefined) return;
-  const known = new Set(enabled.map((tag) => tag.toLowerCase()));
-  for (let tag = first.toLowerCase(); tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
-    if (known.has(tag)) return;
-  }
+  if (matchLanguage([first], enabled) !== undefined) return;
   throw badRequest('The first of ui_locales is not a locale of this tenant.');
 }

@@ -6,21 +6,12 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js';
 
-/** The countries with a calling code, by name in a language. */
+/** The countries with a calling code, by name. @param locale RFC 5646 tag of the language of the names. */
 export function countries(locale: string): { code: string; name: string; calling: string }[] {
   const names = new Intl.DisplayNames([locale, 'en'], { type: 'region' });
   return getCountries()
     .map((code) => ({ code, name: names.of(code) ?? code, calling: getCountryCallingCode(code) }))
     .sort((a, b) => a.name.localeCompare(b.name, locale));
-}
-
-/** The country that a language suggests: `de-AT` is Austria's. */
-export function countryOf(languages: string): string | undefined {
-  for (const tag of languages.split(/[,;\s]+/)) {
-    const region = /^[a-z]{2,3}-([A-Z]{2})$/i.exec(tag)?.[1]?.toUpperCase();
-    if (region !== undefined && isCountry(region)) return region;
-  }
-  return undefined;
 }
 
 /** A number in E.164; undefined when it is none. */

@@ -3,6 +3,7 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js';
 import type { Messages } from '../delivery/messages.ts';
 import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
+import type { Languages } from '../http/languages.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
@@ -27,7 +28,7 @@ export interface EnrollRequest {
   credentialVersion: number;
   clientId: string;
   ip: string;
-  languages?: string | undefined;
+  languages: Languages;
 }
 
 /** What is asked for: an app, or a channel with where it leads. */

@@ -2,8 +2,9 @@
 import type { Context } from 'koa';
 import QRCode from 'qrcode';
 import { pageModel, renderPage, stepPath } from '../hosted/visit.ts';
+import { countryOf } from '../http/languages.ts';
 
-import { countries, countryOf } from './countries.ts';
+import { countries } from './countries.ts';
 import { enabledFactors, type FactorType } from './factors.ts';
 import type { MfaPagesDependencies, MfaVisit, Ways } from './page-visit.ts';
 import { displayName } from './routes.ts';
@@ -123,17 +124,20 @@ export async function showEnrollment(
     return renderPage(deps, ctx, visit, 'mfa/enroll-push', push, status);
   }
   if (begun !== undefined && address === undefined) return showChallenge(deps, ctx, mfa, at, again);
-  const languages = ctx.get('Accept-Language');
   const form = {
     ...model,
     channel: way === 'email' ? 'email' : 'sms',
     address: address ?? (way === 'email' ? (user.email ?? '') : ''),
-    ...(way === 'phone' && {
-      countries: countries(languages.split(/[,;]/)[0]?.trim() || 'en'),
-      country: countryOf(languages) ?? 'US',
-    }),
+    ...(way === 'phone' && countryChoice(deps, ctx, mfa)),
   };
   await renderPage(deps, ctx, visit, 'mfa/enroll-address', form, status);
+}
+
+/** The countries of a phone number by name in the page's language, and the one that the browser's languages suggest. */
+function countryChoice({ views }: MfaPagesDependencies, ctx: Context, { visit }: MfaVisit) {
+  const all = countries(views.locale(ctx, visit.pending.params.ui_locales).tag);
+  const likely = countryOf([ctx.get('Accept-Language')]);
+  return { countries: all, country: all.some(({ code }) => code === likely) ? likely : 'US' };
 }
 
 /** A new recovery code, with the one before dead: whoever looks again sees one that is good. */

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { z } from 'zod';
+import { type Languages, matchLanguage } from '../http/languages.ts';
 
 /** A message, or one for each plural category of the locale (CLDR), chosen by the value `count`. */
 export type Message = string | Readonly<Record<string, string>>;
@@ -80,30 +81,18 @@ function fillIn(message: string, values: MessageValues, direction: Locale['direc
 }
 
 /**
- * The locale of a request: the first one preferred that the tenant enables and that exists, else the
- * tenant's first, else English. `de-AT` is content with `de` (RFC 4647 §3.4 lookup).
+ * The locale of a request: the one wanted most of those that the tenant enables and that exist, else the tenant's
+ * first, else English.
  * @param enabled the tenant's locales, the default first.
- * @param preferred tags, best first: `ui_locales`, then Accept-Language.
  */
 export function chooseLocale(
   locales: ReadonlyMap<string, Locale>,
   enabled: readonly string[],
-  preferred: readonly string[],
+  languages: Languages,
 ): Locale {
-  const available = enabled.flatMap((tag) => locales.get(tag) ?? []);
-  for (const wanted of preferred) {
-    const found = lookUp(available, wanted.toLowerCase());
-    if (found !== undefined) return found;
-  }
-  const last = available[0] ?? locales.get(FALLBACK);
-  if (last === undefined) throw new Error('there are no locales');
-  return last;
-}
-
-function lookUp(available: readonly Locale[], wanted: string): Locale | undefined {
-  for (let range = wanted; range !== ''; range = range.slice(0, Math.max(0, range.lastIndexOf('-')))) {
-    const found = available.find(({ tag }) => tag.toLowerCase() === range);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  const available = enabled.filter((tag) => locales.has(tag));
+  const tag = matchLanguage(languages, available) ?? available[0] ?? FALLBACK;
+  const locale = locales.get(tag);
+  if (locale === undefined) throw new Error('there are no locales');
+  return locale;
 }

@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import { Liquid } from 'liquidjs';
 import type { AuthError } from '../http/errors.ts';
 import { pagePolicy } from '../http/headers.ts';
+import { languagesOf } from '../http/languages.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
@@ -27,6 +28,8 @@ export interface Views {
   page(ctx: Context, template: string, model: object, options?: PageOptions): Promise<void>;
   /** Answers with the error page, for people: what they can do, and what to tell whoever can help. */
   error(ctx: Context, error: AuthError, options?: Pick<PageOptions, 'uiLocales'>): Promise<void>;
+  /** The locale that a page answers the request in. @param uiLocales as in {@link PageOptions}. */
+  locale(ctx: Context, uiLocales?: string): Locale;
   assets: Assets;
 }
 
@@ -43,6 +46,9 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
   const locales = readLocales(join(directory, 'locales'));
   const liquid = createLiquid(directory, assets);
 
+  const localeOf: Views['locale'] = (ctx, uiLocales) =>
+    chooseLocale(locales, settings().tenant.enabled_locales, languagesOf(ctx, uiLocales));
+
   const page: Views['page'] = async (
     ctx,
     template,
@@ -50,10 +56,7 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
     { status = 200, formAction, frames = [], uiLocales } = {},
   ) => {
     const { tenant, branding } = settings();
-    const locale = chooseLocale(locales, tenant.enabled_locales, [
-      ...(uiLocales ?? '').split(' ').filter(Boolean),
-      ...acceptedLanguages(ctx),
-    ]);
+    const locale = localeOf(ctx, uiLocales);
     const nonce = random(16).toString('base64');
     const html: unknown = await liquid.renderFile(template, model, {
       globals: {
@@ -69,6 +72,7 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
 
   return {
     page,
+    locale: localeOf,
     assets,
     error: (ctx, error, options = {}) =>
       page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
@@ -94,11 +98,6 @@ function createLiquid(directory: string, assets: Assets): Liquid {
     return locale.text(key, Object.fromEntries(values));
   });
   return liquid;
-}
-
-function acceptedLanguages(ctx: Context): string[] {
-  const accepted = ctx.acceptsLanguages();
-  return Array.isArray(accepted) ? accepted.filter((tag) => tag !== '*') : [];
 }
 
 function setPageHeaders(

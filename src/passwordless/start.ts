@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { DeliveryError, type MessageKind, type Messages, type Notice } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
+import type { Languages } from '../http/languages.ts';
 import { addressKey } from '../protection/addresses.ts';
 import { askersOf, type Caller, type KnownCallers } from '../protection/callers.ts';
 import type { Challenges, Issued, NewChallenge } from '../protection/challenges.ts';
@@ -34,7 +35,7 @@ export interface Start {
   /** Who asks. */
   caller: Caller;
   organization?: Organization | undefined;
-  languages?: string | undefined;
+  languages: Languages;
 }
 
 /** What a passwordless challenge is about: one application's login with one address. */

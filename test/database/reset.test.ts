@@ -459,6 +459,19 @@ describe('resetting a password', () => {
       ).to.equal(200);
     });
 
+    it('writes in the language of the page, also where `ui_locales` names none of ours', async () => {
+      const { email } = await someone();
+      const browser = createAgent(server);
+      const headers = { 'accept-language': 'de-AT,de;q=0.9' };
+      const start = await authorize(browser, webRequest({ ui_locales: 'fr' }));
+      const login = await browser.get(start.location, headers);
+      const forgot = await browser.get(/href="([^"]*forgot-password)"/.exec(login.text)?.[1] ?? '', headers);
+      expect(forgot.headers['content-language']).to.equal('de');
+      const { action, fields } = readForm(forgot, 'email');
+      await browser.request(action, { form: { ...fields, email }, headers });
+      expect((await nextMessageTo(server, email)).subject).to.contain('Passwort');
+    });
+
     it('refuses what is no address', async () => {
       const { browser, page } = await open();
       const answer = await send(browser, page, 'a b');

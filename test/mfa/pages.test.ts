@@ -125,6 +125,24 @@ describe('the hosted pages of the second factor', () => {
     expect(await arrived()).to.deep.include({ email });
   });
 
+  for (const [accepted, over, country] of [
+    ['*', {}, 'United States (+1)'],
+    ['de,en-US;q=0.7,en;q=0.3', { ui_locales: 'en' }, 'Germany (+49)'],
+    ['de-AT,de;q=0.9', {}, 'Österreich (+43)'],
+  ] as const) {
+    it(`name countries in the page's language, the likely one first: ${accepted} ${JSON.stringify(over)}`, async () => {
+      await context.setExtraHTTPHeaders({ 'accept-language': accepted });
+      await page.goto(
+        `${server.url}/authorize?${new URLSearchParams(webRequest({ redirect_uri: callback, ...over }))}`,
+      );
+      await page.locator('[name=username]').fill(someone());
+      await page.locator('[name=password]').fill(USER.password);
+      await page.locator('button[type=submit]').first().click();
+      await page.locator('a[href*="mfa/phone"]').click();
+      expect(await page.locator('#country option:checked').textContent()).to.equal(country);
+    });
+  }
+
   it('enrol a phone number with its country, and send the code there', async () => {
     const email = someone();
     await start(email);

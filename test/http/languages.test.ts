@@ -1,0 +1,155 @@
+// Which language a person is addressed in: one way for pages, messages, logout and phone prefixes.
+import { expect } from 'chai';
+import { countryOf, matchLanguage, preferredTags } from '../../src/http/languages.ts';
+import { createAgent } from '../support/agent.ts';
+import { tenant, WEB_CALLBACK, webRequest } from '../support/flows.ts';
+import { seeded } from '../support/seeded.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+/** Lists that no browser writes. */
+const BENT = [
+  '*',
+  '-',
+  ';',
+  ',,,;;;===',
+  ';q=2',
+  'de;q=',
+  'de;q=NaN;q=Infinity',
+  'en;q="0.5',
+  '*-CH, x-klingon, i-default',
+  '__proto__, constructor, toString',
+  'de-u-co-phonebk-u-co-phonebk, de-t-t-t',
+  '\u00ff\u00fe',
+  'a'.repeat(8000),
+  'de-'.repeat(2500),
+  'a-'.repeat(4000),
+  ','.repeat(8000),
+  ' '.repeat(8000),
+  '"'.repeat(8000),
+  'q=;'.repeat(2500),
+  Array.from({ length: 2000 }, (_, n) => `z${String.fromCharCode(97 + (n % 26))}-${1000 + n}`).join(','),
+];
+
+describe('languages', () => {
+  for (const [list, tags] of [
+    ['de-AT,de;q=0.9,en;q=0.8', ['de-AT', 'de', 'en']],
+    ['en;q=0.1, de;q=0.9', ['de', 'en']],
+    ['en; q=0.1 , de ; q = 0.9', ['de', 'en']],
+    ['fr de  ar', ['fr', 'de', 'ar']],
+    ['DE-at zh-hant-tw', ['de-AT', 'zh-Hant-TW']],
+    ['de-DE-u-co-phonebk, en-x-pirate', ['de-DE', 'en']],
+    ['de;q=0', []],
+    ['de;q=x, en', ['en']],
+    ['*', []],
+    ['', []],
+    ['fr;q=0.2, *;q=0.5, de;q=0.3', ['de', 'fr']],
+    ['<script>, ../../etc, de', ['de']],
+  ] as const) {
+    it(`are read, best first: ${JSON.stringify(list)}`, () => {
+      expect(preferredTags([list])).to.deep.equal(tags);
+    });
+  }
+
+  it('of an earlier list count before those of a later one, whatever their weights', () => {
+    expect(preferredTags(['fr;q=0.1', 'de, en;q=0.5'])).to.deep.equal(['fr', 'de', 'en']);
+  });
+
+  for (const [lists, available, found] of [
+    [['de-AT'], ['en', 'de'], 'de'],
+    [['zh-Hant-TW'], ['en', 'zh-Hant'], 'zh-Hant'],
+    [['pt-br'], ['PT-BR'], 'PT-BR'],
+    [['de'], ['de-AT'], undefined],
+    [['fr'], ['en', 'de'], undefined],
+    [['fr', 'nl, de;q=0.3'], ['en', 'de'], 'de'],
+    [[], ['en'], undefined],
+    [['en'], [], undefined],
+    [['und'], ['en'], undefined],
+    [['de'], ['not a tag', 'de'], 'de'],
+  ] as const) {
+    it(`asked for by [${lists}] of [${available}]: ${found}`, () => {
+      expect(matchLanguage(lists, available)).to.equal(found);
+    });
+  }
+
+  for (const [list, country] of [
+    ['de-AT,de;q=0.8', 'AT'],
+    // As Firefox sends it in Germany: an American keyboard is no American telephone.
+    ['de,en-US;q=0.7,en;q=0.3', 'DE'],
+    ['en;q=0.5, fr-CH;q=0.9', 'CH'],
+    ['es-419', 'ES'],
+    ['ar', 'EG'],
+    ['x-klingon, nl', 'NL'],
+    ['*', 'US'],
+    ['', 'US'],
+  ] as const) {
+    it(`suggest a country: ${JSON.stringify(list)} ${country}`, () => {
+      expect(countryOf([list])).to.equal(country);
+    });
+  }
+
+  it('never fail, however bent the list, and take no time', () => {
+    const random = seeded(7);
+    const pieces = [
+      'de',
+      'en-US',
+      '-',
+      ';',
+      'q=',
+      '0.5',
+      ',',
+      ' ',
+      '*',
+      '"',
+      '\\',
+      'x-',
+      'u-co',
+      '\u00ff',
+      '=',
+    ];
+    const piece = () => pieces[Math.floor(random() * pieces.length)] ?? '';
+    const lists = Array.from({ length: 2000 }, () =>
+      Array.from({ length: 1 + Math.floor(random() * 30) }, piece).join(''),
+    );
+    const began = process.cpuUsage();
+    for (const list of [...BENT, ...lists]) {
+      expect(matchLanguage([list, list], ['en', 'de']), list).to.be.oneOf(['en', 'de', undefined]);
+      expect(countryOf([list]), list).to.match(/^[A-Z]{2}$/);
+    }
+    // A millisecond a list would already be much.
+    expect(process.cpuUsage(began).user / 1000).to.be.below(5000);
+  });
+
+  describe('that are bent', () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startServer({ tenant });
+    });
+    after(() => server?.stop());
+
+    it('get a page in the language of the tenant, never a server error', async () => {
+      for (const list of BENT) {
+        // What a server takes of headers at all (16 KiB of them).
+        const header = list.slice(0, 6000);
+        const headers = { 'accept-language': header, 'x-request-language': header };
+        const agent = createAgent(server);
+        const uiLocales = list.slice(0, 2000);
+        const request = webRequest({ redirect_uri: WEB_CALLBACK, ui_locales: uiLocales });
+        const answers = [
+          await agent.get('/user/geoloc/country', headers),
+          await agent.get('/v2/logout', { ...headers, accept: 'text/html' }),
+          await agent.get(`/oidc/logout?${new URLSearchParams({ ui_locales: uiLocales })}`, headers),
+          await agent.get(`/authorize?${new URLSearchParams(request)}`, headers),
+        ];
+        const login = answers.at(-1);
+        if (login?.location) answers.push(await agent.get(login.location, headers));
+        expect(answers[0]?.status, list.slice(0, 40)).to.equal(200);
+        for (const { status, headers: sent } of answers) {
+          expect(status, list.slice(0, 40)).to.be.below(500);
+          if (sent['content-language'] !== undefined) {
+            expect(sent['content-language']).to.be.oneOf(['en', 'de']);
+          }
+        }
+      }
+    });
+  });
+});
