@@ -35,6 +35,8 @@ const owned: [string, string][] = [
   ['pg', '^src/store/postgres'],
   ['nodemailer', '^src/delivery/'],
   ['twilio', '^src/delivery/'],
+  ['negotiator', '^src/http/languages\\.ts$'],
+  ['@formatjs/intl-localematcher', '^src/http/languages\\.ts$'],
 ];
 
 const forbidden = [
