@@ -51,17 +51,23 @@ export function presentedPayload(
   return payload;
 }
 
-/** Puts the artifacts of an older version under their hashes; where there are none it reads nothing. */
+/**
+ * Puts the artifacts of an older version under their hashes, and leaves nothing of their values on disk; where there
+ * are none it reads nothing.
+ */
 export async function hashOldKeys(store: Store): Promise<void> {
   const artifacts = store.collection('artifacts');
+  let hashed = 0;
   for (const model of ONCE_PLAIN) {
     for (;;) {
       const { records } = await artifacts.list({ after: `${model}:`, limit: 500 });
       const plain = records.filter(({ id }) => id.startsWith(`${model}:`));
       if (plain.length === 0) break;
       await Promise.all(plain.map((record) => hashKey(artifacts, record)));
+      hashed += plain.length;
     }
   }
+  if (hashed > 0) await store.compact();
 }
 
 async function hashKey(artifacts: Collection<ArtifactRecord>, record: Frozen<ArtifactRecord>): Promise<void> {

@@ -123,6 +123,11 @@ export interface Store {
    * configuration, each of which is a file of its own. @throws as the single writes do.
    */
   batch(writes: readonly Write[]): Promise<void>;
+  /**
+   * Writes anew what is on disk, so that nothing of a deleted record is left in it: for when what was deleted should
+   * never have been stored. Deleting alone overwrites a record where it lies, and not where it lay before.
+   */
+  compact(): Promise<void>;
   /** Resolves when the store can be read and written, throws the reason otherwise (for /readyz). */
   ready(): Promise<void>;
   /** Waits for what is in flight and releases everything; the store is unusable afterwards. */

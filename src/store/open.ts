@@ -130,6 +130,10 @@ function storeOf(collections: [string, Collection<Stored>][], { database, check,
       check();
       await database.batch(writes);
     },
+    async compact() {
+      check();
+      await database.compact();
+    },
     async ready() {
       check();
       await database.ready();

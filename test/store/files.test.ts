@@ -161,6 +161,25 @@ describe('the embedded store on disk', () => {
     expect(await userCount(image)).to.equal(1);
   });
 
+  it('are written anew without what was deleted, while they are read and written', async () => {
+    const store = await begin();
+    const users = store.collection('users');
+    const ids = Array.from({ length: 300 }, (_, i) => `auth0|${i}`);
+    await Promise.all(ids.map((id) => users.put({ ...aUser(id), name: `never-to-be-kept-${id}` })));
+    // Some stay, so that pages are joined and what was on them is moved about.
+    const gone = ids.filter((_, i) => i % 7 !== 0);
+    await Promise.all(ids.map((id) => users.put({ ...aUser(id), name: 'Kept' })));
+    await Promise.all(gone.map((id) => users.delete(id)));
+    const [kept] = await Promise.all([users.get('auth0|0'), store.compact(), users.put(aUser('auth0|new'))]);
+    expect(kept?.name).to.equal('Kept');
+    expect((await users.get('auth0|new'))?.id).to.equal('auth0|new');
+    expect(await users.count()).to.equal(ids.length - gone.length + 1);
+    for (const name of await readdir(file('.'))) {
+      const bytes = await readFile(file(name), 'latin1');
+      expect(bytes.includes('never-to-be-kept'), name).to.equal(false);
+    }
+  });
+
   describe('damaged', () => {
     it('in a file of the configuration is refused with the name, and without its content', async () => {
       await filled();

@@ -32,6 +32,8 @@ export interface SqliteStore {
   batch(writes: readonly Write[]): Promise<void>;
   /** Deletes some that have expired, of each collection; true when there may be more. */
   purge(): Promise<boolean>;
+  /** @see Store.compact */
+  compact(): Promise<void>;
   /** @throws the reason when nothing can be written. */
   ready(): Promise<void>;
   close(): Promise<void>;
@@ -78,6 +80,7 @@ export function openSqlite({ file, clock, log, checked, check }: SqliteOptions):
         writes.map((write) => judge(tables, write)),
       ),
     purge: () => purge(tables, writer, clock),
+    compact: () => writer.compact(),
     ready: () => ready(writer),
     async close() {
       await checker?.end();

@@ -61,17 +61,23 @@ export function startThread(file: string, statements: string[]): Thread {
 export function startConnection(file: string, statements: string[]): Connection {
   // Many a command only reads.
   let thread: Thread | undefined;
+  const running = () => {
+    if (thread === undefined || thread.ended()) thread = startThread(file, statements);
+    return thread;
+  };
   return {
     async commit(operations: Operation[]) {
-      if (thread === undefined || thread.ended()) thread = startThread(file, statements);
       try {
-        await thread.ask({ commit: operations });
+        await running().ask({ commit: operations });
       } catch (error) {
         const { code } = error as { code?: number };
         throw code !== undefined && syncFaults.includes(code)
           ? Object.assign(error as Error, { fatal: true })
           : error;
       }
+    },
+    async compact() {
+      await running().ask({ compact: true });
     },
     async close() {
       if (thread !== undefined && !thread.ended()) await thread.ask({ close: true });

@@ -10,6 +10,7 @@ type Parameters = (string | number | null)[];
 export type Request =
   | { commit: [statement: number, ...Parameters][] }
   | { read: { sql: string; parameters: Parameters } }
+  | { compact: true }
   | { close: true };
 
 /** What it answers; `code` is SQLite's extended one. */
@@ -36,7 +37,8 @@ function serve(request: Request): Answer {
   if ('commit' in request) commit(request.commit);
   else if ('read' in request) {
     return { rows: database.prepare(request.read.sql).all(...request.read.parameters) };
-  } else database.close();
+  } else if ('compact' in request) database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
+  else database.close();
   return {};
 }
 

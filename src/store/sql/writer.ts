@@ -10,6 +10,8 @@ import type { Operation } from './schema.ts';
 export interface Connection {
   /** @throws Error with `fatal` where the database is not to be written any more. */
   commit(operations: Operation[]): Promise<void>;
+  /** Writes the whole file anew, without what was deleted. */
+  compact(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,6 +27,8 @@ export interface Writer {
   stop(reason: Error): void;
   /** Why the last commit failed, if it did. */
   failure(): Error | undefined;
+  /** Waits for what was appended and has the file written anew, without what was deleted. */
+  compact(): Promise<void>;
   /** Waits for what was appended and closes the connection. */
   close(): Promise<void>;
 }
@@ -99,6 +103,10 @@ export function createWriter({ connection, onFailure }: WriterOptions): Writer {
       failed = Object.assign(reason, { fatal: true });
     },
     failure: () => failed,
+    async compact() {
+      await flushing;
+      await connection.compact();
+    },
     async close() {
       await flushing;
       await connection.close();
