@@ -5,7 +5,7 @@ export interface Dialect {
   text: string;
   /** What is said of a table whose primary key is all it is looked up by. */
   keyed: string;
-  /** The parameter with this number, from 1 on. */
+  /** The parameter with this number, from 1 on; each stands once in a statement, in the order of their numbers. */
   parameter(number: number): string;
   /** A field within the column `data` of `r`, null where it is not there or of another kind; booleans are 0 and 1. */
   field(path: string[], kind: 'text' | 'number' | 'boolean'): string;
@@ -16,7 +16,8 @@ export const sqliteDialect: Dialect = {
   text: 'TEXT',
   // Otherwise the key is kept twice, in the table and in its index.
   keyed: ' WITHOUT ROWID',
-  parameter: (number) => `?${number}`,
+  // Node.js 22 takes `?1` for a named parameter, and finds no place for a positional one.
+  parameter: () => '?',
   field(path, kind) {
     const at = `'$${path.map((name) => `."${name}"`).join('')}'`;
     const types = { text: "'text'", number: "'integer', 'real'", boolean: "'true', 'false'" }[kind];
