@@ -2,10 +2,9 @@
 // somebody else's browser (`__Secure-`, with a path): their owner would log in to a request that another browser
 // then fetches, or fetch the login of somebody else. So each request has a secret of its own in a cookie that no
 // other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
-import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
-import { sha256 } from '../runtime/secrets.ts';
+import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 import { readNotes } from './implicit.ts';
 
 const PREFIX = '__Host-gatehouse_login_';
@@ -54,7 +53,7 @@ export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string 
   const { browser } = readNotes(params);
   const secret = ctx.cookies.get(`${PREFIX}${uid}`);
   if (browser === undefined || secret === undefined || !SECRET.test(secret)) return undefined;
-  return timingSafeEqual(Buffer.from(browserHash(secret)), Buffer.from(browser)) ? secret : undefined;
+  return isSameSecret(browserHash(secret), browser) ? secret : undefined;
 }
 
 /** Has the browser forget a request that waits no more. */

@@ -1,9 +1,8 @@
 // A browser known again by a cookie that nobody else can set (`__Host-`, RFC 6265bis §4.1.3.2): for what comes back
 // by way of other sites.
-import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
-import { sha256 } from '../runtime/secrets.ts';
+import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 
 const SECRET = /^[\w-]{43}$/;
 
@@ -32,7 +31,7 @@ export function browserCookie(name: `__Host-${string}`): BrowserCookie {
     },
     isMarked: (ctx, mark) => {
       const secret = known(ctx);
-      return secret !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(mark));
+      return secret !== undefined && isSameSecret(sha256(secret), mark);
     },
   };
 }

@@ -1,8 +1,8 @@
 // Forms come from our own pages: a token in the form must match a cookie that only our pages have
 // (double submit), and the browser's own word on where the post came from must not speak against it.
-import { timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
+import { isSameSecret } from '../runtime/secrets.ts';
 import { formFields } from './body-fields.ts';
 import { AuthError } from './errors.ts';
 
@@ -66,7 +66,5 @@ function isOurs(ctx: Context, origin: string): boolean {
 }
 
 function isSame(sent: unknown, kept: string): boolean {
-  if (typeof sent !== 'string') return false;
-  const [a, b] = [Buffer.from(sent), Buffer.from(kept)];
-  return a.length === b.length && timingSafeEqual(a, b);
+  return typeof sent === 'string' && isSameSecret(sent, kept);
 }
