@@ -1,6 +1,6 @@
 // A provider that hangs: callers wait about two seconds, the message goes on without them.
 import { expect } from 'chai';
-import { tenant } from '../passwordless/tenant.ts';
+import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,6 +1,6 @@
 // A server with real mail and SMS: what reaches people, and what callers hear when nothing does.
 import { expect } from 'chai';
-import { OTP_GRANT, tenant } from '../passwordless/tenant.ts';
+import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

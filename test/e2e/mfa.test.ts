@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK, SignJWT } from 'jose';
 import type { Browser, Page } from 'playwright-core';
-import { codeOf, tenant } from '../mfa/tenant.ts';
+import { codeOf, tenant } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { payload, USER } from '../support/flows.ts';

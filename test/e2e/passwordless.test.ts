@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { tenant } from '../passwordless/tenant.ts';
+import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { type Application, clientsAt, startApplication } from '../support/application.ts';
 import { launchBrowser } from '../support/browser.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { tenant } from '../passwordless/tenant.ts';
+import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Application, clientsAt, startApplication } from '../support/application.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { bundle } from '../support/bundle.ts';

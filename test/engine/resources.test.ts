@@ -1,7 +1,7 @@
 // Which API a request is for: one, named by its identifier, under either name, wherever it is read.
 import { expect } from 'chai';
 import { NOTES_PARAMETER, readNotes } from '../../src/engine/implicit.ts';
-import { tenant as mfaTenant } from '../mfa/tenant.ts';
+import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {
   API,
@@ -256,7 +256,7 @@ describe('the API of a request', () => {
 
   /** A user with a second factor. */
   async function enroll(user: { email: string; password: string }, audience: string) {
-    const { codeOf, callsOf } = await import('../mfa/tenant.ts');
+    const { codeOf, callsOf } = await import('../factors/tenant.ts');
     const calls = callsOf(server);
     const { access_token } = (
       await calls.login(user.email, { audience, scope: 'enroll read:authenticators' })

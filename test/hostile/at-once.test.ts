@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { OIDC, rememberConsent } from '../../src/engine/grants.ts';
 import { consentId } from '../../src/records/engine.ts';
-import { tenant } from '../passwordless/tenant.ts';
+import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { webRequest } from '../support/flows.ts';
 import { seeded, turns } from '../support/seeded.ts';

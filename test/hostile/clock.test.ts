@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { steadyClock } from '../../src/runtime/clock.ts';
-import { callsOf, codeOf, tenant as mfaTenant } from '../mfa/tenant.ts';
-import { tenant as base, OTP_GRANT } from '../passwordless/tenant.ts';
+import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
+import { callsOf, codeOf, tenant as mfaTenant } from '../factors/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   API,

@@ -2,7 +2,7 @@
 // cookies (`__Secure-` says nothing of the host), can neither have its request completed by somebody else nor have
 // somebody else's browser fetch a login of its own.
 import { expect } from 'chai';
-import { codeOf, factors, tenant } from '../mfa/tenant.ts';
+import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, responseOf, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

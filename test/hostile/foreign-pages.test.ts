@@ -1,6 +1,6 @@
 // Requests that a foreign page makes somebody's browser send: forms and simple scripts need no preflight.
 import { expect } from 'chai';
-import { tenant } from '../passwordless/tenant.ts';
+import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { SPA_CALLBACK, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,7 +1,7 @@
 // Input without sense or good will, at every declared request: it is answered, and nothing of ours fails over it.
 import { expect } from 'chai';
-import { MFA_SCOPES } from '../../src/mfa/bearer.ts';
-import { callsOf, tenant as mfaTenant } from '../mfa/tenant.ts';
+import { MFA_SCOPES } from '../../src/factors/bearer.ts';
+import { callsOf, tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { API, authorize, follow, spaTokens, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { createRequester, type Requester } from '../support/many.ts';

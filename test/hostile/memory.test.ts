@@ -1,7 +1,7 @@
 // What strangers can have us keep: requests of a bounded size, so many at most.
 import { deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
-import { tenant as mfaTenant } from '../mfa/tenant.ts';
+import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {
   authorize,

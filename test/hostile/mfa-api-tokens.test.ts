@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Records } from '../../src/records/collections.ts';
-import { callsOf, codeOf, tenant } from '../mfa/tenant.ts';
+import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   authorize,

@@ -2,7 +2,7 @@
 // with a session or a refresh token, whatever way they came in by and whenever they were overtaken.
 import { expect } from 'chai';
 import { createHasher, type Hasher } from '../../src/users/hashing.ts';
-import { codeOf, factors, MFA_GRANTS, tenant } from '../mfa/tenant.ts';
+import { codeOf, factors, MFA_GRANTS, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   responseOf,

@@ -1,8 +1,8 @@
 // An address that is not theirs: somebody signs up with it, and makes what they can. When its owner proves it by
 // resetting the password, nothing of that is left. And a new password of whoever it is ends what was begun before.
 import { expect } from 'chai';
-import { devicesOf } from '../mfa/device.ts';
-import { callsOf, codeOf, factors, tenant } from '../mfa/tenant.ts';
+import { devicesOf } from '../factors/device.ts';
+import { callsOf, codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, logIn, responseOf, THIRD_CALLBACK, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';

@@ -1,5 +1,5 @@
 // A server behind a proxy, so that requests can come from anywhere.
-import { tenant as base } from '../passwordless/tenant.ts';
+import { tenant as base } from '../connections/passwordless/tenant.ts';
 import { USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 

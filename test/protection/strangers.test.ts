@@ -1,6 +1,6 @@
 // What strangers do, from however many addresses, and what it leaves to the owner of an account.
 import { expect } from 'chai';
-import { OTP_GRANT, tenant } from '../passwordless/tenant.ts';
+import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { SPA_CALLBACK, USER, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';

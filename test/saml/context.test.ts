@@ -1,6 +1,6 @@
 // What an assertion says of how somebody logged in (AuthnContextClassRef): what is known, and no more.
 import { expect } from 'chai';
-import { codeOf, factors, tenant } from '../mfa/tenant.ts';
+import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';

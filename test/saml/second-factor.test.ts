@@ -1,6 +1,6 @@
 // A service provider that wants a second factor gets the one of the hosted login, or is told that there was none.
 import { expect } from 'chai';
-import { codeOf, factors, tenant } from '../mfa/tenant.ts';
+import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,0 +1,231 @@
+// The hosted pages of an account: a forgotten password, a new one, a verified address. Nothing is decided here.
+import type { Context } from 'koa';
+import {
+  type HostedDependencies,
+  openVisit,
+  pageModel,
+  renderPage,
+  stepPath,
+  visitLanguages,
+  waitsForLogin,
+} from '../../flow/request-page.ts';
+import { EMAIL_VERIFICATION } from '../../flow/verification.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import { linkExpired } from '../../http/errors.ts';
+import { languagesOf } from '../../http/languages.ts';
+import { PAGE, type Route } from '../../http/routes.ts';
+import type { Caller } from '../../protection/callers.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { Random } from '../../runtime/random.ts';
+import { databaseFor } from '../../tenant/databases.ts';
+import { judgeStrength } from '../../users/password-policy.ts';
+import {
+  type OpenReset,
+  openReset,
+  type ResetDependencies,
+  type ResetRefusal,
+  resetPassword,
+  resultUrl,
+  tellRefusedReset,
+} from './reset.ts';
+import { PASSWORD_RESET, type ResetLinkDependencies, requestReset } from './reset-link.ts';
+import {
+  discardAccount,
+  openVerification,
+  type VerificationDependencies,
+  verifyEmail,
+} from './verification.ts';
+
+export interface AccountPagesDependencies
+  extends ResetDependencies,
+    ResetLinkDependencies,
+    VerificationDependencies,
+    HostedDependencies {
+  random: Random;
+}
+
+/** The routes of the account pages. */
+export function accountPages(deps: AccountPagesDependencies): Route[] {
+  // Programs that look a mail's links over ask by HEAD; the pages themselves change nothing.
+  const link = { ...PAGE, methods: ['GET', 'HEAD'] } as const;
+  const [get, post] = [
+    { ...PAGE, methods: ['GET'] },
+    { ...PAGE, methods: ['POST'] },
+  ] as const;
+  const forgot = '/u/:uid/forgot-password';
+  return [
+    {
+      ...link,
+      path: PASSWORD_RESET.path,
+      handle: async (ctx) => {
+        const ticket = ticketOf(ctx.query.ticket);
+        await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
+      },
+    },
+    { ...post, path: PASSWORD_RESET.path, handle: (ctx) => handleReset(deps, ctx) },
+    { ...link, path: EMAIL_VERIFICATION.path, handle: (ctx) => showVerification(deps, ctx) },
+    { ...post, path: EMAIL_VERIFICATION.path, handle: (ctx) => handleVerification(deps, ctx) },
+    { ...get, path: forgot, handle: (ctx) => showForgot(deps, ctx) },
+    { ...post, path: forgot, handle: (ctx) => handleForgot(deps, ctx) },
+  ];
+}
+
+function ticketOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+async function requireReset(deps: AccountPagesDependencies, ticket: string): Promise<OpenReset> {
+  const open = await openReset(deps, ticket);
+  if (open === undefined) throw linkExpired();
+  return open;
+}
+
+async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket, password, repeat } = formFields(ctx, 'ticket', 'password', 'repeat');
+  const open = await openReset(deps, ticket);
+  if (open === undefined) {
+    tellRefusedReset(deps, open, { reason: 'expired', ip: ctx.ip });
+    throw linkExpired();
+  }
+  if (password !== repeat) return showReset(deps, ctx, ticket, open, { repeat: 'reset.differ' }, password);
+  const languages = languagesOf(ctx);
+  const refusal = await resetPassword(deps, open, {
+    ticket,
+    password,
+    caller: callerOf(deps, ctx),
+    languages,
+  });
+  if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
+  if (refusal?.reason === 'expired') throw linkExpired();
+  if (refusal !== undefined) {
+    return showReset(
+      deps,
+      ctx,
+      ticket,
+      open,
+      { password: FAULTS[refusal.reason] ?? 'signup.weak' },
+      password,
+    );
+  }
+  const { organization: name } = open.met.data;
+  const target = resultUrl(deps, 'reset_email', {
+    success: true,
+    message: 'Your password has been changed.',
+    email: open.user.email,
+    organization: typeof name === 'string' ? await deps.directory.organization(name) : undefined,
+  });
+  if (target !== undefined) return see(ctx, target);
+  await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
+}
+
+/** Message keys by what is wrong with a password; the same words as at sign-up. */
+const FAULTS: Partial<Record<ResetRefusal['reason'], string>> = {
+  'weak-password': 'signup.weak',
+  'common-password': 'signup.common',
+  'personal-password': 'signup.personal',
+  'used-password': 'reset.used',
+};
+
+async function showReset(
+  deps: AccountPagesDependencies,
+  ctx: Context,
+  ticket: string,
+  { user, options }: OpenReset,
+  faults: { password?: string; repeat?: string } = {},
+  tried?: string,
+): Promise<void> {
+  const { rules } = judgeStrength(options, tried ?? '');
+  const failed = Object.keys(faults).length > 0;
+  await deps.views.page(
+    ctx,
+    'account/reset',
+    {
+      action: PASSWORD_RESET.path,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: user.email,
+      rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+      faults,
+      ...(failed && { alert: 'reset.failed' }),
+    },
+    { status: failed ? 400 : 200, formAction: deps.messages.template('reset_email').resultUrl },
+  );
+}
+
+async function showVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const ticket = ticketOf(ctx.query.ticket);
+  const open = await openVerification(deps, ticket);
+  if (open === undefined) throw linkExpired();
+  await deps.views.page(
+    ctx,
+    'account/verify',
+    {
+      action: EMAIL_VERIFICATION.path,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: open.user.email,
+      isUnproved: !open.user.email_verified,
+    },
+    { formAction: deps.messages.template('verify_email').resultUrl },
+  );
+}
+
+async function handleVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket, decision } = formFields(ctx, 'ticket', 'decision');
+  if (decision === 'discard') {
+    if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
+    return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
+  }
+  const user = await verifyEmail(deps, ticket, ctx.ip);
+  if (user === undefined) throw linkExpired();
+  const message = 'Your email was verified. You can continue using the application.';
+  const target = resultUrl(deps, 'verify_email', { success: true, message, email: user.email });
+  if (target !== undefined) return see(ctx, target);
+  await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
+}
+
+async function showForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const visit = await openVisit(deps, ctx);
+  if (!waitsForLogin(visit.pending)) return ctx.redirect(`/u/${visit.pending.uid}`);
+  await renderPage(deps, ctx, visit, 'account/forgot', {
+    ...pageModel(visit, 'forgot-password'),
+    email: visit.pending.params.login_hint ?? '',
+    loginUrl: stepPath(visit.pending, 'login'),
+  });
+}
+
+async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const visit = await openVisit(deps, ctx);
+  deps.csrf.verify(ctx);
+  const { email } = formFields(ctx, 'email');
+  const { params, clientId } = visit.pending;
+  const model = { ...pageModel(visit, 'forgot-password'), email, loginUrl: stepPath(visit.pending, 'login') };
+  if (normalizeEmail(email) === undefined) {
+    return renderPage(deps, ctx, visit, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
+  }
+  await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
+  const { organization } = params;
+  requestReset(deps, {
+    email,
+    connection: await databaseFor(deps.directory, clientId, params.connection),
+    client: visit.client,
+    organization: organization === undefined ? undefined : await deps.directory.organization(organization),
+    languages: visitLanguages(ctx, visit),
+    caller: callerOf(deps, ctx),
+  });
+  await renderPage(deps, ctx, visit, 'account/sent', model);
+}
+
+/** Who posted a form of ours. */
+function callerOf({ random }: AccountPagesDependencies, ctx: Context): Caller {
+  return { ip: ctx.ip, ...markBrowser(ctx, random) };
+}
+
+/** After a post the browser gets the next page (RFC 9110 §15.4.4). */
+function see(ctx: Context, target: string): void {
+  ctx.redirect(target);
+  ctx.status = 303;
+}

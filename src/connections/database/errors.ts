@@ -1,0 +1,88 @@
+// Failures of /dbconnections/* in their older shapes, which SDKs and login widgets
+// branch on by `name` and `code`.
+import type { Context } from 'koa';
+import { AuthError } from '../../http/errors.ts';
+import { policyText } from '../../users/password-policy.ts';
+import type { SignUpRefusal } from '../../users/signup.ts';
+
+/** An AuthError whose body is not the OAuth one. */
+export interface LegacyBody {
+  error?: string;
+  name?: string;
+  code?: string;
+  message?: string;
+  description?: unknown;
+  policy?: string;
+  statusCode?: number;
+}
+
+/** A failure with a body of its own. */
+export class LegacyError extends AuthError {
+  readonly body: LegacyBody;
+
+  constructor(status: number, body: LegacyBody) {
+    super(status, body.error ?? body.code ?? 'invalid_request', body.message ?? '');
+    this.body = body;
+  }
+}
+
+/** Failures of /dbconnections/* in their shape. */
+export function legacyShape(ctx: Context, error: AuthError): void {
+  const { status, body } = error instanceof LegacyError ? error : legacyOf(error);
+  ctx.status = status;
+  ctx.body = body;
+}
+
+function legacyOf({ status, error, error_description }: AuthError): LegacyError {
+  // Both families' names, so that every SDK finds the one it reads.
+  return new LegacyError(status, { error, code: error, description: error_description, statusCode: status });
+}
+
+const bad = (code: string, description: string) =>
+  new LegacyError(400, { name: 'BadRequestError', code, description, statusCode: 400 });
+const password = (name: string, message: string, more: LegacyBody = {}) =>
+  new LegacyError(400, {
+    name,
+    code: 'invalid_password',
+    message,
+    description: message,
+    ...more,
+    statusCode: 400,
+  });
+
+/**
+ * A refused sign-up as the client is told of it.
+ * @param revealsUsers the tenant says so by a flag: a taken address is then called taken.
+ */
+export function signUpError(refusal: SignUpRefusal, connection: string, revealsUsers: boolean): LegacyError {
+  switch (refusal.reason) {
+    case 'signup-disabled':
+      return new LegacyError(400, { error: 'public signup is disabled' });
+    case 'invalid-email':
+      return new LegacyError(400, { error: 'email format validation failed' });
+    case 'missing-username':
+      return new LegacyError(400, {
+        error: `missing username for ${connection} connection with requires_username enabled`,
+      });
+    case 'unexpected-username':
+      return new LegacyError(400, { error: `username is not allowed for the ${connection} connection` });
+    case 'invalid-username':
+      return new LegacyError(400, {
+        error: `invalid username: ${refusal.min} to ${refusal.max} letters, digits and _+-.!#$^\`~@', and no e-mail address`,
+      });
+    case 'weak-password':
+      return password('PasswordStrengthError', 'Password is too weak', {
+        description: refusal.verdict,
+        policy: policyText(refusal.verdict),
+      });
+    case 'common-password':
+      return password('PasswordDictionaryError', 'Password is too common');
+    case 'personal-password':
+      return password('PasswordNoUserInfoError', 'Password contains user information');
+    case 'taken':
+      if (!revealsUsers) return bad('invalid_signup', 'Invalid sign up');
+      return refusal.key === 'username'
+        ? bad('username_exists', 'The username provided is in use already.')
+        : bad('user_exists', 'The user already exists.');
+  }
+}

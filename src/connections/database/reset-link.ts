@@ -1,0 +1,108 @@
+// Asking for a link that resets a password: who gets one, how many, and that nobody sees who has an account.
+import type { Messages } from '../../delivery/messages.ts';
+import type { Languages } from '../../http/languages.ts';
+import { askersOf, type Caller, type KnownCallers } from '../../protection/callers.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Client, Connection, Organization } from '../../records/collections.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { Background } from '../../runtime/background.ts';
+import type { Directory } from '../../tenant/directory.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
+
+/** The challenge of a reset, and where the link of the mail leads. */
+export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-password' } as const;
+
+export interface ResetLinkDependencies {
+  baseUrl: string;
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+  callers: KnownCallers;
+  messages: Messages;
+  events: Events;
+  background: Background;
+  limits: RateLimits;
+}
+
+export interface ResetRequest {
+  email: string;
+  connection: Connection;
+  client: Client | undefined;
+  organization: Organization | undefined;
+  languages: Languages;
+  /** Who asks. */
+  caller: Caller;
+}
+
+/**
+ * Sends a reset link to the user with that address, if there is one. All of it happens after the answer: who
+ * asks for an unknown address sees and waits for exactly the same.
+ */
+export function requestReset(deps: ResetLinkDependencies, request: ResetRequest): void {
+  deps.background.run('a password reset', () => sendLink(deps, request));
+}
+
+async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Promise<void> {
+  const { connection, client, organization, languages, caller } = request;
+  const { ip } = caller;
+  const email = normalizeEmail(request.email);
+  const user = email === undefined ? undefined : await deps.users.findInConnection(connection, email);
+  const seen = {
+    user_name: request.email,
+    connection: connection.name,
+    ip,
+    ...(client && { client_id: client.client_id }),
+  };
+  if (email === undefined || user === undefined) {
+    deps.events.record({ ...seen, type: 'fcpr', description: 'there is no such user' });
+    return;
+  }
+  const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
+  if (!enabled) {
+    deps.events.record({
+      ...seen,
+      type: 'fcpr',
+      user_id: user.id,
+      description: 'reset_email is not enabled',
+    });
+    return;
+  }
+  // Asked for from many addresses, it stays a few mails; and nobody learns that they were not sent.
+  if (!(await hasRoom(deps, `${connection.name}\n${user.id}`, user.id, caller))) {
+    deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description: 'too many mails' });
+    return;
+  }
+  const { secret, revoke } = await deps.challenges.issueTicket({
+    purpose: PASSWORD_RESET.purpose,
+    subject: user.id,
+    // A link that somebody else asks for ends nobody's; the first that is used ends all.
+    askers: askersOf(caller),
+    userId: user.id,
+    ttlSeconds,
+    data: {
+      email,
+      connection: connection.name,
+      ...(client && { clientId: client.client_id }),
+      ...(organization && { organization: organization.name }),
+    },
+  });
+  const url = `${deps.baseUrl}${PASSWORD_RESET.path}?ticket=${secret}`;
+  const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
+  deps.messages.post('reset_email', notice, { revoke, ttlSeconds });
+}
+
+/** Strangers share one room; a caller who has been the user before has one of its own, whatever they do. */
+async function hasRoom(
+  { limits, callers }: ResetLinkDependencies,
+  account: string,
+  userId: string,
+  caller: Caller,
+): Promise<boolean> {
+  const known = await callers.recognize(userId, caller);
+  return limits.spend(
+    'changePasswordDestination',
+    known === undefined ? account : `${account}\n${known.room}`,
+  );
+}

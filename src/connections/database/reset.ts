@@ -1,0 +1,186 @@
+// Resetting a forgotten password: the new password that a link by mail allows.
+import type { Messages } from '../../delivery/messages.ts';
+import type { Languages } from '../../http/languages.ts';
+import type { Attempts } from '../../protection/attempts.ts';
+import type { Caller, KnownCallers } from '../../protection/callers.ts';
+import type { Challenges, Met } from '../../protection/challenges.ts';
+import type { Connection, Organization } from '../../records/collections.ts';
+import { databaseOptions } from '../../records/database-options.ts';
+import type { DatabaseOptions } from '../../records/tenant.ts';
+import type { Directory } from '../../tenant/directory.ts';
+import type { Events } from '../../tenant/events.ts';
+import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import { PASSWORD_RESET } from './reset-link.ts';
+
+export interface ResetDependencies {
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+  attempts: Attempts;
+  callers: KnownCallers;
+  messages: Messages;
+  events: Events;
+  /** Ends what was begun with a user's old password and waits: enrolments, approvals, browsers that were remembered. */
+  endPending(userId: string): Promise<void>;
+  /** Ends all sessions of a user, and all that applications were given for them. */
+  endSessions(userId: string): Promise<void>;
+  /** The same, and drops the second factors and consents of a user. */
+  endAll(userId: string): Promise<void>;
+}
+
+/** A reset that a link allows. */
+export interface OpenReset {
+  user: User;
+  connection: Connection;
+  options: DatabaseOptions;
+  met: Met;
+}
+
+/** What a reset link is for, while it is good: its user is still there, with the address it was sent to. */
+export async function openReset(deps: ResetDependencies, ticket: string): Promise<OpenReset | undefined> {
+  const met = await deps.challenges.peekTicket(PASSWORD_RESET.purpose, ticket);
+  if (met?.userId === undefined) return undefined;
+  const user = await deps.users.get(met.userId);
+  const connection = await deps.directory.connection(String(met.data.connection));
+  if (user === undefined || connection === undefined || user.email !== met.data.email) return undefined;
+  return { user, connection, options: databaseOptions(connection), met };
+}
+
+/** A reset that did not take place; undefined for a link that is none. */
+export function tellRefusedReset(
+  { events }: Pick<ResetDependencies, 'events'>,
+  open: OpenReset | undefined,
+  { reason, ip }: { reason: ResetRefusal['reason']; ip: string },
+): void {
+  const { user, connection } = open ?? {};
+  events.record({
+    type: 'fcp',
+    ip,
+    description: reason,
+    ...(connection && { connection: connection.name }),
+    ...(user && { user_id: user.id }),
+    ...(user?.email !== undefined && { user_name: user.email }),
+  });
+}
+
+/** A new password, as the form has it. */
+export interface NewPassword {
+  ticket: string;
+  password: string;
+  /** Who sends it. */
+  caller: Caller;
+  languages: Languages;
+}
+
+/** Why a new password is not taken. */
+export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reason: 'expired' };
+
+/**
+ * Sets the new password and uses the link up. With it end all sessions of the user and what applications hold
+ * (unless the tenant keeps them), and whatever else was sent to them or begun; they are told by mail. Where nobody
+ * has proved the address before, whoever had the password need not be its owner: nothing that they made stays.
+ * @returns why not; undefined when it is done.
+ */
+export async function resetPassword(
+  deps: ResetDependencies,
+  { user, connection, options, met }: OpenReset,
+  { ticket, password, caller, languages }: NewPassword,
+): Promise<ResetRefusal | undefined> {
+  const refusal =
+    passwordRefusal(options, password, {
+      ...(user.email !== undefined && { email: user.email }),
+      username: user.username,
+      profile: personal(user),
+    }) ?? (await historyRefusal(deps.users, options, user, password));
+  if (refusal !== undefined) return refusal;
+  if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
+    return { reason: 'expired' };
+  await deps.users.setPassword(user.id, password);
+  await endWhatWasBefore(deps, user);
+  // Whoever came by the old password is a stranger now.
+  await deps.callers.forgetAllOf(user.id);
+  await deps.attempts.unlock(connection.name, user, caller);
+  const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  const application = client === undefined ? undefined : await deps.directory.client(client);
+  deps.events.record({
+    type: 'scp',
+    user_id: user.id,
+    connection: connection.name,
+    ip: caller.ip,
+    ...(user.email !== undefined && { user_name: user.email }),
+    ...(client !== undefined && { client_id: client }),
+  });
+  if (user.email !== undefined) {
+    deps.messages.post('password_changed', {
+      to: user.email,
+      application,
+      connection,
+      user,
+      languages,
+      ip: caller.ip,
+    });
+  }
+  return undefined;
+}
+
+/** In this order: an address that was not proved before is so when all that must go is gone. */
+async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: User): Promise<void> {
+  await deps.challenges.revokeAllOf(userId);
+  await deps.endPending(userId);
+  const isProved = (await deps.users.get(userId))?.email_verified === true;
+  if (!isProved) await deps.endAll(userId);
+  else if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
+    await deps.endSessions(userId);
+  }
+  // The link came to this address: it is theirs.
+  if (email !== undefined) await deps.users.proveEmail(userId, email);
+}
+
+function personal({ name, given_name, family_name, nickname, user_metadata }: User) {
+  return structuredClone({
+    ...(name !== undefined && { name }),
+    ...(given_name !== undefined && { given_name }),
+    ...(family_name !== undefined && { family_name }),
+    ...(nickname !== undefined && { nickname }),
+    user_metadata,
+  }) as { user_metadata: Record<string, unknown> };
+}
+
+async function historyRefusal(
+  users: Users,
+  { password_history: history }: DatabaseOptions,
+  user: User,
+  password: string,
+): Promise<ResetRefusal | undefined> {
+  if (history?.enable !== true) return undefined;
+  return (await users.isUsedBefore(user.id, password, history.size))
+    ? { reason: 'used-password' }
+    : undefined;
+}
+
+/** Where the person goes from a link's page, with what came of it; undefined where the tenant names nothing. */
+export function resultUrl(
+  deps: Pick<ResetDependencies, 'messages'>,
+  kind: 'reset_email' | 'verify_email',
+  outcome: {
+    success: boolean;
+    message: string;
+    email: string | undefined;
+    organization?: Organization | undefined;
+  },
+): string | undefined {
+  const { resultUrl: configured, includeEmailInRedirect } = deps.messages.template(kind);
+  const url = configured === undefined ? null : URL.parse(configured);
+  if (url === null) return undefined;
+  const { success, message, email, organization } = outcome;
+  if (email !== undefined && includeEmailInRedirect) url.searchParams.set('email', email);
+  url.searchParams.set('success', String(success));
+  url.searchParams.set('message', message);
+  if (organization !== undefined) {
+    url.searchParams.set('organization_id', organization.id);
+    url.searchParams.set('organization_name', organization.name);
+  }
+  return url.href;
+}

@@ -1,0 +1,116 @@
+// /dbconnections/*: users of database connections, from applications. Nothing is decided here.
+import type { Context } from 'koa';
+import type { Logger } from 'pino';
+import { askToVerify, type VerificationDependencies } from '../../flow/verification.ts';
+import { bodyOf } from '../../http/body-fields.ts';
+import { languagesOf } from '../../http/languages.ts';
+import type { Route } from '../../http/routes.ts';
+import type { Connection } from '../../records/collections.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { Directory } from '../../tenant/directory.ts';
+import { type SignUpRefusal, signUp } from '../../users/signup.ts';
+import type { User } from '../../users/user.ts';
+import type { Profile } from '../../users/users.ts';
+import { CONFIRMATION, readChangePassword } from './change-password.ts';
+import { LegacyError, legacyShape, signUpError } from './errors.ts';
+import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
+import { readSignUp, type SignUpBody } from './signup.ts';
+
+export interface DatabaseDependencies extends ResetLinkDependencies, VerificationDependencies {
+  log: Logger;
+}
+
+/** The routes of database connections. */
+export function databaseRoutes(deps: DatabaseDependencies): Route[] {
+  const api = { methods: ['POST'], limit: 'other', cors: 'applications', errors: legacyShape } as const;
+  return [
+    { ...api, path: '/dbconnections/signup', handle: (ctx) => handleSignUp(deps, ctx) },
+    { ...api, path: '/dbconnections/change_password', handle: (ctx) => handleChangePassword(deps, ctx) },
+  ];
+}
+
+async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {
+  await deps.limits.takeFrom(ctx, 'signup');
+  const body = readSignUp(bodyOf(ctx));
+  const connection = await databaseOf(deps.directory, body);
+  const { email, password, username } = body;
+  const result = await signUp(deps.users, {
+    connection,
+    email,
+    password,
+    username,
+    profile: profileOf(body),
+  });
+  const seen = {
+    connection: connection.name,
+    user_name: email,
+    ip: ctx.ip,
+    ...(body.client_id && { client_id: body.client_id }),
+  };
+  if (!('user' in result)) {
+    deps.events.record({ ...seen, type: 'fs', description: result.reason });
+    throw refusalError(deps.directory, connection, result);
+  }
+  deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
+  const client = body.client_id === undefined ? undefined : await deps.directory.client(body.client_id);
+  await askToVerify(deps, { user: result.user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
+  ctx.body = signUpResult(result.user, body);
+}
+
+async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): Promise<void> {
+  const body = readChangePassword(bodyOf(ctx));
+  const { email, client_id: clientId, organization: named } = body;
+  await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
+  const connection = await databaseOf(deps.directory, body);
+  const organization = named === undefined ? undefined : await deps.directory.organization(named);
+  if (named !== undefined && organization === undefined) {
+    throw new LegacyError(400, { error: 'organization not found' });
+  }
+  const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  const caller = { ip: ctx.ip };
+  requestReset(deps, { email, connection, client, organization, languages: languagesOf(ctx), caller });
+  ctx.set('Cache-Control', 'no-store');
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = CONFIRMATION;
+}
+
+function refusalError(directory: Directory, connection: Connection, refusal: SignUpRefusal): LegacyError {
+  const { flags } = directory.settings().tenant;
+  return signUpError(refusal, connection.name, flags.enable_public_signup_user_exists_error === true);
+}
+
+/** @throws LegacyError 400 when there is no such database connection, or it is not the application's. */
+async function databaseOf(
+  directory: Directory,
+  { connection: name, client_id: clientId }: Pick<SignUpBody, 'connection' | 'client_id'>,
+): Promise<Connection> {
+  const connection = await directory.connection(name);
+  const enabled = clientId === undefined || connection?.enabled_clients.includes(clientId) === true;
+  if (connection === undefined || connection.strategy !== 'auth0' || !enabled) {
+    throw new LegacyError(400, {
+      error: 'connection not found',
+      code: 'connection_not_found',
+      statusCode: 400,
+    });
+  }
+  return connection;
+}
+
+function profileOf({ given_name, family_name, name, nickname, picture, user_metadata }: SignUpBody): Profile {
+  return Object.fromEntries(
+    Object.entries({ given_name, family_name, name, nickname, picture, user_metadata }).filter(
+      ([, v]) => v !== undefined,
+    ),
+  );
+}
+
+/** Exactly the spec's table: what was supplied, and the id without its strategy. */
+function signUpResult(user: User, body: SignUpBody): Record<string, unknown> {
+  return {
+    _id: user.identities[0]?.user_id,
+    email_verified: user.email_verified,
+    email: user.email,
+    ...(user.username === undefined ? {} : { username: user.username }),
+    ...profileOf(body),
+  };
+}

@@ -1,0 +1,97 @@
+// A verified e-mail address: the link came back.
+import type { Messages } from '../../delivery/messages.ts';
+import { EMAIL_VERIFICATION } from '../../flow/verification.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { Directory } from '../../tenant/directory.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+
+export interface VerificationDependencies {
+  directory: Directory;
+  users: Users;
+  challenges: Challenges;
+  messages: Messages;
+  events: Events;
+  /** Removes a user with all that is theirs. */
+  removeUser(userId: string): Promise<void>;
+}
+
+/** What a verification link is for, while it is good: the user still has the address it was sent to. */
+export async function openVerification(
+  deps: VerificationDependencies,
+  ticket: string,
+): Promise<{ user: User } | undefined> {
+  const met = await deps.challenges.peekTicket(EMAIL_VERIFICATION.purpose, ticket);
+  const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
+  return user === undefined || user.email !== met?.data.email ? undefined : { user };
+}
+
+/** Uses the link up. @returns the user, whose address is verified now; undefined when the link is not good. */
+export async function verifyEmail(
+  deps: VerificationDependencies,
+  ticket: string,
+  ip: string,
+): Promise<User | undefined> {
+  const open = await openVerification(deps, ticket);
+  const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
+  const user = met && (await deps.users.confirmEmail(open.user.id, String(met.data.email)));
+  if (met === undefined || user === undefined) {
+    tellUnused(deps, open, ip);
+    return undefined;
+  }
+  const connection = await deps.directory.connection(String(met.data.connection));
+  const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  const application = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  deps.events.record({
+    type: 'sv',
+    user_id: user.id,
+    ip,
+    ...(user.email !== undefined && { user_name: user.email }),
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(connection && { connection: connection.name }),
+  });
+  if (user.email !== undefined && deps.messages.template('welcome_email').enabled) {
+    deps.messages.post('welcome_email', { to: user.email, application, connection, user, ip });
+  }
+  return user;
+}
+
+/**
+ * Uses the link up for the opposite: whoever signed up is not who has the address, and the account goes with all that
+ * is in it. That is only so while nobody has proved the address: afterwards it may be in use.
+ * @returns false when the link is not good, or the address was proved meanwhile.
+ */
+export async function discardAccount(
+  deps: VerificationDependencies,
+  ticket: string,
+  ip: string,
+): Promise<boolean> {
+  const open = await openVerification(deps, ticket);
+  const isUnproved = open?.user.email_verified === false;
+  const met = isUnproved ? await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket) : undefined;
+  if (open === undefined || met === undefined) {
+    tellUnused(deps, open, ip);
+    return false;
+  }
+  const { id, email } = open.user;
+  await deps.removeUser(id);
+  deps.events.record({
+    type: 'sdu',
+    user_id: id,
+    ip,
+    connection: String(met.data.connection),
+    description: 'discarded by the owner of the address',
+    ...(email !== undefined && { user_name: email }),
+  });
+  return true;
+}
+
+function tellUnused(
+  { events }: VerificationDependencies,
+  open: { user: User } | undefined,
+  ip: string,
+): void {
+  const userId = open?.user.id;
+  events.record({ type: 'fv', ip, description: 'expired', ...(userId && { user_id: userId }) });
+}

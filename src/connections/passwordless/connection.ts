@@ -1,0 +1,77 @@
+// Passwordless connections: strategies `email` and `sms`, and what their options say.
+import { parsePhoneNumberFromString } from 'libphonenumber-js';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { passwordlessOptionsSchema } from '../../records/connections.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { Directory } from '../../tenant/directory.ts';
+import type { Channel } from '../../users/proved.ts';
+
+/** A passwordless connection with its options read. */
+export interface PasswordlessConnection {
+  record: Connection;
+  channel: Channel;
+  /** Digits of a code. */
+  digits: number;
+  /** How long a code or link is good. */
+  ttlSeconds: number;
+  disableSignup: boolean;
+}
+
+/** @returns undefined when the connection's strategy is not a passwordless one. */
+export function passwordless(record: Connection): PasswordlessConnection | undefined {
+  const channel = record.strategy;
+  if (channel !== 'email' && channel !== 'sms') return undefined;
+  const { totp, disable_signup: disableSignup } = passwordlessOptionsSchema.parse(record.options);
+  return { record, channel, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
+}
+
+/**
+ * The passwordless connection of that name or realm, where the application has it.
+ * @throws AuthError 400 `bad.connection`, 403 `unauthorized_client` when it is not the application's.
+ */
+export async function passwordlessConnection(
+  directory: Directory,
+  clientId: string,
+  name: string,
+): Promise<PasswordlessConnection> {
+  const record =
+    (await directory.connection(name)) ??
+    (await directory.connections()).find(({ realms }) => realms?.includes(name) === true);
+  if (record === undefined) throw new AuthError(400, 'bad.connection', 'Connection does not exist');
+  const connection = passwordless(record);
+  if (connection === undefined) {
+    throw new AuthError(
+      400,
+      'bad.connection',
+      'Invalid connection strategy. It must either be a passwordless connection',
+    );
+  }
+  if (!record.enabled_clients.includes(clientId)) {
+    throw new AuthError(400, 'bad.connection', 'Connection is disabled');
+  }
+  return connection;
+}
+
+/** The passwordless connections of an application, in name order. */
+export async function passwordlessConnectionsOf(
+  directory: Directory,
+  clientId: string,
+): Promise<PasswordlessConnection[]> {
+  return (await directory.connectionsOf(clientId)).flatMap((record) => passwordless(record) ?? []);
+}
+
+/** As the hosted service says it of a number that is none. */
+const PHONE = /^\+[0-9]{1,15}$/;
+
+/**
+ * An address in the form that it is kept and sent to: e-mail in lower case, phone in E.164.
+ * @returns undefined when it is none.
+ */
+export function normalizeAddress(channel: Channel, text: string): string | undefined {
+  if (channel === 'email') return normalizeEmail(text);
+  const number = text.replace(/[\s().-]/g, '');
+  if (!PHONE.test(number)) return undefined;
+  const parsed = parsePhoneNumberFromString(number);
+  return parsed?.isPossible() === true ? parsed.number : undefined;
+}

@@ -1,0 +1,216 @@
+// The hosted pages of passwordless login: the address, then the code.
+import type { Context } from 'koa';
+import {
+  type HostedDependencies,
+  openVisit,
+  pageModel,
+  passwordlessChoices,
+  passwordlessStep,
+  renderPage,
+  stepPath,
+  takesConnection,
+  tooManyAlert,
+  type Visit,
+  visitLanguages,
+  waitsForLogin,
+} from '../../flow/request-page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type Route } from '../../http/routes.ts';
+import { addressKey } from '../../protection/addresses.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Random } from '../../runtime/random.ts';
+import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { type StartDependencies, start, subjectOf } from './start.ts';
+import { redeem, type VerifyDependencies } from './verify.ts';
+
+export interface PasswordlessPagesDependencies
+  extends HostedDependencies,
+    StartDependencies,
+    VerifyDependencies {
+  limits: RateLimits;
+  random: Random;
+}
+
+/** Seconds until another code may be asked for; the page counts them down, the limit enforces them. */
+const RESEND_SECONDS = 30;
+
+/** The routes of the hosted passwordless pages. */
+export function passwordlessPages(deps: PasswordlessPagesDependencies): Route[] {
+  const path = '/u/:uid/passwordless/:connection';
+  const posted = (handle: typeof sendCode) => async (ctx: Context) => {
+    const at = await open(deps, ctx);
+    if (at === undefined) return;
+    deps.csrf.verify(ctx);
+    await handle(deps, ctx, at);
+  };
+  return [
+    {
+      ...PAGE,
+      methods: ['GET'],
+      path,
+      handle: async (ctx) => {
+        const at = await open(deps, ctx);
+        if (at === undefined) return;
+        await showAddress(deps, ctx, at, { address: at.visit.pending.params.login_hint ?? '' });
+      },
+    },
+    { ...PAGE, methods: ['POST'], path, handle: posted(sendCode) },
+    { ...PAGE, methods: ['POST'], path: `${path}/code`, handle: posted(useCode) },
+  ];
+}
+
+/** A visit of a connection's pages. */
+interface At {
+  visit: Visit;
+  connection: PasswordlessConnection;
+}
+
+/** @returns undefined when the request waits for something else, and the browser was sent there. */
+async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<At | undefined> {
+  const visit = await openVisit(deps, ctx);
+  if (!waitsForLogin(visit.pending)) {
+    ctx.redirect(`/u/${visit.pending.uid}`);
+    return undefined;
+  }
+  const name = String(ctx.params.connection);
+  if (!takesConnection(visit.pending, { name })) {
+    ctx.redirect(`/u/${visit.pending.uid}`);
+    return undefined;
+  }
+  return { visit, connection: await passwordlessConnection(deps.directory, visit.client.client_id, name) };
+}
+
+async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
+  const { visit, connection } = at;
+  const { address: given } = formFields(ctx, 'address');
+  const address = normalizeAddress(connection.channel, given);
+  const again = (alert: string, status: number) =>
+    showAddress(deps, ctx, at, { address: given, alert }, status);
+  if (address === undefined) return again(`passwordless.${connection.channel}.invalid`, 400);
+  const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+  const subject = subjectOf(visit.client.client_id, connection, address);
+  const cooling = await refusalOf(
+    deps.limits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
+  );
+  // A code is on its way: where to type it matters more than another one.
+  if (cooling !== undefined)
+    return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
+  try {
+    await deps.limits.takeFrom(ctx, 'passwordlessStart');
+    const languages = visitLanguages(ctx, visit);
+    await start(deps, ctx, { client: visit.client, connection, address, languages, caller });
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    return again(alert, thrown.status);
+  }
+  await showCode(deps, ctx, at, { address });
+}
+
+async function refusalOf(taken: Promise<void>): Promise<AuthError | undefined> {
+  try {
+    await taken;
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof AuthError) return thrown;
+    throw thrown;
+  }
+}
+
+async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
+  const { visit, connection } = at;
+  const { address: given, code } = formFields(ctx, 'address', 'code');
+  const address = normalizeAddress(connection.channel, given);
+  // As it is read out or pasted: with spaces or a dash in the middle.
+  const secret = code.replace(/[\s-]/g, '');
+  const again = (alert: string, status: number) =>
+    showCode(deps, ctx, at, { address: address ?? given, alert }, status);
+  if (secret === '') return again('passwordless.missing', 400);
+  try {
+    const clientId = visit.client.client_id;
+    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const login = await redeem(deps, { clientId, connection, address, secret, caller });
+    await deps.interactions.login(ctx, login);
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    await again(alert, thrown.status === 403 ? 400 : thrown.status);
+  }
+}
+
+/** Failures that the person at the page can do something about. */
+function alertOf(thrown: AuthError, { channel }: PasswordlessConnection): string | undefined {
+  const alerts: Record<string, string> = {
+    invalid_grant: 'passwordless.wrong',
+    sms_provider_error: `passwordless.${channel}.invalid`,
+    temporarily_unavailable: 'passwordless.notSent',
+  };
+  return tooManyAlert(thrown) ?? alerts[thrown.error];
+}
+
+async function showAddress(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  at: At,
+  shown: { address: string; alert?: string },
+  status = 200,
+): Promise<void> {
+  const { visit, connection } = at;
+  const choices = await passwordlessChoices(deps.directory, visit);
+  const own = stepPath(visit.pending, stepOf(connection));
+  await renderPage(
+    deps,
+    ctx,
+    visit,
+    'passwordless/address',
+    {
+      ...pageModel(visit, stepOf(connection)),
+      channel: connection.channel,
+      ...shown,
+      others: choices.filter(({ url }) => url !== own),
+      ...((await hasPassword(deps, visit)) && { loginUrl: stepPath(visit.pending, 'login') }),
+    },
+    status,
+  );
+}
+
+async function showCode(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  { visit, connection }: At,
+  shown: { address: string; alert?: string },
+  status = 200,
+): Promise<void> {
+  const step = stepOf(connection);
+  await renderPage(
+    deps,
+    ctx,
+    visit,
+    'passwordless/code',
+    {
+      ...pageModel(visit, `${step}/code`),
+      ...shown,
+      channel: connection.channel,
+      digits: connection.digits,
+      minutes: Math.ceil(connection.ttlSeconds / 60),
+      resendUrl: stepPath(visit.pending, step),
+      resendSeconds: RESEND_SECONDS,
+      backUrl: stepPath(visit.pending, step),
+    },
+    status,
+  );
+}
+
+function stepOf({ record }: PasswordlessConnection): string {
+  return passwordlessStep(record) ?? '';
+}
+
+async function hasPassword(
+  { directory }: PasswordlessPagesDependencies,
+  { client, pending }: Visit,
+): Promise<boolean> {
+  const all = await directory.connectionsOf(client.client_id);
+  return all.some((connection) => connection.strategy === 'auth0' && takesConnection(pending, connection));
+}

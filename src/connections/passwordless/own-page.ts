@@ -1,0 +1,35 @@
+// A customized login page of ours asks for codes by the browser SDK, which knows no application's secret. What stands
+// for the secret is what our own pages have: the request that waits in this browser, and its token against forgery.
+import type { Context } from 'koa';
+import type { Interactions } from '../../engine/interaction.ts';
+import { uidOfState } from '../../engine/repeat.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Directory } from '../../tenant/directory.ts';
+
+export interface OwnPageDependencies {
+  directory: Directory;
+  interactions: Pick<Interactions, 'find'>;
+  csrf: Csrf;
+}
+
+/**
+ * The application whose login page of ours sent the request.
+ * @param fields of the request; its `authParams` are the page's.
+ * @returns undefined when no page of ours did: the application must say who it is.
+ * @throws AuthError 400, 403 when a page of ours is meant whose request waits no more, or not in this browser.
+ */
+export async function clientOfOwnPage(
+  { directory, interactions, csrf }: OwnPageDependencies,
+  ctx: Context,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<Client | undefined> {
+  const { authParams } = fields;
+  if (typeof authParams !== 'object' || authParams === null) return undefined;
+  const { state, _csrf } = authParams as { state?: unknown; _csrf?: unknown };
+  const uid = uidOfState(state);
+  if (uid === undefined) return undefined;
+  csrf.verify(ctx, _csrf);
+  const { clientId } = await interactions.find(ctx, uid);
+  return clientId === fields.client_id ? directory.client(clientId) : undefined;
+}

@@ -1,0 +1,239 @@
+// The passwordless endpoints. Nothing is decided here.
+import { createHmac } from 'node:crypto';
+import type { Context } from 'koa';
+import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import { AuthError, oauthShape } from '../../http/errors.ts';
+import { languagesOf } from '../../http/languages.ts';
+import type { Route } from '../../http/routes.ts';
+import type { Views } from '../../pages/views.ts';
+import type { LoginTickets } from '../../protection/login-tickets.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Directory } from '../../tenant/directory.ts';
+import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import {
+  authorizationUrl,
+  failureUrl,
+  isExpected,
+  LINK_PATH,
+  linkTo,
+  startingBrowser,
+  withDefaults,
+} from './link.ts';
+import { clientOfOwnPage, type OwnPageDependencies } from './own-page.ts';
+import {
+  checkRedirectUri,
+  checkResponseType,
+  FIELD_ERRORS,
+  type LinkParameters,
+  linkParameters,
+  readStart,
+  type StartRequest,
+} from './requests.ts';
+import { PURPOSE, type StartDependencies, start, subjectOf } from './start.ts';
+import { check, redeem, type VerifyDependencies } from './verify.ts';
+
+export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies, OwnPageDependencies {
+  baseUrl: string;
+  directory: Directory;
+  tickets: LoginTickets;
+  limits: RateLimits;
+  views: Views;
+  csrf: Csrf;
+  random: Random;
+  /** Authenticates the application that sent the request. @returns its client_id. */
+  authenticateClient(ctx: Context): Promise<string>;
+  /** Answers as the token endpoint does. */
+  tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
+}
+
+/** The routes of passwordless login, the hosted pages apart. */
+export function passwordlessRoutes(deps: PasswordlessDependencies): Route[] {
+  // Ids of users are not told to whoever can type an address; what stands for them says the same for all.
+  const pseudonymKey = deps.random(32);
+  const api = { methods: ['POST'], limit: 'other', cors: 'applications', errors: oauthShape } as const;
+  const link = { path: LINK_PATH, limit: 'other', cors: 'none', errors: 'page' } as const;
+  return [
+    { ...api, path: '/passwordless/start', handle: (ctx) => handleStart(deps, ctx, pseudonymKey) },
+    { ...api, path: '/passwordless/verify', handle: (ctx) => handleVerify(deps, ctx) },
+    { ...link, methods: ['GET', 'HEAD'], handle: (ctx) => handleLink(deps, ctx) },
+    { ...link, methods: ['POST'], handle: (ctx) => handleConfirmed(deps, ctx) },
+  ];
+}
+
+async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
+  const fields = bodyObject(ctx, FIELD_ERRORS);
+  if (fields.client_id === undefined && ctx.get('Authorization') === '') {
+    throw FIELD_ERRORS.missing('client_id');
+  }
+  const ofOwnPage = await clientOfOwnPage(deps, ctx, fields);
+  const client = ofOwnPage ?? (await authenticated(deps, ctx));
+  await deps.limits.takeFrom(ctx, 'passwordlessStart');
+  const request = readStart(fields);
+  const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
+  const address = addressOf(connection, request);
+  const params = request.authParams;
+  const link = connection.channel === 'email' && request.send === 'link';
+  if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
+  // A link for a page of ours leads to the request that waits, which was checked.
+  if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
+  const { organization } = params;
+  await start(deps, ctx, {
+    client,
+    connection,
+    address,
+    caller: { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) },
+    organization: organization === undefined ? undefined : await deps.directory.organization(organization),
+    languages: languagesOf(ctx),
+    ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
+  });
+  const pseudonym = createHmac('sha256', key).update(`${connection.record.name}\n${address}`).digest('hex');
+  const _id = pseudonym.slice(0, 24);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body =
+    connection.channel === 'email'
+      ? { _id, email: address, email_verified: false }
+      : {
+          _id,
+          phone_number: address,
+          phone_verified: false,
+          request_language: ctx.get('X-Request-Language') || null,
+        };
+}
+
+async function authenticated(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {
+  const client = await deps.directory.client(await deps.authenticateClient(ctx));
+  if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
+  return client;
+}
+
+function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: StartRequest): string {
+  const field = connection.channel === 'email' ? 'email' : 'phone_number';
+  const given = field === 'email' ? email : phoneNumber;
+  if (given === undefined) throw FIELD_ERRORS.missing(field);
+  const address = normalizeAddress(connection.channel, given);
+  if (address !== undefined) return address;
+  throw field === 'email'
+    ? new AuthError(
+        400,
+        'bad.email',
+        `error in email - email format validation failed: ${given.slice(0, 100)}`,
+      )
+    : new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$');
+}
+
+/** Two forms: the specification's is a login, the browser SDK's asks whether a code is right. */
+async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  await deps.limits.takeFrom(ctx, 'passwordlessVerify');
+  const fields = bodyObject(ctx, FIELD_ERRORS);
+  const texts = textsOf(fields);
+  if (fields.verification_code === undefined) {
+    if (fields.grant_type !== 'password') {
+      throw new AuthError(400, 'invalid_request', 'grant_type must be password');
+    }
+    const { connection, password, username, ...rest } = {
+      ...texts,
+      connection: requiredField(texts, 'connection'),
+      username: requiredField(texts, 'username'),
+      password: requiredField(texts, 'password'),
+    };
+    const grantType = `http://${deps.directory.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
+    return deps.tokenEndpoint(ctx, {
+      ...rest,
+      grant_type: grantType,
+      username,
+      realm: connection,
+      otp: password,
+    });
+  }
+  const client = await deps.directory.client(requiredField(texts, 'client_id'));
+  if (client === undefined) throw new AuthError(403, 'unauthorized_client', 'invalid client');
+  const connection = await passwordlessConnection(
+    deps.directory,
+    client.client_id,
+    requiredField(texts, 'connection'),
+  );
+  const given = requiredField(texts, connection.channel === 'email' ? 'email' : 'phone_number');
+  const address = normalizeAddress(connection.channel, given);
+  const secret = requiredField(texts, 'verification_code');
+  const caller = { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) };
+  await check(deps, { clientId: client.client_id, connection, address, secret, caller });
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = {};
+}
+
+/** What a link says, checked as far as it can be without using it up. */
+interface Link {
+  client: Client;
+  connection: PasswordlessConnection;
+  address: string | undefined;
+  secret: string;
+  params: LinkParameters;
+}
+
+async function readLink(deps: PasswordlessDependencies, fields: Fields): Promise<Link> {
+  const clientId = requiredField(fields, 'client_id', FIELD_ERRORS);
+  const client = await deps.directory.client(clientId);
+  if (client === undefined) throw new AuthError(400, 'invalid_request', 'Unknown client.');
+  const name = requiredField(fields, 'connection', FIELD_ERRORS);
+  const connection = await passwordlessConnection(deps.directory, clientId, name);
+  const params = linkParameters(fields, 'invalid_request');
+  checkRedirectUri(client, params);
+  const given =
+    textField(fields, connection.channel === 'email' ? 'email' : 'phone_number', FIELD_ERRORS) ?? '';
+  const secret = requiredField(fields, 'verification_code', FIELD_ERRORS);
+  return { client, connection, address: normalizeAddress(connection.channel, given), secret, params };
+}
+
+async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  const link = await readLink(deps, ctx.query);
+  const { client, connection, address, secret } = link;
+  const subject = subjectOf(client.client_id, connection, address ?? '');
+  const of = { client, purpose: PURPOSE, subject, secret };
+
+  if (await isExpected(ctx, deps.challenges, of)) {
+    return follow(deps, ctx, link);
+  }
+  const { client_id: _, ...fields } = textsOf(ctx.query);
+  await deps.views.page(
+    ctx,
+    'passwordless/continue',
+    {
+      action: LINK_PATH,
+      csrf: deps.csrf.token(ctx),
+      client: { name: client.name, logo: client.logo_uri },
+      fields: Object.entries({ ...fields, client_id: client.client_id }),
+      address: link.address,
+    },
+    { uiLocales: link.params.ui_locales, formAction: withDefaults(client, link.params).redirect_uri },
+  );
+}
+
+async function handleConfirmed(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  await follow(deps, ctx, await readLink(deps, bodyObject(ctx, FIELD_ERRORS)));
+}
+
+/** Uses a link up: the browser goes on to the authorization request, or back to the application with what failed. */
+async function follow(
+  deps: PasswordlessDependencies,
+  ctx: Context,
+  { client, connection, address, secret, params }: Link,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  try {
+    await deps.limits.takeFrom(ctx, 'passwordlessVerify');
+    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, caller });
+    const ticket = await deps.tickets.issue(ctx, login, client.client_id);
+    ctx.redirect(authorizationUrl(client, connection, params, ticket));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    const { error, error_description } = thrown;
+    const told = error === 'invalid_grant' ? 'unauthorized' : error;
+    ctx.redirect(failureUrl(client, params, { error: told, error_description }));
+  }
+}

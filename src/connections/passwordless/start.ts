@@ -1,0 +1,136 @@
+// Starting a passwordless login: a code or a link is made and sent.
+import type { Context } from 'koa';
+import { DeliveryError, type MessageKind, type Messages, type Notice } from '../../delivery/messages.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Languages } from '../../http/languages.ts';
+import { addressKey } from '../../protection/addresses.ts';
+import { askersOf, type Caller, type KnownCallers } from '../../protection/callers.ts';
+import type { Challenges, Issued, NewChallenge } from '../../protection/challenges.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Client, Organization } from '../../records/collections.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import type { PasswordlessConnection } from './connection.ts';
+
+export interface StartDependencies {
+  users: Users;
+  challenges: Challenges;
+  callers: KnownCallers;
+  messages: Messages;
+  limits: RateLimits;
+  events: Events;
+}
+
+/** The challenge of a passwordless login. */
+export const PURPOSE = 'passwordless';
+
+export interface Start {
+  client: Client;
+  connection: PasswordlessConnection;
+  /** Normalised. */
+  address: string;
+  /** Makes a link's address of its secret; a code is sent where there is none. */
+  link?: (secret: string) => string;
+  /** Who asks. */
+  caller: Caller;
+  organization?: Organization | undefined;
+  languages: Languages;
+}
+
+/** What a passwordless challenge is about: one application's login with one address. */
+export function subjectOf(clientId: string, connection: PasswordlessConnection, address: string): string {
+  return `${connection.record.name}\n${address}\n${clientId}`;
+}
+
+/**
+ * Makes a code or link and sends it; what was sent before for the same application and address, asked for by the
+ * same caller, is dead. On a connection without sign-up an unknown address gets nothing, and whoever asks cannot
+ * tell. Nor can they tell where strangers have asked for so many that no more of theirs are sent.
+ * @throws AuthError 429 when this caller has asked too often, 400 when the provider says the address is none, 503
+ *   when it cannot be reached; the code is then not valid.
+ */
+export async function start(deps: StartDependencies, ctx: Context, request: Start): Promise<void> {
+  const { client, connection, address, caller } = request;
+  const { record, channel, digits, ttlSeconds, disableSignup } = connection;
+  const destination = `${channel}\n${address}`;
+  const user = await deps.users.findByAddress({ connection: record.name, channel, address });
+  const known = await deps.callers.recognize(user?.id, caller);
+  // The answer tells of this one alone, and a browser that is not known could be a new one each time.
+  const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);
+  await deps.limits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
+  const isOpen = await deps.limits.spend('passwordlessDestination', destination);
+  const challenge: NewChallenge = {
+    purpose: PURPOSE,
+    subject: subjectOf(client.client_id, connection, address),
+    askers: askersOf(caller),
+    // Only pages have browsers named: a server's call has none, nor has a form of another site.
+    data: { byPage: caller.browser !== undefined },
+    ttlSeconds,
+    userId: user?.id,
+  };
+  if (!isOpen && known === undefined) return refuseQuietly(deps, request, challenge);
+  if (user === undefined && disableSignup) return deps.challenges.issueDecoy(challenge);
+  const issued =
+    request.link === undefined
+      ? await deps.challenges.issueCode({ ...challenge, digits })
+      : await deps.challenges.issueTicket(challenge);
+  const carried = { revoke: issued.revoke, ttlSeconds };
+  // Where the provider's time would tell who has an account, or who is known to it, nobody waits for it.
+  if (disableSignup || !isOpen) return deps.messages.post(...message(request, issued, user), carried);
+  try {
+    await deps.messages.send(...message(request, issued, user), carried);
+  } catch (thrown) {
+    throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;
+  }
+}
+
+/** Sends nothing, in the time and with the answer of who has room left: who that is shall not show. */
+async function refuseQuietly(
+  { challenges, events }: StartDependencies,
+  { client, connection, address, caller }: Start,
+  challenge: NewChallenge,
+): Promise<void> {
+  // Beside what was sent before, which stays good.
+  await challenges.issueDecoy({ ...challenge, subject: `${challenge.subject}\nrefused` });
+  events.record({
+    type: 'fn',
+    client_id: client.client_id,
+    connection: connection.record.name,
+    user_name: address,
+    ip: caller.ip,
+    description: 'too many messages were asked for',
+  });
+}
+
+function message(
+  { client, connection, address, link, organization, languages, caller }: Start,
+  { secret }: Issued,
+  user: User | undefined,
+): [MessageKind, Notice] {
+  const notice = {
+    to: address,
+    application: client,
+    connection: connection.record,
+    organization,
+    user,
+    languages,
+    ip: caller.ip,
+    ...(link === undefined ? { code: secret } : { url: link(secret) }),
+  };
+  return [connection.channel === 'email' ? 'passwordless_email' : 'passwordless_sms', notice];
+}
+
+function refusalOf(error: DeliveryError): AuthError {
+  const { code, providerCode, message: text } = error;
+  if (code === 'invalid-number') {
+    const suffix = providerCode === undefined ? '' : ` (Code: ${providerCode})`;
+    return new AuthError(400, 'sms_provider_error', `${text}${suffix}`, { cause: error });
+  }
+  return new AuthError(
+    503,
+    'temporarily_unavailable',
+    'The message could not be sent. Try again in a few minutes.',
+    { cause: error },
+  );
+}

@@ -1,0 +1,109 @@
+// Using a code or link: whether it is right, and who has thereby logged in.
+import { AuthError } from '../../http/errors.ts';
+import type { Attempt } from '../../protection/attempt.ts';
+import { type Attempts, tryProof } from '../../protection/attempts.ts';
+import { type Caller, callerKeys, type KnownCallers } from '../../protection/callers.ts';
+import { type Challenges, isTicket, type Met } from '../../protection/challenges.ts';
+import type { Events } from '../../tenant/events.ts';
+import { FIRST_VERSION, type Login } from '../../users/login.ts';
+import type { Channel } from '../../users/proved.ts';
+import type { Users } from '../../users/users.ts';
+import type { PasswordlessConnection } from './connection.ts';
+import { PURPOSE, subjectOf } from './start.ts';
+
+export interface VerifyDependencies {
+  users: Users;
+  challenges: Challenges;
+  attempts: Attempts;
+  callers: KnownCallers;
+  events: Events;
+}
+
+export interface Proof {
+  clientId: string;
+  connection: PasswordlessConnection;
+  /** Normalised; undefined when what was sent is no address. */
+  address: string | undefined;
+  /** A code, or the secret of a link. */
+  secret: string;
+  /** Who sends it. */
+  caller: Caller;
+}
+
+/** What a code or link proves: a one-time password, for a number one that came by SMS (RFC 8176 §2). */
+const METHODS: Record<Channel, readonly string[]> = { email: ['otp'], sms: ['otp', 'sms'] };
+
+/** SDKs compare these. */
+const WRONG: Record<Channel, string> = {
+  email: 'Wrong email or verification code.',
+  sms: 'Wrong phone number or verification code.',
+};
+
+/**
+ * Whether a proof is right, without using it up; a wrong one counts.
+ * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 when there were too many.
+ */
+export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met> {
+  return attempt(deps, proof, false);
+}
+
+/**
+ * Uses a proof up: of any number of racers exactly one gets through.
+ * @returns the login; its user is made at the first one, with the address verified.
+ * @throws AuthError as {@link check}.
+ */
+export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Login> {
+  const { connection, address, clientId, caller } = proof;
+  if (address === undefined) throw wrong(connection);
+  const identity = { connection: connection.record.name, channel: connection.channel, address };
+  const before = await deps.users.findByAddress(identity);
+  const credentialVersion =
+    before === undefined ? FIRST_VERSION : await deps.users.credentialVersion(before.id);
+  await attempt(deps, proof, true);
+  const known = await deps.users.findByAddress(identity);
+  // A user who was removed since the code was sent does not come back where nobody may sign up.
+  if (known === undefined && connection.disableSignup) throw wrong(connection);
+  const user = await deps.users.whoProved(identity);
+  await deps.callers.note(user.id, caller);
+  const seen = { client_id: clientId, connection: identity.connection, user_name: address, ip: caller.ip };
+  if (known === undefined) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
+  return {
+    userId: user.id,
+    amr: METHODS[connection.channel],
+    connection: identity.connection,
+    credentialVersion,
+  };
+}
+
+async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): Promise<Met> {
+  const { clientId, connection, address, secret, caller } = proof;
+  if (address === undefined) throw wrong(connection);
+  const { name, options } = connection.record;
+  const user = await deps.users.findByAddress({ connection: name, channel: connection.channel, address });
+  const subject = subjectOf(clientId, connection, address);
+  const look = (known: string | undefined) =>
+    deps.challenges.try(PURPOSE, subject, secret, { spend, askers: callerKeys(caller), known });
+  const tried: Attempt = {
+    connection: name,
+    identifier: address,
+    userId: user?.id,
+    what: 'code',
+    locks: options.brute_force_protection !== false,
+    ...caller,
+  };
+  // Nobody guesses a link: no number of wrong ones stands in the way of the right one.
+  const met = await (isTicket(secret) ? look(undefined) : tryProof(deps.attempts, tried, look));
+  if (met !== undefined) return met;
+  deps.events.record({
+    type: 'fp',
+    client_id: clientId,
+    connection: name,
+    user_name: address,
+    ip: caller.ip,
+  });
+  throw wrong(connection);
+}
+
+function wrong({ channel }: PasswordlessConnection): AuthError {
+  return new AuthError(403, 'invalid_grant', WRONG[channel]);
+}

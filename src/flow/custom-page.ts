@@ -1,0 +1,114 @@
+// The operator's own login page, in place of ours: the hosted service's classic login page, whose script calls
+// /usernamepassword/login and the like. It runs in our origin, because that is how it takes part in the login: what it
+// may load and call is held to what the page itself names.
+import type { Context } from 'koa';
+import { toAudience } from '../engine/audience.ts';
+import { waitingState } from '../engine/repeat.ts';
+import { customPagePolicy } from '../http/headers.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Directory } from '../tenant/directory.ts';
+import { CONFIG_PLACEHOLDER } from '../tenant/pages.ts';
+import type { Visit } from './request-page.ts';
+import { tenantName } from './widget.ts';
+
+export interface CustomPageDependencies {
+  baseUrl: string;
+  directory: Directory;
+  random: Random;
+}
+
+/** Answers with the page, filled in for a request that waits for a login. @param html as the operator wrote it. */
+export function sendCustomPage(deps: CustomPageDependencies, ctx: Context, visit: Visit, html: string): void {
+  const nonce = deps.random(16).toString('hex');
+  const { redirect_uri: callback } = visit.pending.params;
+  const { vendor_host: vendor } = deps.directory.settings();
+  ctx.set('Content-Type', 'text/html; charset=utf-8');
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set(
+    'Content-Security-Policy',
+    customPagePolicy({
+      nonce,
+      formTargets: callback === undefined ? [] : [callback],
+      sources: [`https://cdn.${vendor}`, ...namedOrigins(html)],
+    }),
+  );
+  ctx.set('Cross-Origin-Opener-Policy', 'unsafe-none');
+  ctx.set('Referrer-Policy', 'same-origin');
+  ctx.body = withNonce(html, nonce).replaceAll(CONFIG_PLACEHOLDER, encode(configOf(deps, visit)));
+}
+
+/** Base64 of the UTF-8 of JSON: no letter of it means anything in HTML or in a script's string. */
+function encode(config: object): string {
+  return Buffer.from(JSON.stringify(config), 'utf8').toString('base64');
+}
+
+/** Each script of the page gets the nonce; without quotes, so that a script that writes a script stays whole. */
+function withNonce(html: string, nonce: string): string {
+  return html.replace(/<script(?=[\s/>])/gi, (tag) => `${tag} nonce=${nonce}`);
+}
+
+const MOST_ORIGINS = 30;
+
+/** The origins of the addresses that are written in a page. */
+function namedOrigins(html: string): string[] {
+  const found = [
+    ...html.matchAll(/(?:https:)?\/\/((?:[a-z0-9-]+\.)+[a-z0-9-]+(?::\d{1,5})?)(?=[/"'\s?#)<]|$)/gi),
+  ];
+  return [...new Set(found.map(([, host = '']) => `https://${host.toLowerCase()}`))].slice(0, MOST_ORIGINS);
+}
+
+/** Parameters of the request that the page's SDK goes on with. */
+const PARAMETERS = [
+  'response_type',
+  'response_mode',
+  'scope',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  'max_age',
+  'acr_values',
+  'login_hint',
+  'screen_hint',
+  'ui_locales',
+  'display',
+  'organization',
+  'connection_scope',
+] as const;
+
+/** What stands for `@@config@@`, in the words of the hosted service. */
+function configOf({ baseUrl, directory }: CustomPageDependencies, visit: Visit): object {
+  const { pending, client, csrf } = visit;
+  const { params } = pending;
+  const { branding, vendor_host: vendor } = directory.settings();
+  const options = {
+    protocol: 'oauth2',
+    ...Object.fromEntries(
+      PARAMETERS.flatMap((name) => (params[name] === undefined ? [] : [[name, params[name]]])),
+    ),
+    ...(params.resource !== undefined && { audience: toAudience(params.resource) }),
+    // Which login this is; the application's own state is none of the page's business.
+    state: waitingState(pending.uid),
+    _csrf: csrf,
+    _intstate: 'deprecated',
+  };
+  return {
+    icon: client.logo_uri ?? branding.logo_url ?? '',
+    assetsUrl: '',
+    auth0Domain: new URL(baseUrl).host,
+    auth0Tenant: tenantName(baseUrl),
+    clientConfigurationBaseUrl: `${baseUrl}/`,
+    callbackOnLocationHash: params.response_type?.split(' ').some((type) => type !== 'code') === true,
+    callbackURL: params.redirect_uri,
+    cdn: `https://cdn.${vendor}/`,
+    clientID: client.client_id,
+    connection: params.connection ?? null,
+    prompt: params.prompt,
+    dict: { signin: { title: client.name } },
+    extraParams: { ...pending.upstream, ...options },
+    internalOptions: options,
+    isThirdPartyClient: !client.is_first_party,
+    authorizationServer: { url: baseUrl, issuer: `${baseUrl}/` },
+    colors: branding.colors,
+  };
+}

@@ -1,0 +1,122 @@
+// The two requests of a customized login page: its script sends the password, and gets a form with a login ticket,
+// which it submits; the browser goes on from there. In between nobody is logged in.
+import type { Context } from 'koa';
+import { interactionPath, requestExpired, type WaitingRequest } from '../engine/interaction.ts';
+import { uidOfState, waitingState } from '../engine/repeat.ts';
+import { bodyTexts } from '../http/body-fields.ts';
+import { markBrowser } from '../http/browser.ts';
+import { AuthError } from '../http/errors.ts';
+import { PAGE, type Route } from '../http/routes.ts';
+import type { LoginTickets } from '../protection/login-tickets.ts';
+import type { Random } from '../runtime/random.ts';
+import { databaseFor } from '../tenant/databases.ts';
+import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import { type HostedDependencies, waitsForLogin } from './request-page.ts';
+import { tenantName } from './widget.ts';
+
+export interface UsernamePasswordDependencies extends LoginDependencies, HostedDependencies {
+  baseUrl: string;
+  limit: LoginLimit;
+  tickets: LoginTickets;
+  random: Random;
+}
+
+const CALLBACK = '/login/callback';
+
+/** The routes of customized login pages. */
+export function usernamePasswordRoutes(deps: UsernamePasswordDependencies): Route[] {
+  return [
+    {
+      ...PAGE,
+      methods: ['POST'],
+      path: '/usernamepassword/login',
+      errors: loginErrorShape,
+      handle: (ctx) => verify(deps, ctx),
+    },
+    { ...PAGE, methods: ['POST'], path: CALLBACK, handle: (ctx) => goOn(deps, ctx) },
+  ];
+}
+
+/** `POST /usernamepassword/login`: the answer is HTML, a form that is to be submitted as it is. */
+async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { state, client_id, connection: sent, username, email, password } = bodyTexts(ctx);
+  const { uid, clientId, params } = await waitingRequest(deps, ctx, state);
+  const identifier = username || email;
+  if (client_id !== clientId || !identifier || !password) {
+    throw new AuthError(400, 'invalid_request', 'client_id, username and password are required.');
+  }
+  // A request that names its connection is answered by that one.
+  const connection = await databaseFor(deps.directory, clientId, params.connection ?? (sent || undefined));
+  await deps.limit(ctx, connection, identifier);
+  const { browser } = markBrowser(ctx, deps.random);
+  const login = await logIn(deps, { clientId, connection, identifier, password, ip: ctx.ip, browser });
+  const context = {
+    strategy: connection.strategy,
+    tenant: tenantName(deps.baseUrl),
+    connection: connection.name,
+    client_id: clientId,
+    protocol: 'oauth2',
+    state: waitingState(uid),
+  };
+  const fields = {
+    wa: 'wsignin1.0',
+    wresult: await deps.tickets.issue(ctx, login, clientId),
+    wctx: JSON.stringify(context),
+  };
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('Content-Type', 'text/html; charset=utf-8');
+  ctx.body = form(`${deps.baseUrl}${CALLBACK}`, fields);
+}
+
+/** `POST /login/callback`: the form arrives. The login ends at the request's own address, as every other. */
+async function goOn(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
+  const { wresult = '', wctx = '' } = bodyTexts(ctx);
+  const { uid } = await waitingRequest(deps, ctx, stateOf(wctx));
+  ctx.redirect(`${interactionPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
+}
+
+/** @throws AuthError 400 when there is none, or it does not wait for a login. */
+async function waitingRequest(
+  { interactions }: UsernamePasswordDependencies,
+  ctx: Context,
+  state: string | undefined,
+): Promise<WaitingRequest> {
+  const waiting = await interactions.find(ctx, uidOfState(state) ?? '');
+  if (!waitsForLogin(waiting)) throw requestExpired();
+  return waiting;
+}
+
+function stateOf(context: string): string | undefined {
+  try {
+    const { state } = JSON.parse(context) as { state?: unknown };
+    return typeof state === 'string' ? state : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function form(action: string, fields: Record<string, string>): string {
+  const inputs = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`,
+  );
+  return `<form method="post" name="hiddenform" action="${escapeHtml(action)}">${inputs.join('')}</form>`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+}
+
+/** How the page's SDK is told of failures, by the codes that it has words for. */
+function loginErrorShape(ctx: Context, { status, error, error_description, extra }: AuthError): void {
+  const isWrong = error === 'invalid_grant';
+  const isOver = extra.reason === 'request_expired' || extra.reason === 'form_expired';
+  ctx.status = isWrong ? 401 : status;
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = {
+    name: status === 429 ? 'AnomalyDetected' : 'ValidationError',
+    code: isWrong ? 'invalid_user_password' : isOver ? 'session_missing' : error,
+    description: error_description,
+    statusCode: ctx.status,
+  };
+}

@@ -1,0 +1,65 @@
+// The codes of authenticator apps, by the vectors of RFC 6238 (appendix B; SHA1, the last six of eight digits).
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createAuthenticators } from '../../src/factors/authenticators.ts';
+import { createFactorChanges } from '../../src/factors/factor-changes.ts';
+import { openSecretBox } from '../../src/protection/secret-box.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openStore } from '../../src/store/open.ts';
+
+const SECRET = '12345678901234567890';
+
+describe('a TOTP authenticator', () => {
+  let store: Store;
+  let directory: string;
+  let now = 59_000;
+  before(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'gatehouse-totp-'));
+    // By the clock of the vectors, too: what is begun is not over in any of their years.
+    store = await openStore({ dataDir: directory, clock: () => now });
+  });
+  after(async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+  let count = 0;
+  const authenticators = async () => {
+    // The secret of the vectors where a secret is made; whatever is unique otherwise.
+    const random = (bytes: number) =>
+      bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
+    const box = await openSecretBox({ file: join(directory, 'key'), store, random });
+    const clock = () => now;
+    const factorChanges = createFactorChanges({ store, clock, random });
+    return createAuthenticators({ store, box, factorChanges, clock, wallClock: clock, random });
+  };
+
+  for (const [seconds, code] of [
+    [59, '94287082'],
+    [1111111109, '07081804'],
+    [1111111111, '14050471'],
+    [1234567890, '89005924'],
+    [2000000000, '69279037'],
+    [20000000000, '65353130'],
+  ] as const) {
+    it(`takes ${code.slice(2)} at ${seconds}`, async () => {
+      now = seconds * 1000;
+      const all = await authenticators();
+      const { authenticator, secret } = await all.addOtp({ userId: 'auth0|totp', credentialVersion: 0 });
+      expect(secret).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
+      expect(await all.useOtp(authenticator, code.slice(2))).to.equal(true);
+      expect(await all.useOtp(authenticator, code.slice(2)), 'again').to.equal(false);
+    });
+  }
+
+  for (const code of ['', '94287082', '9428708', 'abcdef', '２８７０８２', ' 287082', '287082\n']) {
+    it(`does not take ${JSON.stringify(code)}`, async () => {
+      now = 59_000;
+      const all = await authenticators();
+      const { authenticator } = await all.addOtp({ userId: 'auth0|totp', credentialVersion: 0 });
+      expect(await all.useOtp(authenticator, code)).to.equal(false);
+    });
+  }
+});
