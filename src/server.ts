@@ -38,7 +38,7 @@ import { createServices, type Services, type TenantDependencies } from './servic
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Store } from './store/contract.ts';
-import { isApplicationOrigin } from './tenant/directory.ts';
+import { isApplicationOrigin } from './tenant/config.ts';
 
 export interface Tenant {
   app: Koa;
@@ -70,7 +70,7 @@ const PROBES = { alive: '/healthz', ready: '/readyz' };
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { settings, log, clock, random } = deps;
   const services = await createServices(deps, VIEWS);
-  const { directory, views, limits } = services;
+  const { config, views, limits } = services;
   const routes = routesOf(deps, services);
 
   const app = new Koa();
@@ -85,7 +85,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   app.use(
     createRouter(routes, {
       log,
-      isApplicationOrigin: (origin) => isApplicationOrigin(directory, origin),
+      isApplicationOrigin: (origin) => isApplicationOrigin(config, origin),
       errorPage: (ctx, error) => views.error(ctx, error),
       isLimit: isByRoute,
       // The router has asked at start whether it is one.
@@ -107,7 +107,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
   const { engine, limits, views, csrf, outbox } = services;
   const saml = {
     ...services,
-    idp: identityProvider(settings.baseUrl, services.directory, engine.signingKeys),
+    idp: identityProvider(settings.baseUrl, services.config, engine.signingKeys),
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
   services.participants.join(samlParty(saml));
@@ -135,7 +135,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
       : developmentRoutes({
           baseUrl: settings.baseUrl,
           version: VERSION,
-          directory: services.tenantDirectory,
+          config: services.tenantConfig,
           outbox,
           views,
           csrf,

@@ -42,7 +42,7 @@ import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import { isForThisMachine, type Settings, sealingKeyFile } from './settings.ts';
 import type { Store } from './store/contract.ts';
-import { openDirectory } from './tenant/directory.ts';
+import { openConfig } from './tenant/config.ts';
 import { createEvents } from './tenant/events.ts';
 import type { Users } from './users/users.ts';
 
@@ -69,8 +69,8 @@ export interface TenantDependencies {
 export async function createServices(deps: TenantDependencies, viewsDirectory: string) {
   const base = await createBase(deps, viewsDirectory);
   const { settings, store, clock, log, users } = deps;
-  const { directory, views, challenges, attempts, callers, events, limits } = base;
-  const proofs = { directory, users, challenges, attempts, callers, events };
+  const { config, views, challenges, attempts, callers, events, limits } = base;
+  const proofs = { config, users, challenges, attempts, callers, events };
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = await createMfa(deps, base);
@@ -84,7 +84,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const engine: Engine = await createEngine({
     settings,
     store,
-    directory,
+    config,
     users,
     clock,
     wallClock: deps.wallClock,
@@ -102,7 +102,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const { sessions, signLogoutToken } = engine;
   const allowLoopback = isForThisMachine(settings);
   const backChannel = createBackChannel({
-    directory,
+    config,
     events,
     log,
     signLogoutToken,
@@ -186,28 +186,28 @@ async function removeUser(
 async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   const { settings, store, users, log, clock, random, pause = timerPause } = deps;
   const { baseUrl } = settings;
-  const tenantDirectory = await openDirectory(store);
-  const withApi = withMfaApi(tenantDirectory, settings.issuer);
-  const directory = isForThisMachine(settings) ? withTryLogin(withApi, baseUrl) : withApi;
+  const tenantConfig = await openConfig(store);
+  const withApi = withMfaApi(tenantConfig, settings.issuer);
+  const config = isForThisMachine(settings) ? withTryLogin(withApi, baseUrl) : withApi;
   const events = createEvents({ store, clock, random, log, budget: createEventBudget(clock) });
   const challenges = createChallenges({ store, clock, random });
-  const limits = createRateLimits(store, directory, clock);
+  const limits = createRateLimits(store, config, clock);
   const background = createBackground(log);
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
-  const { mailFrom, ...transports } = chooseTransports(settings, directory, outbox);
+  const { mailFrom, ...transports } = chooseTransports(settings, config, outbox);
   const templates = createTemplates({
     directory: viewsDirectory,
     baseUrl,
-    settings: directory.settings,
+    settings: config.settings,
     mailFrom,
     log,
   });
   const messages = createMessages({ templates, ...transports, events, log, clock, pause });
   const callers = createKnownCallers(store, clock);
-  const notices = { baseUrl, directory, users, challenges, messages, background, events, limits };
+  const notices = { baseUrl, config, users, challenges, messages, background, events, limits };
   const attempts = createAttempts({
     store,
-    directory,
+    config,
     callers,
     clock,
     onLocked: lockNotice(notices),
@@ -218,8 +218,8 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     baseUrl,
     store,
     /** The tenant file's own, without what is ours. */
-    tenantDirectory,
-    directory,
+    tenantConfig,
+    config,
     users,
     events,
     challenges,
@@ -230,7 +230,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     messages,
     callers,
     attempts,
-    views: createViews({ directory: viewsDirectory, random, settings: directory.settings }),
+    views: createViews({ directory: viewsDirectory, random, settings: config.settings }),
     csrf: createCsrf(baseUrl, random),
     clock,
     wallClock: deps.wallClock,

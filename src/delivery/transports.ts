@@ -1,7 +1,7 @@
 // Which transport each channel has: a provider where one is set, the development outbox otherwise.
 import { isLoopbackAddress } from '../http/addresses.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
 import type { Outbox } from './outbox.ts';
 import { createSmsTransport, type SmsSettings } from './sms.ts';
@@ -25,13 +25,9 @@ export interface Transports {
 }
 
 /** The transports of a tenant: the process's settings come before the tenant's. */
-export function chooseTransports(
-  settings: DeliverySettings,
-  directory: Directory,
-  outbox: Outbox,
-): Transports {
+export function chooseTransports(settings: DeliverySettings, config: Config, outbox: Outbox): Transports {
   const { hostname } = new URL(settings.baseUrl);
-  const provider = emailProviderSchema.safeParse(directory.settings().emailProvider ?? {}).data;
+  const provider = emailProviderSchema.safeParse(config.settings().emailProvider ?? {}).data;
   const own = settings.mail === undefined ? undefined : smtpSettings(new URL(settings.mail.smtpUrl));
   const theirs =
     provider?.enabled === true && provider.credentials?.smtp_host !== undefined
@@ -46,7 +42,7 @@ export function chooseTransports(
         }
       : undefined;
   const mail = own ?? theirs;
-  const { friendly_name: name } = directory.settings().tenant;
+  const { friendly_name: name } = config.settings().tenant;
   return {
     email: mail === undefined ? outbox : createMailTransport(mail, { host: hostname }),
     sms: settings.sms === undefined ? outbox : createSmsTransport(settings.sms),

@@ -4,7 +4,7 @@ import type { Csrf } from '../http/csrf.ts';
 import type { Route } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { INBOX_PATH, inboxRoutes } from './inbox.ts';
 import { thisMachineOnly } from './this-machine.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';
@@ -13,7 +13,7 @@ export interface DevelopmentDependencies {
   baseUrl: string;
   /** Gatehouse's own, as the page shows it. */
   version: string;
-  directory: Directory;
+  config: Config;
   outbox: Outbox;
   views: Views;
   csrf: Csrf;
@@ -23,7 +23,7 @@ export interface DevelopmentDependencies {
 export function developmentRoutes({
   baseUrl,
   version,
-  directory,
+  config,
   outbox,
   views,
   csrf,
@@ -36,7 +36,7 @@ export function developmentRoutes({
       ...page,
       path: '/',
       handle: async (ctx) => {
-        const [clients, connections] = await Promise.all([directory.clients(), directory.connections()]);
+        const [clients, connections] = await Promise.all([config.clients(), config.connections()]);
         await views.page(ctx, 'development/home', {
           baseUrl,
           version,

@@ -3,13 +3,13 @@
 
 import { clientSchema, TRY_LOGIN } from '../records/clients.ts';
 import type { Client, Connection } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 
 /** Where the try ends, below the base URL. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
 /** The tenant as it is, and the "Try login" application in it. */
-export function withTryLogin(directory: Directory, baseUrl: string): Directory {
+export function withTryLogin(config: Config, baseUrl: string): Config {
   const client: Client = {
     ...clientSchema.parse({
       client_id: TRY_LOGIN,
@@ -27,15 +27,15 @@ export function withTryLogin(directory: Directory, baseUrl: string): Directory {
     enabled_clients: [...connection.enabled_clients, TRY_LOGIN],
   });
   return {
-    ...directory,
-    client: async (id) => (id === TRY_LOGIN ? client : directory.client(id)),
+    ...config,
+    client: async (id) => (id === TRY_LOGIN ? client : config.client(id)),
     connection: async (name) => {
-      const found = await directory.connection(name);
+      const found = await config.connection(name);
       return found === undefined ? undefined : enabled(found);
     },
     connectionsOf: async (id) =>
       id === TRY_LOGIN
-        ? (await directory.connections()).sort((a, b) => (a.name < b.name ? -1 : 1))
-        : directory.connectionsOf(id),
+        ? (await config.connections()).sort((a, b) => (a.name < b.name ? -1 : 1))
+        : config.connectionsOf(id),
   };
 }

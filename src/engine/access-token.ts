@@ -1,6 +1,6 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { permissionsAt } from './grants.ts';
@@ -20,7 +20,7 @@ export function userinfoAudience(issuer: string): string {
 
 export interface AccessTokenDependencies {
   issuer: string;
-  directory: Directory;
+  config: Config;
   users: Users;
   secondFactor: Pick<SecondFactor, 'tokenClaims'>;
 }
@@ -28,7 +28,7 @@ export interface AccessTokenDependencies {
 /** The engine's `formats.customizers.jwt`: rewrites its payload into the API's dialect. */
 export function accessTokenFormat({
   issuer,
-  directory,
+  config,
   users,
   secondFactor,
 }: AccessTokenDependencies): Customizer {
@@ -37,7 +37,7 @@ export function accessTokenFormat({
     const userId = 'accountId' in token ? token.accountId : undefined;
     const scope = typeof payload.scope === 'string' ? payload.scope : '';
     const resource = token.resourceServer?.identifier();
-    const api = resource === undefined ? undefined : await directory.resourceServer(toAudience(resource));
+    const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
     const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
     const client = payload.client_id;
     const gty = grantType(token, userId);

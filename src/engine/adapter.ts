@@ -4,7 +4,7 @@ import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import { OUTRUN } from './failures.ts';
@@ -13,7 +13,7 @@ import { removeIfOvertaken } from './sessions.ts';
 
 export interface AdapterDependencies {
   store: Store;
-  directory: Directory;
+  config: Config;
   clock: Clock;
   /** Our public origin. */
   baseUrl: string;
@@ -56,7 +56,7 @@ function isAnswered({ result, lastSubmission, session }: AdapterPayload): boolea
   return result !== undefined || lastSubmission !== undefined || session !== undefined;
 }
 
-function clientAdapter({ directory, grantTypes, baseUrl }: AdapterDependencies): Adapter {
+function clientAdapter({ config, grantTypes, baseUrl }: AdapterDependencies): Adapter {
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
@@ -64,7 +64,7 @@ function clientAdapter({ directory, grantTypes, baseUrl }: AdapterDependencies):
   const made = new WeakMap<object, AdapterPayload>();
   return {
     find: async (clientId) => {
-      const client = await directory.client(clientId);
+      const client = await config.client(clientId);
       if (client === undefined) return undefined;
       const metadata = made.get(client) ?? clientMetadata(client, grantTypes, baseUrl);
       made.set(client, metadata);
@@ -159,11 +159,11 @@ async function consumeOnce(deps: AdapterDependencies, artifacts: Collection<Arti
 
 /** Whether a used refresh token may still be used, by its application's `refresh_token.leeway` (seconds). */
 async function withinLeeway(
-  { directory, clock }: AdapterDependencies,
+  { config, clock }: AdapterDependencies,
   payload: AdapterPayload,
 ): Promise<boolean> {
   if (payload.kind !== 'RefreshToken' || typeof payload.clientId !== 'string') return false;
-  const client = await directory.client(payload.clientId);
+  const client = await config.client(payload.clientId);
   const leeway = client?.refresh_token.leeway ?? 0;
   if (typeof payload.consumed !== 'number') return false;
   // A use that lies in the future, by a clock that was set back between two runs, was not just now.

@@ -2,7 +2,7 @@
 // string, resource indicators must be URIs: so each identifier travels as a URN of its own.
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
 import type { ResourceServer as Api } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
 
@@ -71,11 +71,11 @@ export interface ResourceIndicators {
 }
 
 /** The engine's resource indicator callbacks, answered from the tenant's APIs. */
-export function resourceIndicators(directory: Directory): ResourceIndicators {
+export function resourceIndicators(config: Config): ResourceIndicators {
   return {
     defaultResource: async (ctx, _client, oneOf) => {
       if (oneOf !== undefined) return oneOf[0];
-      const audience = directory.settings().tenant.default_audience;
+      const audience = config.settings().tenant.default_audience;
       if (audience !== undefined) return toResource(audience);
       if (!isClientCredentials(ctx)) return undefined;
       throw new errors.AccessDenied(
@@ -86,10 +86,10 @@ export function resourceIndicators(directory: Directory): ResourceIndicators {
     useGrantedResource: () => true,
     getResourceServerInfo: async (ctx, resource, client) => {
       const audience = toAudience(resource);
-      const api = await directory.resourceServer(audience);
+      const api = await config.resourceServer(audience);
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)
-        ? await clientScope(directory, ctx, client, audience)
+        ? await clientScope(config, ctx, client, audience)
         : [...OIDC_SCOPES, ...api.scopes.map(({ value }) => value)];
       return {
         audience,
@@ -121,8 +121,8 @@ function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign
 }
 
 /** What the client grant allows; all of it when the client asks for no scope, as with the hosted service. */
-async function clientScope(directory: Directory, ctx: KoaContextWithOIDC, client: Client, audience: string) {
-  const grant = await directory.clientGrant(client.clientId, audience);
+async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Client, audience: string) {
+  const grant = await config.clientGrant(client.clientId, audience);
   if (grant === undefined) {
     throw new errors.AccessDenied(
       `Client is not authorized to access "${audience}". You need to create a "client-grant" associated to this API.`,

@@ -1,6 +1,6 @@
 // Which claims a scope gives (OpenID Connect Core §5.4; spec "User profile"), and the engine's account.
 import { type Account, errors, type FindAccount } from 'oidc-provider';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
@@ -49,7 +49,7 @@ export function requestedClaims(claims: unknown): string[] {
  * The engine's way to a user: undefined for one who is gone.
  * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
  */
-export function accounts(users: Users, directory: Directory): FindAccount {
+export function accounts(users: Users, config: Config): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
     const user = await users.get(sub);
     if (user === undefined) return undefined;
@@ -58,7 +58,7 @@ export function accounts(users: Users, directory: Directory): FindAccount {
       throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
     }
     const { client } = ctx.oidc;
-    const updatedAt = updatedAtFor(directory, client && applicationSettings(client));
+    const updatedAt = updatedAtFor(config, client && applicationSettings(client));
     return {
       accountId: sub,
       claims: async () => ({

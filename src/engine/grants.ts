@@ -8,7 +8,7 @@ import { consentId } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience } from './audience.ts';
@@ -16,7 +16,7 @@ import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 
 export interface GrantDependencies {
   store: Store;
-  directory: Directory;
+  config: Config;
   users: Users;
 }
 
@@ -52,9 +52,7 @@ export async function buildGrant(
   const consent = await deps.store.collection('consents').get(consentId(who.userId, clientId));
   const firstParty = who.internal === true || applicationSettings(who.client).firstParty;
   const oidcScopes = OIDC_SCOPES.filter((scope) => requested.scopes.has(scope));
-  const apis = await Promise.all(
-    requested.resources.map((id) => deps.directory.resourceServer(toAudience(id))),
-  );
+  const apis = await Promise.all(requested.resources.map((id) => deps.config.resourceServer(toAudience(id))));
   const skips =
     firstParty && apis.every((api) => api?.skip_consent_for_verifiable_first_party_clients !== false);
   const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;

@@ -9,7 +9,7 @@ import {
   errors as joseErrors,
 } from 'jose';
 import type { Client } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 
 /** What an ID token of ours says of who logged in where. */
 export interface IdTokenHint {
@@ -27,13 +27,13 @@ export type ReadIdTokenHint = (token: string) => Promise<IdTokenHint | undefined
 export function idTokenHints(deps: {
   issuer: string;
   keySet: JSONWebKeySet;
-  directory: Directory;
+  config: Config;
 }): ReadIdTokenHint {
   const published = createLocalJWKSet(deps.keySet);
   return async (token) => {
     try {
       const claims = decodeJwt(token);
-      const client = await audience(deps.directory, claims);
+      const client = await audience(deps.config, claims);
       if (client === undefined || !isIdToken(token, claims, deps.issuer)) return undefined;
       await verify(token, client, published);
       return {
@@ -48,9 +48,9 @@ export function idTokenHints(deps: {
   };
 }
 
-async function audience(directory: Directory, { aud }: JWTPayload): Promise<Client | undefined> {
+async function audience(config: Config, { aud }: JWTPayload): Promise<Client | undefined> {
   const [only, ...others]: unknown[] = [aud ?? []].flat();
-  return typeof only !== 'string' || others.length > 0 ? undefined : directory.client(only);
+  return typeof only !== 'string' || others.length > 0 ? undefined : config.client(only);
 }
 
 /** Logout tokens and access tokens are signed with the same keys: a type of their own, or events, tells them. */

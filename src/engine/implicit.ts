@@ -3,7 +3,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { z } from 'zod';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { isBuilt } from '../tenant/strategies.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { namedApi, requestedAudience, toResource } from './audience.ts';
@@ -184,7 +184,7 @@ export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) =>
  * {@link normalizeRequest} had to hide from them, and to log in who brings a login ticket.
  */
 export function extraParameters(
-  directory: Directory,
+  config: Config,
   baseUrl: string,
   useTicket: UseTicket,
 ): Record<string, Validator | null> {
@@ -192,7 +192,7 @@ export function extraParameters(
     ...Object.fromEntries(VENDOR_PARAMETERS.map((name) => [name, null])),
     connection: async (_ctx, name, client) => {
       if (name === undefined) return;
-      const connection = await directory.connection(name);
+      const connection = await config.connection(name);
       if (connection === undefined) throw new errors.InvalidRequest('the connection was not found');
       if (!connection.enabled_clients.includes(client.clientId)) {
         throw new errors.InvalidRequest('the connection is not enabled for this application');
@@ -204,7 +204,7 @@ export function extraParameters(
         );
       }
     },
-    organization: (_ctx, idOrName, client) => checkOrganization(directory, idOrName, client),
+    organization: (_ctx, idOrName, client) => checkOrganization(config, idOrName, client),
     [NOTES_PARAMETER]: async (ctx, _value, client) => {
       const { params } = ctx.oidc;
       if (params === undefined) return;
@@ -218,7 +218,7 @@ export function extraParameters(
         throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
       }
       if (withoutNonce) params.nonce = undefined;
-      if (offline && (await mayStayOnline(directory, params, client))) stayOnline(params);
+      if (offline && (await mayStayOnline(config, params, client))) stayOnline(params);
       await useTicket(ctx, loginTicket);
     },
   };
@@ -236,12 +236,12 @@ function stayOnline(params: Record<string, unknown>): void {
 }
 
 async function mayStayOnline(
-  directory: Directory,
+  config: Config,
   params: Readonly<Record<string, unknown>>,
   client: Client,
 ): Promise<boolean> {
   if (!client.grantTypeAllowed('refresh_token')) return false;
   if (!String(params.response_type).split(' ').includes('code')) return false;
   const audience = requestedAudience(params);
-  return audience === undefined || (await directory.resourceServer(audience))?.allow_offline_access === true;
+  return audience === undefined || (await config.resourceServer(audience))?.allow_offline_access === true;
 }

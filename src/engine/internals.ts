@@ -8,7 +8,7 @@ import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
@@ -84,7 +84,7 @@ interface SchemaInstance {
  * classes are the provider instance's own.
  * @param wallClock what the engine's own dates are by.
  */
-export function adaptEngine(provider: Provider, wallClock: Clock, directory: Directory): void {
+export function adaptEngine(provider: Provider, wallClock: Clock, config: Config): void {
   const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
   // Every ID token of the hosted service carries `sid`, not only those of back-channel logout clients.
@@ -136,7 +136,7 @@ export function adaptEngine(provider: Provider, wallClock: Clock, directory: Dir
   const { payload } = IdToken.prototype;
   IdToken.prototype.payload = function idTokenPayload(this: typeof IdToken.prototype) {
     this.available = { ...this.available, amr: claimedMethods(this.available.amr) };
-    if (hasStandardClaims(directory, applicationSettings(this.client))) {
+    if (hasStandardClaims(config, applicationSettings(this.client))) {
       standardIdToken(this, this.ctx.oidc.params?.response_type);
     }
     return payload.call(this);

@@ -1,7 +1,7 @@
 // How long what the engine keeps is kept, in seconds: by the tenant's, the API's and the application's settings.
 import type { Client, Configuration, RefreshToken, Session } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 
 const HOUR = 3600;
@@ -21,7 +21,7 @@ export const INTERACTION_SECONDS = HOUR;
  * @param clock the wall clock: when a session or a family of tokens began is dated by it. What began in its future,
  *   because it was set back since, has the whole lifetime left and no more.
  */
-export function lifetimes(directory: Directory, clock: Clock): NonNullable<Configuration['ttl']> {
+export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
     AccessToken: (_ctx, token) =>
       token.resourceServer?.accessTokenTTL ?? (token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE),
@@ -29,7 +29,7 @@ export function lifetimes(directory: Directory, clock: Clock): NonNullable<Confi
     AuthorizationCode: () => 60,
     IdToken: (_ctx, _token, client) => applicationSettings(client).idTokenLifetime,
     Interaction: () => INTERACTION_SECONDS,
-    Session: (_ctx, session) => sessionLifetime(directory, clock, session),
+    Session: (_ctx, session) => sessionLifetime(config, clock, session),
     Grant: (ctx, grant) =>
       grant.getOIDCScope().split(' ').includes('offline_access') && ctx.oidc.client !== undefined
         ? absoluteLifetime(ctx.oidc.client)
@@ -63,8 +63,8 @@ function absoluteLifetime(client: Client): number {
 }
 
 /** What a session has left, seconds: the idle lifetime from now, but no longer than the absolute one from the login. */
-export function sessionLifetime(directory: Directory, clock: Clock, session: Session): number {
-  const { session_lifetime, idle_session_lifetime } = directory.settings().tenant;
+export function sessionLifetime(config: Config, clock: Clock, session: Session): number {
+  const { session_lifetime, idle_session_lifetime } = config.settings().tenant;
   const now = epochSeconds(clock);
   const left = Math.min(session.loginTs ?? now, now) + session_lifetime * HOUR - now;
   return Math.max(1, Math.floor(Math.min(left, idle_session_lifetime * HOUR)));

@@ -1,7 +1,7 @@
 // Organizations have no members yet. SDKs take `org_id` in an ID token for proof that the user is a member, so
 // no token names one, and a login on behalf of one is refused.
 import { errors } from 'oidc-provider';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 
 /** In the hosted service's words, which applications may show. */
@@ -14,7 +14,7 @@ export const ORGANIZATION_REQUIRED = 'parameter organization is required for thi
  *   request names none; AccessDenied for a known one.
  */
 export async function checkOrganization(
-  directory: Directory,
+  config: Config,
   idOrName: string | undefined,
   client: object,
 ): Promise<void> {
@@ -22,7 +22,7 @@ export async function checkOrganization(
     if (applicationSettings(client).membersOnly) throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
     return;
   }
-  if ((await directory.organization(idOrName)) === undefined) {
+  if ((await config.organization(idOrName)) === undefined) {
     throw new errors.InvalidRequest('the organization was not found');
   }
   throw new errors.AccessDenied('The user is not part of the organization.');

@@ -14,7 +14,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { accessTokenFormat } from './access-token.ts';
@@ -54,7 +54,7 @@ export interface EngineDependencies {
   /** The public origin, and the issuer: the origin with a slash at its end. */
   settings: { baseUrl: string; issuer: string };
   store: Store;
-  directory: Directory;
+  config: Config;
   users: Users;
   /** Never goes back: for how long something lasts. */
   clock: Clock;
@@ -103,7 +103,7 @@ const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credenti
 
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { settings, store, directory, users, events, clock, wallClock, log } = deps;
+  const { settings, store, config, users, events, clock, wallClock, log } = deps;
   const keys = await signingKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
   const browsers = new WeakMap<IncomingMessage, string>();
@@ -116,12 +116,12 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket, bind));
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
-  adaptEngine(provider, wallClock, directory);
+  adaptEngine(provider, wallClock, config);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   for (const grant of deps.grants) {
     registerVendorGrant(
-      { store, directory, users, events, failures, clock: wallClock, secondFactor: deps.secondFactor },
+      { store, config, users, events, failures, clock: wallClock, secondFactor: deps.secondFactor },
       provider,
       grant,
     );
@@ -130,7 +130,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = settings.issuer;
   });
-  await refuseUnfitApplications(provider, directory);
+  await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, participants: deps.participants });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
@@ -148,11 +148,11 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     internalRequests: internal,
     sessions,
     signingKeys: keys,
-    userinfo: userinfo({ provider, keySet, directory, users, clock: wallClock }),
+    userinfo: userinfo({ provider, keySet, config, users, clock: wallClock }),
     keySet,
     readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock: wallClock }),
     signLogoutToken: logoutTokens({ issuer: settings.issuer, keys, clock: wallClock, random: deps.random }),
-    readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, directory }),
+    readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, config }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };
 }
@@ -162,9 +162,9 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
  * `invalid_client_metadata` at every request of that application.
  * @throws Error that names them all.
  */
-async function refuseUnfitApplications(provider: Provider, directory: Directory): Promise<void> {
+async function refuseUnfitApplications(provider: Provider, config: Config): Promise<void> {
   const faults: string[] = [];
-  for (const { client_id: id } of await directory.clients()) {
+  for (const { client_id: id } of await config.clients()) {
     try {
       await provider.Client.find(id);
     } catch (thrown) {
@@ -182,9 +182,9 @@ function configuration(
   useTicket: UseTicket,
   bind: BindInteraction,
 ): Configuration {
-  const { settings, store, directory, users, clock, wallClock } = deps;
+  const { settings, store, config, users, clock, wallClock } = deps;
   return {
-    adapter: createAdapter({ store, directory, clock, grantTypes, baseUrl: settings.baseUrl }),
+    adapter: createAdapter({ store, config, clock, grantTypes, baseUrl: settings.baseUrl }),
     jwks: { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS,
     routes: {
       authorization: '/authorize',
@@ -206,9 +206,9 @@ function configuration(
         // Another client's token stays, and who asks learns nothing of it (RFC 7009 §2.1).
         allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
       },
-      resourceIndicators: { enabled: true, ...resourceIndicators(directory) },
+      resourceIndicators: { enabled: true, ...resourceIndicators(config) },
     },
-    discovery: logoutMetadata(settings.baseUrl, directory),
+    discovery: logoutMetadata(settings.baseUrl, config),
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
@@ -222,7 +222,7 @@ function configuration(
     // SDKs read the profile from the ID token, whatever else is issued.
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
-    extraParams: extraParameters(directory, settings.baseUrl, useTicket),
+    extraParams: extraParameters(config, settings.baseUrl, useTicket),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {
@@ -230,15 +230,15 @@ function configuration(
         users,
         events: deps.events,
         secondFactor: deps.secondFactor,
-        sessionLifetime: (session) => sessionLifetime(directory, clock, session),
+        sessionLifetime: (session) => sessionLifetime(config, clock, session),
       }),
       url: (ctx, { uid }) => {
         bind(ctx as unknown as Context, uid);
         return interactionPath(uid);
       },
     },
-    findAccount: accounts(users, directory),
-    loadExistingGrant: loadGrant({ store, directory, users }, settings.baseUrl),
+    findAccount: accounts(users, config),
+    loadExistingGrant: loadGrant({ store, config, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds, as with the hosted service.
     expiresWithSession: () => false,
     rotateRefreshToken: async (ctx) => {
@@ -248,7 +248,7 @@ function configuration(
       await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
       return false;
     },
-    ttl: lifetimes(directory, wallClock),
+    ttl: lifetimes(config, wallClock),
     formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
     // Answered by our own CORS middleware, for all endpoints alike.
     clientBasedCORS: () => true,
@@ -266,8 +266,8 @@ function configuration(
  * What discovery says of logging out (RP-Initiated Logout 1.0 §2.1, Front-Channel §3, Back-Channel §2.1). The
  * endpoints are ours: the engine's logout asks everybody and knows one list of addresses.
  */
-function logoutMetadata(baseUrl: string, directory: Directory): Record<string, unknown> {
-  const settings = directory.settings().tenant.oidc_logout;
+function logoutMetadata(baseUrl: string, config: Config): Record<string, unknown> {
+  const settings = config.settings().tenant.oidc_logout;
   const isAnnounced = settings?.rp_logout_end_session_endpoint_discovery !== false;
   return {
     ...(isAnnounced ? { end_session_endpoint: `${baseUrl}/oidc/logout` } : {}),

@@ -1,18 +1,18 @@
 // Whose claims are as OpenID Connect Core has them, and whose as the hosted service and its SDKs have them.
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { UpdatedAt } from '../users/profile.ts';
 import type { ApplicationSettings } from './applications.ts';
 
 type Choice = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
 
 /** Whether an application gets the standard's claims: by its own word, else by the tenant's. */
-export function hasStandardClaims(directory: Directory, application: Choice): boolean {
-  return application?.standardClaims ?? directory.settings().tenant.flags.standard_claims === true;
+export function hasStandardClaims(config: Config, application: Choice): boolean {
+  return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
 }
 
 /** How an application gets `updated_at`. */
-export function updatedAtFor(directory: Directory, application: Choice): UpdatedAt {
-  if (hasStandardClaims(directory, application)) return 'number';
+export function updatedAtFor(config: Config, application: Choice): UpdatedAt {
+  if (hasStandardClaims(config, application)) return 'number';
   return application?.oidcConformant === true ? 'iso8601' : 'text';
 }
 

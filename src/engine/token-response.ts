@@ -124,24 +124,24 @@ async function requireSecondFactor(
 }
 
 async function requestedResource(
-  { directory }: TokenDependencies,
+  { config }: TokenDependencies,
   ctx: KoaContextWithOIDC,
 ): Promise<string | undefined> {
   const requested = requestedAudience(ctx.oidc.params);
-  if (requested !== undefined && (await directory.resourceServer(requested)) === undefined) {
+  if (requested !== undefined && (await config.resourceServer(requested)) === undefined) {
     throw new AuthError(403, 'access_denied', `Service not found: ${requested}`);
   }
-  const audience = requested ?? directory.settings().tenant.default_audience;
+  const audience = requested ?? config.settings().tenant.default_audience;
   return audience === undefined ? undefined : toResource(audience);
 }
 
 /** The scopes asked for that exist, without `offline_access` where the API or the application allows none. */
 async function grantableScopes(
-  { directory }: TokenDependencies,
+  { config }: TokenDependencies,
   ctx: KoaContextWithOIDC,
   resource: string | undefined,
 ) {
-  const api = resource === undefined ? undefined : await directory.resourceServer(toAudience(resource));
+  const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
   const known = new Set<string>([...OIDC_SCOPES, ...(api?.scopes.map(({ value }) => value) ?? [])]);
   const scopes = new Set([...ctx.oidc.requestParamScopes].filter((scope) => known.has(scope)));
   const offline =

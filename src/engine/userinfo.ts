@@ -8,7 +8,7 @@ import { bodyFields } from '../http/body-fields.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
@@ -19,7 +19,7 @@ import { updatedAtFor } from './standard-claims.ts';
 export interface UserinfoDependencies {
   provider: Provider;
   keySet: JSONWebKeySet;
-  directory: Directory;
+  config: Config;
   users: Users;
   clock: Clock;
 }
@@ -86,9 +86,9 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const token = tokenOf(ctx);
       const user = await deps.users.get(token.userId);
       if (user === undefined || admit(user) !== undefined) return refuse(ctx, UNKNOWN);
-      const client = await deps.directory.client(token.clientId);
+      const client = await deps.config.client(token.clientId);
       const updatedAt = updatedAtFor(
-        deps.directory,
+        deps.config,
         client && { standardClaims: client.standard_claims, oidcConformant: client.oidc_conformant },
       );
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');

@@ -2,12 +2,12 @@
 
 import { resourceServerSchema } from '../records/apis.ts';
 import type { ResourceServer } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
 import { API_TOKEN_SECONDS } from './factor-changes.ts';
 
 /** The tenant as it is, and the MFA API in it. */
-export function withMfaApi(directory: Directory, issuer: string): Directory {
+export function withMfaApi(config: Config, issuer: string): Config {
   const identifier = mfaAudience(issuer);
   const api: ResourceServer = {
     ...resourceServerSchema.parse({
@@ -21,7 +21,7 @@ export function withMfaApi(directory: Directory, issuer: string): Directory {
     id: 'gatehouse-mfa',
   };
   return {
-    ...directory,
-    resourceServer: async (wanted) => (wanted === identifier ? api : directory.resourceServer(wanted)),
+    ...config,
+    resourceServer: async (wanted) => (wanted === identifier ? api : config.resourceServer(wanted)),
   };
 }

@@ -60,7 +60,7 @@ function pageRoutes(deps: DeviceRoutesDependencies): Route[] {
       path: `${PATH}/manifest.webmanifest`,
       cors: 'applications',
       handle: (ctx) => {
-        const { friendly_name: name } = deps.directory.settings().tenant;
+        const { friendly_name: name } = deps.config.settings().tenant;
         ctx.type = 'application/manifest+json';
         ctx.body = {
           name: `${name} Authenticator`,

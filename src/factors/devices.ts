@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import type { Authenticator, Authenticators } from './authenticators.ts';
@@ -15,7 +15,7 @@ import type { WebPush } from './web-push.ts';
 
 export interface DeviceDependencies {
   baseUrl: string;
-  directory: Directory;
+  config: Config;
   users: Users;
   authenticators: Authenticators;
   oob: OobChallenges;
@@ -84,7 +84,7 @@ export async function enrollDevice(
   return {
     id,
     account: user.email ?? user.username ?? user.phone_number ?? user.id,
-    issuer: deps.directory.settings().tenant.friendly_name,
+    issuer: deps.config.settings().tenant.friendly_name,
   };
 }
 
@@ -118,8 +118,8 @@ export async function waitingRequests(
   return Promise.all((await deps.oob.waitingFor(deviceId)).map((one) => shown(deps, one)));
 }
 
-async function shown({ directory }: DeviceDependencies, challenge: OobChallenge): Promise<WaitingRequest> {
-  const client = await directory.client(challenge.client_id);
+async function shown({ config }: DeviceDependencies, challenge: OobChallenge): Promise<WaitingRequest> {
+  const client = await config.client(challenge.client_id);
   return {
     id: challenge.id,
     application: client?.name ?? challenge.client_id,

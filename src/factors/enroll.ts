@@ -71,7 +71,7 @@ export async function enroll(
   deps.events.record({ type: 'gd_start_enroll', user_id: user.id, client_id: clientId, ip });
   const made = await make(deps, request, wanted);
   const hasNone = (await activeAuthenticators(deps, user)).length === 0;
-  if (!hasNone || !enabledFactors(deps.directory).has('recovery-code')) return made;
+  if (!hasNone || !enabledFactors(deps.config).has('recovery-code')) return made;
   return { ...made, recoveryCode: await deps.authenticators.addRecoveryCode(made.authenticator.id) };
 }
 
@@ -80,15 +80,15 @@ const MOST = 20;
 
 const FACTOR = { otp: 'otp', sms: 'phone', email: 'email', push: 'push-notification' } as const;
 
-function requireFactor({ directory }: EnrollDependencies, kind: Enrollment['kind']): void {
-  if (enabledFactors(directory).has(FACTOR[kind])) return;
+function requireFactor({ config }: EnrollDependencies, kind: Enrollment['kind']): void {
+  if (enabledFactors(config).has(FACTOR[kind])) return;
   throw new AuthError(400, 'invalid_request', `The factor ${FACTOR[kind]} is not enabled.`);
 }
 
 async function make(deps: EnrollDependencies, request: EnrollRequest, wanted: Enrollment): Promise<Enrolled> {
   const { user, credentialVersion, clientId, ip } = request;
   const by = { userId: user.id, credentialVersion };
-  const issuer = deps.directory.settings().tenant.friendly_name;
+  const issuer = deps.config.settings().tenant.friendly_name;
   const account = user.email ?? user.username ?? user.phone_number ?? user.id;
   switch (wanted.kind) {
     case 'otp': {
@@ -145,7 +145,7 @@ export async function sendCode(
   // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
   if (!authenticator.active) await deps.limitDestination(`${authenticator.kind}\n${to}`);
   const { oobCode, code, revoke } = await deps.oob.issueCode({ authenticator, clientId, ip });
-  const application = await deps.directory.client(clientId);
+  const application = await deps.config.client(clientId);
   try {
     const kind = authenticator.kind === 'sms' ? 'mfa_sms' : 'mfa_oob_code';
     const notice = { to, application, user, code, languages, ip };

@@ -1,7 +1,7 @@
 // Which second factors the tenant has switched on, and when it wants one.
 
 import type { Client } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { User } from '../users/user.ts';
 
 /** A second factor by the name that SDKs have for it (`mfa_requirements`). */
@@ -19,8 +19,8 @@ const NAMES: Record<string, FactorType> = {
 };
 
 /** The factors that are on. */
-export function enabledFactors(directory: Directory): Set<FactorType> {
-  const { guardianFactors = [] } = directory.settings();
+export function enabledFactors(config: Config): Set<FactorType> {
+  const { guardianFactors = [] } = config.settings();
   return new Set(guardianFactors.filter(({ enabled }) => enabled).flatMap(({ name }) => NAMES[name] ?? []));
 }
 
@@ -37,12 +37,12 @@ export type Demand = 'always' | 'risk' | 'never';
  * (`client_metadata.mfa_policy`: `always` or `never`) comes before the tenant's, the user's `multifactor`
  * before both.
  */
-export function demandOf(directory: Directory, client: Client | undefined, user: User): Demand {
-  if (!canEnroll(enabledFactors(directory))) return 'never';
+export function demandOf(config: Config, client: Client | undefined, user: User): Demand {
+  if (!canEnroll(enabledFactors(config))) return 'never';
   if ((user.multifactor ?? []).length > 0) return 'always';
   const own = client?.client_metadata?.mfa_policy;
   if (own === 'always' || own === 'never') return own;
-  const { guardianPolicies = [], tenant } = directory.settings();
+  const { guardianPolicies = [], tenant } = config.settings();
   if (isPasswordless(user) && tenant.flags.mfa_for_passwordless === false) return 'never';
   if (guardianPolicies.includes('all-applications')) return 'always';
   return guardianPolicies.includes('confidence-score') ? 'risk' : 'never';

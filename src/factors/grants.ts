@@ -26,7 +26,7 @@ export interface MfaGrantDependencies extends VerifyDependencies {
 
 /** The three MFA grants of the tenant. */
 export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
-  const base = `http://${deps.directory.settings().vendor_host}/oauth/grant-type/mfa-`;
+  const base = `http://${deps.config.settings().vendor_host}/oauth/grant-type/mfa-`;
   return [
     {
       grantType: `${base}otp`,
@@ -53,7 +53,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
             requiredField(request.params, 'binding_code');
           const given = await giveOob(deps, giver, oobCode, binding);
           if (given.ok) return given;
-          const client = await deps.directory.client(request.clientId);
+          const client = await deps.config.client(request.clientId);
           return oobError(given.outcome, client?.oidc_conformant === true);
         }),
     },

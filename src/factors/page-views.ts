@@ -108,7 +108,7 @@ export async function showEnrollment(
     const authenticator = begun === undefined ? undefined : await deps.authenticators.get(begun);
     const secret =
       authenticator === undefined ? undefined : await deps.authenticators.secretOf(authenticator);
-    const issuer = deps.directory.settings().tenant.friendly_name;
+    const issuer = deps.config.settings().tenant.friendly_name;
     const uri = otpauthUri(secret ?? '', issuer, user.email ?? user.username ?? user.id);
     return renderPage(deps, ctx, visit, 'mfa/enroll-otp', { ...model, qr: await qrOf(uri), secret }, status);
   }
@@ -147,7 +147,7 @@ export async function showNewRecoveryCode(
   { visit, user }: MfaVisit,
   alert?: string,
 ): Promise<void> {
-  const recoveryCode = enabledFactors(deps.directory).has('recovery-code')
+  const recoveryCode = enabledFactors(deps.config).has('recovery-code')
     ? await deps.authenticators.renewRecoveryCode(user.id)
     : '';
   const model = { ...pageModel(visit, 'mfa/recovery-code-saved'), recoveryCode, ...(alert && { alert }) };

@@ -56,7 +56,7 @@ export async function waysOf(deps: MfaPagesDependencies, { user }: MfaVisit): Pr
   const active = await activeAuthenticators(deps, user);
   const enrolling = active.length === 0;
   const factors = enrolling
-    ? [...enabledFactors(deps.directory)].filter((factor) => factor !== 'recovery-code')
+    ? [...enabledFactors(deps.config)].filter((factor) => factor !== 'recovery-code')
     : active.map(({ kind }) => FACTORS[kind]);
   return { enrolling, types: WAYS.filter((way) => factors.includes(way)) };
 }

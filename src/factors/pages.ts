@@ -211,7 +211,7 @@ async function pass(
     { userId: mfa.user.id, credentialVersion: mfa.giver.credentialVersion },
     { remember: remember === 'yes' },
   );
-  const shows = recovered !== undefined || (enrolled && enabledFactors(deps.directory).has('recovery-code'));
+  const shows = recovered !== undefined || (enrolled && enabledFactors(deps.config).has('recovery-code'));
   if (!shows) return finish(deps, ctx, mfa, way);
   const state: PageState = { passed: true, way };
   await deps.interactions.remember(ctx, { ...state });

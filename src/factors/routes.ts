@@ -81,8 +81,8 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
 }
 
 /** @throws AuthError 403 for an application that could not use the answer: it has no MFA grant type. */
-async function requireMfaGrant({ directory }: MfaRoutesDependencies, clientId: string): Promise<void> {
-  const grantTypes = (await directory.client(clientId))?.grant_types ?? [];
+async function requireMfaGrant({ config }: MfaRoutesDependencies, clientId: string): Promise<void> {
+  const grantTypes = (await config.client(clientId))?.grant_types ?? [];
   if (grantTypes.some((type) => type.includes('/oauth/grant-type/mfa-'))) return;
   throw new AuthError(403, 'unauthorized_client', 'No MFA grant type is allowed for the client.');
 }
@@ -104,7 +104,7 @@ async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promi
   ctx.body = associationOf(deps, enrolled);
 }
 
-function readEnrollment({ directory }: MfaRoutesDependencies, fields: Fields, user: User): Enrollment {
+function readEnrollment({ config }: MfaRoutesDependencies, fields: Fields, user: User): Enrollment {
   const [type, ...more] = listOf(fields, 'authenticator_types');
   if (type === undefined || more.length > 0) {
     throw new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
@@ -117,7 +117,7 @@ function readEnrollment({ directory }: MfaRoutesDependencies, fields: Fields, us
   }
   if (channel === 'sms') return { kind: 'sms', phoneNumber: requiredField(fields, 'phone_number') };
   if (channel === 'email') return { kind: 'email', email: textField(fields, 'email') ?? user.email ?? '' };
-  if (channel === directory.settings().vendor_channel) return { kind: 'push' };
+  if (channel === config.settings().vendor_channel) return { kind: 'push' };
   throw new AuthError(400, 'invalid_request', 'oob_channels must have exactly one known channel');
 }
 
@@ -130,9 +130,9 @@ function listOf(fields: Fields, name: string): string[] {
   throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
 }
 
-function associationOf({ directory }: MfaRoutesDependencies, enrolled: Enrolled): Record<string, unknown> {
+function associationOf({ config }: MfaRoutesDependencies, enrolled: Enrolled): Record<string, unknown> {
   const { authenticator, secret, barcodeUri, oobCode, prompt, recoveryCode } = enrolled;
-  const channel = channelOf(authenticator, directory.settings().vendor_channel);
+  const channel = channelOf(authenticator, config.settings().vendor_channel);
   return {
     authenticator_type: channel === undefined ? 'otp' : 'oob',
     // Under both names: the specification's, and the one that SDKs read.
@@ -155,7 +155,7 @@ async function handleList(deps: MfaRoutesDependencies, ctx: Context): Promise<vo
   const { user } = await bearerOf(deps, ctx, 'read:authenticators');
   const active = await activeAuthenticators(deps, user);
   const begun = (await deps.authenticators.of(user.id)).filter((one) => !one.active);
-  const { vendor_channel: vendorChannel } = deps.directory.settings();
+  const { vendor_channel: vendorChannel } = deps.config.settings();
   ctx.body = [...active, ...begun].map((authenticator) => described(authenticator, vendorChannel));
 }
 

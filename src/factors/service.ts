@@ -6,7 +6,7 @@ import type { Attempts } from '../protection/attempts.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
@@ -23,7 +23,7 @@ const PURPOSE = 'mfa_token';
 const ORDER: FactorType[] = ['otp', 'phone', 'email', 'push-notification', 'recovery-code'];
 
 export interface MfaDependencies {
-  directory: Directory;
+  config: Config;
   users: Users;
   authenticators: Authenticators;
   elevation: Elevation;
@@ -46,7 +46,7 @@ export interface MfaSession {
 
 /** A user's authenticators that count: confirmed, of a factor that is on, and a verified address where e-mail is. */
 export async function activeAuthenticators(deps: MfaDependencies, user: User): Promise<Authenticator[]> {
-  const factors = enabledFactors(deps.directory);
+  const factors = enabledFactors(deps.config);
   const own = (await deps.authenticators.of(user.id)).filter(
     ({ active, kind }) => active && factors.has(FACTORS[kind]),
   );
@@ -91,7 +91,7 @@ export async function requirementsOf(
     return { challenge: types(ORDER.filter((type) => kinds.includes(type))) };
   }
   return {
-    enroll: types([...enabledFactors(deps.directory)].filter((factor) => factor !== 'recovery-code')),
+    enroll: types([...enabledFactors(deps.config)].filter((factor) => factor !== 'recovery-code')),
   };
 }
 
@@ -117,7 +117,7 @@ export function createSecondFactor(deps: MfaDependencies, mfaApi: string): Secon
 
 async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJudge): Promise<boolean> {
   const { userId, clientId, amr, acrValues, browser, userAddress, ctx } = login;
-  const audience = login.audience ?? deps.directory.settings().tenant.default_audience;
+  const audience = login.audience ?? deps.config.settings().tenant.default_audience;
   // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
   if (audience === mfaApi && (await deps.users.credentialVersion(userId)) !== login.credentialVersion)
     return true;
@@ -127,10 +127,10 @@ async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJ
   if (amr.includes('mfa') && !(audience === mfaApi && isOutdated)) return false;
   const user = await deps.users.get(userId);
   if (user === undefined) return false;
-  if (acrValues.includes(MFA_POLICY) && canEnroll(enabledFactors(deps.directory))) return true;
+  if (acrValues.includes(MFA_POLICY) && canEnroll(enabledFactors(deps.config))) return true;
   // Whatever the policy: a token for the MFA API adds and removes factors, which the password alone must not.
   if (audience === mfaApi && (await activeAuthenticators(deps, user)).length > 0) return true;
-  const demand = demandOf(deps.directory, await deps.directory.client(clientId), user);
+  const demand = demandOf(deps.config, await deps.config.client(clientId), user);
   if (demand === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;
   if (demand === 'always') return true;

@@ -134,7 +134,7 @@ async function settle(
   if (token !== undefined && right === undefined) return false;
   const first = right?.proved !== true;
   if (first && (await activeAuthenticators(deps, giver.user)).length > 0) return false;
-  const factors = enabledFactors(deps.directory);
+  const factors = enabledFactors(deps.config);
   const counts = (kind: Authenticator['kind']) => factors.has(FACTORS[kind]);
   const confirmed = await deps.authenticators.confirm(authenticator, { first, counts, by: token?.id });
   // A new password that was set meanwhile did not find it among what was begun.

@@ -4,7 +4,7 @@ import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
 import type { Background } from '../runtime/background.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Authenticator, Authenticators } from './authenticators.ts';
 
 /** Push services of browsers: nobody else's address is called, whatever a device says. */
@@ -30,7 +30,7 @@ export interface WebPush {
 }
 
 export interface WebPushDependencies {
-  directory: Directory;
+  config: Config;
   authenticators: Authenticators;
   background: Background;
   clock: Clock;
@@ -41,7 +41,7 @@ export interface WebPushDependencies {
 
 /** Web Push for the devices of a tenant. */
 export function createWebPush(deps: WebPushDependencies): WebPush {
-  const { directory, background, allowLoopback } = deps;
+  const { config, background, allowLoopback } = deps;
   const isService = (endpoint: string) => {
     const url = URL.parse(endpoint);
     if (url === null || url.username !== '' || endpoint.length > 1000) return false;
@@ -52,19 +52,18 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
     );
   };
   return {
-    publicKey: () => directory.settings().webPush?.public_key,
+    publicKey: () => config.settings().webPush?.public_key,
     isService,
     wake: (device) => {
       const { pushEndpoint: endpoint } = device;
-      if (endpoint === undefined || directory.settings().webPush === undefined || !isService(endpoint))
-        return;
+      if (endpoint === undefined || config.settings().webPush === undefined || !isService(endpoint)) return;
       background.run('waking a device', () => wake(deps, device, endpoint));
     },
   };
 }
 
 async function wake(deps: WebPushDependencies, device: Authenticator, endpoint: string): Promise<void> {
-  const keys = deps.directory.settings().webPush;
+  const keys = deps.config.settings().webPush;
   if (keys === undefined) return;
   const { public_key: publicKey, private_key: d, subject } = keys;
   const point = Buffer.from(publicKey, 'base64url');

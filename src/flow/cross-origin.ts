@@ -11,13 +11,13 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Client } from '../records/collections.ts';
 import type { Random } from '../runtime/random.ts';
+import { type Config, isOriginOf } from '../tenant/config.ts';
 import { isNamed } from '../tenant/databases.ts';
-import { type Directory, isOriginOf } from '../tenant/directory.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 
 export interface CrossOriginDependencies {
-  directory: Directory;
+  config: Config;
   users: Users;
   tickets: LoginTickets;
   events: Events;
@@ -50,7 +50,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
   } catch (thrown) {
     if (thrown instanceof AuthError) {
       const { client_id: named } = bodyTexts(ctx);
-      const client = named === undefined ? undefined : await deps.directory.client(named);
+      const client = named === undefined ? undefined : await deps.config.client(named);
       deps.events.record({
         type: 'fcoa',
         ip: ctx.ip,
@@ -65,7 +65,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
 async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'coAuthenticate');
   const { client_id: clientId, credential_type: type, ...params } = bodyTexts(ctx);
-  const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   if (client === undefined) throw incomplete();
   checkOrigin(client, ctx.get('Origin'));
   const grant = deps.credentialGrants.find(({ grantType }) => grantType === type);
@@ -90,12 +90,12 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
 
 /** @throws AuthError 400 when the application has no such connection. */
 async function checkRealm(
-  { directory }: CrossOriginDependencies,
+  { config }: CrossOriginDependencies,
   client: Client,
   realm: string | undefined,
 ): Promise<void> {
   if (realm === undefined) return;
-  const connections = await directory.connectionsOf(client.client_id);
+  const connections = await config.connectionsOf(client.client_id);
   if (connections.some((connection) => isNamed(connection, realm))) return;
   throw new AuthError(400, 'invalid_request', `Unknown realm ${realm.slice(0, 100)}.`);
 }

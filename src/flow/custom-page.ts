@@ -6,14 +6,14 @@ import { toAudience } from '../engine/audience.ts';
 import { waitingState } from '../engine/repeat.ts';
 import { customPagePolicy } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { CONFIG_PLACEHOLDER } from '../tenant/pages.ts';
 import type { Visit } from './request-page.ts';
 import { tenantName } from './widget.ts';
 
 export interface CustomPageDependencies {
   baseUrl: string;
-  directory: Directory;
+  config: Config;
   random: Random;
 }
 
@@ -21,7 +21,7 @@ export interface CustomPageDependencies {
 export function sendCustomPage(deps: CustomPageDependencies, ctx: Context, visit: Visit, html: string): void {
   const nonce = deps.random(16).toString('hex');
   const { redirect_uri: callback } = visit.pending.params;
-  const { vendor_host: vendor } = deps.directory.settings();
+  const { vendor_host: vendor } = deps.config.settings();
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Cache-Control', 'no-store');
   ctx.set(
@@ -77,10 +77,10 @@ const PARAMETERS = [
 ] as const;
 
 /** What stands for `@@config@@`, in the words of the hosted service. */
-function configOf({ baseUrl, directory }: CustomPageDependencies, visit: Visit): object {
+function configOf({ baseUrl, config }: CustomPageDependencies, visit: Visit): object {
   const { pending, client, csrf } = visit;
   const { params } = pending;
-  const { branding, vendor_host: vendor } = directory.settings();
+  const { branding, vendor_host: vendor } = config.settings();
   const options = {
     protocol: 'oauth2',
     ...Object.fromEntries(

@@ -9,11 +9,11 @@ const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
 
 /** The `password` and `password-realm` grants of the tenant. */
 export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): VendorGrant[] {
-  const { directory } = deps;
+  const { config } = deps;
   const authenticate = async (request: GrantRequest, realm: string) => {
     const identifier = requiredField(request.params, 'username');
     const password = requiredField(request.params, 'password');
-    const connection = await databaseFor(directory, request.clientId, realm);
+    const connection = await databaseFor(config, request.clientId, realm);
     await limit(request.ctx, connection, identifier);
     return logIn(deps, {
       clientId: request.clientId,
@@ -31,7 +31,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       gty: 'password',
       events: EXCHANGE,
       authenticate: async (request) => {
-        const realm = directory.settings().tenant.default_directory;
+        const realm = config.settings().tenant.default_directory;
         if (realm === undefined) {
           throw new AuthError(
             400,
@@ -43,7 +43,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       },
     },
     {
-      grantType: `http://${directory.settings().vendor_host}/oauth/grant-type/password-realm`,
+      grantType: `http://${config.settings().vendor_host}/oauth/grant-type/password-realm`,
       parameters: ['username', 'password', 'realm'],
       gty: 'password',
       events: EXCHANGE,

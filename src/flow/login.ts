@@ -3,13 +3,13 @@ import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
 import type { Connection } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 
 export interface LoginDependencies {
-  directory: Directory;
+  config: Config;
   users: Users;
   events: Events;
   attempts: Attempts;

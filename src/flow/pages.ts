@@ -2,7 +2,7 @@
 
 import type { Connection } from '../records/collections.ts';
 import { databaseOptions } from '../records/database-options.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { judgeStrength, type RuleVerdict } from '../users/password-policy.ts';
 import { nameOf } from '../users/profile.ts';
 import { type SignUpRefusal, usernameLength } from '../users/signup.ts';
@@ -105,13 +105,13 @@ function describeRefusal(refusal: SignUpRefusal | undefined): {
 
 export async function consentPage(
   visit: Visit,
-  directory: Directory,
+  config: Config,
   user: User | undefined,
 ): Promise<ConsentPage> {
   const { oidcScopes, apis } = visit.pending.missing;
   const apiScopes = await Promise.all(
     Object.entries(apis).map(async ([audience, scopes]) => {
-      const api = await directory.resourceServer(audience);
+      const api = await config.resourceServer(audience);
       return scopes.map((scope) => ({
         text: api?.scopes.find(({ value }) => value === scope)?.description ?? scope,
         api: api?.name ?? audience,

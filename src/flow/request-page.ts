@@ -13,10 +13,10 @@ import { type Languages, languagesOf } from '../http/languages.ts';
 import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
 import type { Client, Connection } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 
 export interface HostedDependencies {
-  directory: Directory;
+  config: Config;
   interactions: Interactions;
   views: Views;
   csrf: Csrf;
@@ -42,7 +42,7 @@ export interface PageModel {
 /** @throws AuthError 400 when this browser has no such request waiting. */
 export async function openVisit(deps: HostedDependencies, ctx: Context): Promise<Visit> {
   const pending = await deps.interactions.pending(ctx);
-  const client = await deps.directory.client(pending.clientId);
+  const client = await deps.config.client(pending.clientId);
   if (client === undefined || pending.uid !== ctx.params.uid) throw requestExpired();
   return { pending, client, csrf: deps.csrf.token(ctx) };
 }
@@ -108,11 +108,11 @@ export function takesConnection({ params }: PendingInteraction, { name }: { name
 
 /** The passwordless connections of the request's application, as choices; none where the request has made its own. */
 export async function passwordlessChoices(
-  directory: Directory,
+  config: Config,
   { pending, client }: Visit,
 ): Promise<LoginChoice[]> {
   if (pending.params.connection !== undefined) return [];
-  return (await directory.connectionsOf(client.client_id)).flatMap((connection) => {
+  return (await config.connectionsOf(client.client_id)).flatMap((connection) => {
     const step = passwordlessStep(connection);
     if (step === undefined) return [];
     return [{ url: stepPath(pending, step), text: PASSWORDLESS[connection.strategy as 'email' | 'sms'] }];

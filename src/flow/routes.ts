@@ -103,20 +103,19 @@ async function useTicket(deps: LoginRoutesDependencies, ctx: Context, { pending 
 async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, step: Step): Promise<void> {
   const { pending } = visit;
   const user = pending.userId === undefined ? undefined : await deps.users.get(pending.userId);
-  if (step === 'consent')
-    return render(deps, ctx, visit, step, await consentPage(visit, deps.directory, user));
+  if (step === 'consent') return render(deps, ctx, visit, step, await consentPage(visit, deps.config, user));
   if (step === 'account') return render(deps, ctx, visit, step, accountPage(visit, user));
   const connection = await wayIn(deps, pending);
   if (connection === undefined)
     return deps.interactions.refuse(ctx, 'invalid_request', 'no connections enabled for the client');
-  const custom = customLoginPage(deps.directory.settings(), visit.client);
+  const custom = customLoginPage(deps.config.settings(), visit.client);
   if (custom !== undefined) return sendCustomPage(deps, ctx, visit, custom);
   const elsewhere = passwordlessStep(connection);
   if (elsewhere !== undefined) return ctx.redirect(stepPath(pending, elsewhere));
   const hint = pending.params.login_hint ?? '';
   if (step === 'signup')
     return render(deps, ctx, visit, step, signUpPage(visit, connection, { email: hint, username: '' }));
-  const choices = await passwordlessChoices(deps.directory, visit);
+  const choices = await passwordlessChoices(deps.config, visit);
   return render(deps, ctx, visit, step, loginPage(visit, connection, choices, { username: hint }));
 }
 
@@ -125,16 +124,16 @@ async function show(deps: LoginRoutesDependencies, ctx: Context, visit: Visit, s
  * passwordless one. @returns undefined when the application has none: it is told, instead of showing a dead page.
  */
 async function wayIn(
-  { directory }: LoginRoutesDependencies,
+  { config }: LoginRoutesDependencies,
   { clientId, params }: PendingInteraction,
 ): Promise<Connection | undefined> {
   const { connection: name } = params;
-  const passwordless = (await directory.connectionsOf(clientId)).filter(
+  const passwordless = (await config.connectionsOf(clientId)).filter(
     (connection) => passwordlessStep(connection) !== undefined,
   );
   const named = passwordless.find((connection) => connection.name === name);
   if (named !== undefined) return named;
-  const database = await findDatabase(directory, clientId, name);
+  const database = await findDatabase(config, clientId, name);
   return database ?? (name === undefined ? passwordless[0] : undefined);
 }
 
@@ -157,17 +156,17 @@ function render(
 }
 
 function connectionOf(
-  { directory }: LoginRoutesDependencies,
+  { config }: LoginRoutesDependencies,
   { clientId, params }: PendingInteraction,
 ): Promise<Connection> {
-  return databaseFor(directory, clientId, params.connection);
+  return databaseFor(config, clientId, params.connection);
 }
 
 async function postLogin(deps: LoginRoutesDependencies, ctx: Context, visit: Visit): Promise<void> {
   const { pending } = visit;
   const { username, password } = formFields(ctx, 'username', 'password');
   const connection = await connectionOf(deps, pending);
-  const choices = await passwordlessChoices(deps.directory, visit);
+  const choices = await passwordlessChoices(deps.config, visit);
   const again = (alert: string, status: number) =>
     render(deps, ctx, visit, 'login', loginPage(visit, connection, choices, { username, alert }), status);
   if (username === '' || password === '') return again('login.missing', 400);

@@ -14,7 +14,7 @@ import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 
@@ -23,7 +23,7 @@ const PATH = '/u/unblock';
 
 export interface LockNoticeDependencies {
   baseUrl: string;
-  directory: Directory;
+  config: Config;
   users: Users;
   challenges: Challenges;
   messages: Messages;
@@ -62,7 +62,7 @@ async function sendLink(
   const account = `${name}\n${user.id}`;
   const from = lockedFor === 'strangers' ? '' : addressKey(ip);
   if (!(await mayTell(deps.limits, account, from, lockedFor))) return;
-  const connection = await deps.directory.connection(name);
+  const connection = await deps.config.connection(name);
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     // Each lock has a link of its own: one that a stranger brought about ends nobody else's.

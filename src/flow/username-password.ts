@@ -47,7 +47,7 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
     throw new AuthError(400, 'invalid_request', 'client_id, username and password are required.');
   }
   // A request that names its connection is answered by that one.
-  const connection = await databaseFor(deps.directory, clientId, params.connection ?? (sent || undefined));
+  const connection = await databaseFor(deps.config, clientId, params.connection ?? (sent || undefined));
   await deps.limit(ctx, connection, identifier);
   const { browser } = markBrowser(ctx, deps.random);
   const login = await logIn(deps, { clientId, connection, identifier, password, ip: ctx.ip, browser });

@@ -7,13 +7,13 @@ import type { Route } from '../http/routes.ts';
 import { jsonForScript } from '../http/script.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import { databaseOptions } from '../records/database-options.ts';
+import type { Config } from '../tenant/config.ts';
 import { findDatabase } from '../tenant/databases.ts';
-import type { Directory } from '../tenant/directory.ts';
 import { isBuilt } from '../tenant/strategies.ts';
 
 export interface WidgetDependencies {
   baseUrl: string;
-  directory: Directory;
+  config: Config;
 }
 
 /** Who is asked to prove to be human: nobody, there are no such challenges here. */
@@ -73,23 +73,23 @@ export function tenantName(baseUrl: string): string {
 }
 
 /** `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
-async function sendSettings({ baseUrl, directory }: WidgetDependencies, ctx: Context): Promise<void> {
+async function sendSettings({ baseUrl, config }: WidgetDependencies, ctx: Context): Promise<void> {
   const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
-  const client = clientId === undefined ? undefined : await directory.client(clientId);
+  const client = clientId === undefined ? undefined : await config.client(clientId);
   if (client === undefined) throw new AuthError(404, 'not_found', 'There is no such application.');
-  const settings = await settingsOf(directory, client, tenantName(baseUrl));
+  const settings = await settingsOf(config, client, tenantName(baseUrl));
   ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
   ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
   ctx.set('Content-Type', 'application/javascript; charset=utf-8');
   ctx.body = `Auth0.setClient(${jsonForScript(settings)});`;
 }
 
-async function settingsOf(directory: Directory, client: Client, tenant: string): Promise<object> {
-  const connections = (await directory.connectionsOf(client.client_id)).filter(({ strategy }) =>
+async function settingsOf(config: Config, client: Client, tenant: string): Promise<object> {
+  const connections = (await config.connectionsOf(client.client_id)).filter(({ strategy }) =>
     isBuilt(strategy),
   );
   // The widget takes the first one that has passwords.
-  const first = await findDatabase(directory, client.client_id);
+  const first = await findDatabase(config, client.client_id);
   const ordered = [...connections].sort((a, b) => Number(b.id === first?.id) - Number(a.id === first?.id));
   const strategies = [...new Set(ordered.map(({ strategy }) => strategy))];
   return {

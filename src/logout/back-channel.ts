@@ -6,11 +6,11 @@ import type { SignLogoutToken } from '../engine/logout-token.ts';
 import type { EndedSession, SessionEnd, SessionParty } from '../engine/session-participants.ts';
 import type { Client } from '../records/collections.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 
 export interface BackChannelDependencies {
-  directory: Directory;
+  config: Config;
   events: Events;
   log: Logger;
   signLogoutToken: SignLogoutToken;
@@ -47,7 +47,7 @@ class Refused extends Error {
 
 /** The party of the applications with back-channel addresses. */
 export function createBackChannel(deps: BackChannelDependencies): BackChannel {
-  const { directory, log } = deps;
+  const { config, log } = deps;
   const queue = createQueue({
     pauses: PAUSES,
     concurrency: CONCURRENCY,
@@ -75,7 +75,7 @@ export function createBackChannel(deps: BackChannelDependencies): BackChannel {
     party: {
       name: 'back-channel logout',
       sessionEnded: async (session) => {
-        const clients = await Promise.all(session.clientIds.map((id) => directory.client(id)));
+        const clients = await Promise.all(session.clientIds.map((id) => config.client(id)));
         for (const client of clients) {
           if (client === undefined || !isInitiator(client, session.reason)) continue;
           for (const address of addressesOf(client)) tell(client, address, session);

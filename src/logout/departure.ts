@@ -45,7 +45,7 @@ export async function depart(
   const ownPage = `${deps.baseUrl}${SIGNED_OUT}`;
   const last = returnTo ?? ownPage;
   const provider = federated ? await federatedLogout(deps, session, last) : undefined;
-  const frames = await frontChannelFrames(deps.directory, deps.issuer, session);
+  const frames = await frontChannelFrames(deps.config, deps.issuer, session);
   const to = await sessions.end(session.sid, {
     reason: 'rp-logout',
     browser: { returnTo: provider ?? last },

@@ -3,14 +3,14 @@ import type { UserSession } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Connection } from '../records/collections.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 
 export interface FederatedDependencies {
   /** Our public origin. */
   baseUrl: string;
   /** Whether providers may be on this machine, without TLS. */
   allowLoopback: boolean;
-  directory: Directory;
+  config: Config;
   challenges: Challenges;
 }
 
@@ -33,7 +33,7 @@ export async function federatedLogout(
   returnTo: string,
 ): Promise<string | undefined> {
   const connection =
-    session.connection === undefined ? undefined : await deps.directory.connection(session.connection);
+    session.connection === undefined ? undefined : await deps.config.connection(session.connection);
   const endpoint = connection === undefined ? undefined : logoutEndpoint(connection, deps.allowLoopback);
   if (endpoint === undefined) return undefined;
   const { secret: state } = await deps.challenges.issueTicket({

@@ -1,15 +1,15 @@
 // Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): addresses of applications that the
 // signed-out page loads in frames, so that they forget the user in this browser.
 import type { UserSession } from '../engine/sessions.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 
 /** The frames for the applications of a session: their addresses, with `iss` and `sid`. */
 export async function frontChannelFrames(
-  directory: Directory,
+  config: Config,
   issuer: string,
   { clientIds, sid }: Pick<UserSession, 'clientIds' | 'sid'>,
 ): Promise<string[]> {
-  const clients = await Promise.all(clientIds.map((clientId) => directory.client(clientId)));
+  const clients = await Promise.all(clientIds.map((clientId) => config.client(clientId)));
   return clients.flatMap((client) => {
     if (client?.frontchannel_logout_uri === undefined) return [];
     const url = new URL(client.frontchannel_logout_uri);

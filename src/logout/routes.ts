@@ -13,7 +13,7 @@ export interface LogoutDependencies extends DepartureDependencies, RpDependencie
 
 /** The routes of logging out. */
 export function logoutRoutes(deps: LogoutDependencies): Route[] {
-  const { directory } = deps;
+  const { config } = deps;
   const page = { cors: 'none', errors: 'page' } as const;
   const endpoint = { ...page, limit: 'logout' } as const;
   return [
@@ -22,7 +22,7 @@ export function logoutRoutes(deps: LogoutDependencies): Route[] {
       methods: ['GET'],
       path: '/v2/logout',
       handle: recorded(deps, async (ctx) => {
-        const destination = await decideV2(directory, queryFields(ctx, V2_PARAMETERS));
+        const destination = await decideV2(config, queryFields(ctx, V2_PARAMETERS));
         await goOn(deps, ctx, await depart(deps, ctx, destination));
       }),
     },

@@ -4,7 +4,7 @@ import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
 import type { UserSession } from '../engine/sessions.ts';
 import { matchLanguage } from '../http/languages.ts';
 import type { Client } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Destination } from './departure.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
 import { badRequest, notAllowed, unknownClient } from './request.ts';
@@ -23,7 +23,7 @@ export const RP_PARAMETERS = [
 export type RpRequest = Partial<Record<(typeof RP_PARAMETERS)[number], string>>;
 
 export interface RpDependencies {
-  directory: Directory;
+  config: Config;
   readIdTokenHint: ReadIdTokenHint;
 }
 
@@ -45,7 +45,7 @@ export async function decideRpLogout(
   method: 'GET' | 'POST',
 ): Promise<RpLogout> {
   const { logout_hint: logoutHint = '', client_id: clientId = '', ui_locales: locales = '' } = request;
-  checkLocales(locales, deps.directory.settings().tenant.enabled_locales);
+  checkLocales(locales, deps.config.settings().tenant.enabled_locales);
   const federated = readFederated(request.federated, method);
   const hint = await readHint(deps, request.id_token_hint);
   if (hint !== undefined && logoutHint !== '' && hint.sid !== logoutHint) {
@@ -54,12 +54,12 @@ export async function decideRpLogout(
   if (hint !== undefined && clientId !== '' && hint.client.client_id !== clientId) {
     throw badRequest('client_id does not match the aud of the id_token_hint.');
   }
-  const named = clientId === '' ? undefined : await deps.directory.client(clientId);
+  const named = clientId === '' ? undefined : await deps.config.client(clientId);
   if (clientId !== '' && named === undefined) throw unknownClient(clientId);
   return {
     client: named ?? hint?.client,
     clientId: (named ?? hint?.client)?.client_id,
-    returnTo: redirectTarget(deps.directory, request, named, hint),
+    returnTo: redirectTarget(deps.config, request, named, hint),
     federated,
     names: (session) => (hint === undefined ? logoutHint === session.sid : isOf(hint, session)),
   };
@@ -86,14 +86,14 @@ async function readHint(
  * @throws AuthError 400 for an address in none of them.
  */
 function redirectTarget(
-  directory: Directory,
+  config: Config,
   { post_logout_redirect_uri: uri = '', state }: RpRequest,
   named: Client | undefined,
   hint: IdTokenHint | undefined,
 ): string | undefined {
   if (uri === '') return named === undefined ? undefined : firstUsable(named.allowed_logout_urls);
   const list = named?.allowed_logout_urls ?? [
-    ...directory.settings().tenant.allowed_logout_urls,
+    ...config.settings().tenant.allowed_logout_urls,
     ...(hint?.client.allowed_logout_urls ?? []),
   ];
   if (!isAllowed(uri, list, 'whole')) throw notAllowed('post_logout_redirect_uri', uri);

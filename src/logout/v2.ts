@@ -1,5 +1,5 @@
 // GET /v2/logout: which allow-list applies, and where the browser goes (spec "Logout").
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Destination } from './departure.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
 import { notAllowed, unknownClient } from './request.ts';
@@ -13,11 +13,11 @@ type V2Request = Partial<Record<(typeof V2_PARAMETERS)[number], string>>;
  * without it the first of that list.
  * @throws AuthError 400 for an address outside the list and an unknown application: nothing has ended then.
  */
-export async function decideV2(directory: Directory, request: V2Request): Promise<Destination> {
+export async function decideV2(config: Config, request: V2Request): Promise<Destination> {
   const { client_id: clientId = '', returnTo = '', federated } = request;
-  const client = clientId === '' ? undefined : await directory.client(clientId);
+  const client = clientId === '' ? undefined : await config.client(clientId);
   if (clientId !== '' && client === undefined) throw unknownClient(clientId);
-  const list = (client ?? directory.settings().tenant).allowed_logout_urls;
+  const list = (client ?? config.settings().tenant).allowed_logout_urls;
   if (returnTo !== '' && !isAllowed(returnTo, list, 'without-query')) throw notAllowed('returnTo', returnTo);
   return {
     clientId: client?.client_id,

@@ -1,7 +1,7 @@
 // A try to prove who somebody is, and what is done when one of many fails.
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Caller, KnownCallers } from './callers.ts';
 
 /** Whose proof is tried, and from where. */
@@ -34,7 +34,7 @@ export interface Lock {
 
 export interface AttemptsDependencies {
   store: Store;
-  directory: Directory;
+  config: Config;
   callers: KnownCallers;
   clock: Clock;
   /**

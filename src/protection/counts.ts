@@ -29,14 +29,14 @@ export interface Count extends Tally {
   onFull(attempt: Attempt): void;
 }
 
-type Dependencies = Pick<AttemptsDependencies, 'directory' | 'onLocked' | 'onThrottled'>;
+type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrottled'>;
 
 /**
  * The counts of an attempt.
  * @param known the caller's room, where the account was proved by it before: others' failures are none of its.
  */
 export function countsOf(deps: Dependencies, attempt: Attempt, known: string | undefined): Count[] {
-  const settings = protectionSettings(deps.directory);
+  const settings = protectionSettings(deps.config);
   return [
     ...accountCount(deps, settings, attempt, known),
     ...guessesCount(deps, settings, attempt, known),

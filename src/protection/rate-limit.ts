@@ -5,7 +5,7 @@ import { AuthError } from '../http/errors.ts';
 import { type Bucket, DEFAULTS, isByRoute, type LimitName } from '../records/limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { addressKey } from './addresses.ts';
 import { type Level, localCounters, storedCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
@@ -30,7 +30,7 @@ export interface RateLimits {
 }
 
 /** The rate limits of a tenant; their sizes are read from its settings at each request. */
-export function createRateLimits(store: Store, directory: Directory, clock: Clock): RateLimits {
+export function createRateLimits(store: Store, config: Config, clock: Clock): RateLimits {
   const [local, stored] = [localCounters(), storedCounters(store)];
   /** @returns what is left; negative when there was none. */
   const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
@@ -45,7 +45,7 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
-    const [bucket, now] = [limitOf(directory, name), clock()];
+    const [bucket, now] = [limitOf(config, name), clock()];
     answer(ctx, bucket, await takeOne(bucket, name, key, now), now);
   };
   const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
@@ -53,9 +53,9 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
   return {
     take,
     takeFrom,
-    spend: async (name, key) => (await takeOne(limitOf(directory, name), name, key, clock())) >= 0,
+    spend: async (name, key) => (await takeOne(limitOf(config, name), name, key, clock())) >= 0,
     giveBack: async (name, key) => {
-      const [bucket, now] = [limitOf(directory, name), clock()];
+      const [bucket, now] = [limitOf(config, name), clock()];
       await (isByRoute(name) ? local : stored).change(name, key, (current) => {
         const tokens = Math.min(bucket.capacity, refill(bucket, current, now) + 1);
         return {
@@ -68,8 +68,8 @@ export function createRateLimits(store: Store, directory: Directory, clock: Cloc
 }
 
 /** The bucket of a limit: the tenant's where it sets one, else the default. */
-function limitOf(directory: Directory, name: LimitName): Bucket {
-  const { rateLimits, suspiciousIpThrottling } = protectionSettings(directory);
+function limitOf(config: Config, name: LimitName): Bucket {
+  const { rateLimits, suspiciousIpThrottling } = protectionSettings(config);
   const own = rateLimits[name];
   if (own !== undefined) return own;
   if (name !== 'signup') return DEFAULTS[name];

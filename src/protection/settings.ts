@@ -1,14 +1,14 @@
 // What the tenant says of its protection, with what it leaves out filled in.
 
 import { type AttackProtection, attackProtectionSchema } from '../records/protection.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 
 /** Read once for each state of the tenant's settings: it is asked for at every request. */
 const read = new WeakMap<object, AttackProtection>();
 
 /** The tenant's `attackProtection`; one that an older version stored is read with today's defaults. */
-export function protectionSettings(directory: Directory): AttackProtection {
-  const settings = directory.settings();
+export function protectionSettings(config: Config): AttackProtection {
+  const settings = config.settings();
   const known = read.get(settings);
   if (known !== undefined) return known;
   const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});

@@ -2,7 +2,7 @@
 // an assertion made that names another: an AuthnRequest is not proof of its Issuer, signed or not.
 
 import type { Client } from '../records/collections.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { ServiceProvider } from './settings.ts';
 
 /**
@@ -13,16 +13,16 @@ import type { ServiceProvider } from './settings.ts';
  * @returns undefined when the issuer may be another's: there must be no assertion then.
  */
 export async function audienceOf(
-  directory: Directory,
+  config: Config,
   provider: ServiceProvider,
   issuer: string | undefined,
   entityId: string,
 ): Promise<string | undefined> {
   if (provider.audience !== undefined) return provider.audience;
   if (issuer === undefined) {
-    return `urn:${directory.settings().vendor_channel}:${entityId}:${provider.clientId}`;
+    return `urn:${config.settings().vendor_channel}:${entityId}:${provider.clientId}`;
   }
-  return (await isOwnName(directory, provider, issuer)) ? issuer : undefined;
+  return (await isOwnName(config, provider, issuer)) ? issuer : undefined;
 }
 
 /**
@@ -30,13 +30,13 @@ export async function audienceOf(
  * that has none may be called anything but what lies at an address of this application and at none of its own.
  */
 export async function isOwnName(
-  directory: Directory,
+  config: Config,
   { clientId, acsUrls }: ServiceProvider,
   name: string,
 ): Promise<boolean> {
   const origin = originOf(name);
   const isAtHome = origin !== undefined && acsUrls.some((url) => originOf(url) === origin);
-  const others = (await directory.clients()).filter((client) => client.client_id !== clientId);
+  const others = (await config.clients()).filter((client) => client.client_id !== clientId);
   return others.every((other) => {
     const addon = other.addons?.samlp;
     if (addon === undefined) return true;

@@ -1,6 +1,6 @@
 // What an assertion says: of whom, for whom, and how they logged in.
 import type { InternalLogin } from '../engine/internal-requests.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { attributesOf, type NameId, nameIdOf } from './attributes.ts';
 import { audienceOf, isOwnName } from './audience.ts';
@@ -11,7 +11,7 @@ import type { Login, ResponseFrame, Status } from './response.ts';
 import type { ServiceProvider } from './settings.ts';
 
 export interface ContentDependencies {
-  directory: Directory;
+  config: Config;
   users: Users;
 }
 
@@ -28,7 +28,7 @@ const refusal = (detail: string, message?: string): { refused: Status } => ({
  * @param asked the request, the login, and the name for this session alone.
  */
 export async function contentOf(
-  { users, directory }: ContentDependencies,
+  { users, config }: ContentDependencies,
   provider: ServiceProvider,
   { issuer: entityId }: ResponseFrame,
   { request, login, transient }: { request: LoginRequest; login: InternalLogin; transient: string },
@@ -36,11 +36,11 @@ export async function contentOf(
   const user = await users.get(login.userId);
   if (user === undefined) return refusal(STATUS.unknownPrincipal);
   // Judged again: applications may have been named while the user logged in.
-  const audience = await audienceOf(directory, provider, request.issuer, entityId);
+  const audience = await audienceOf(config, provider, request.issuer, entityId);
   if (audience === undefined) return refusal(STATUS.requestDenied);
   const context = statedContext(request.classRefs, login.amr, provider.authnContextClassRef);
   if (context === undefined) return refusal(STATUS.noAuthnContext);
-  const attributes = attributesOf(user, provider, directory.settings().vendor_host);
+  const attributes = attributesOf(user, provider, config.settings().vendor_host);
   const named = nameIdOf(user, attributes, provider, request.nameIdFormat, transient);
   if (named === undefined) {
     const isUnproved = request.nameIdFormat === NAME_ID.email;
@@ -49,7 +49,7 @@ export async function contentOf(
       isUnproved ? 'The user has no verified e-mail address.' : undefined,
     );
   }
-  const nameId = await qualified(directory, provider, named, request, audience);
+  const nameId = await qualified(config, provider, named, request, audience);
   if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
   const isMeant = request.subject === undefined || request.subject === nameId.value;
   return isMeant ? { nameId, attributes, context, audience } : refusal(STATUS.unknownPrincipal);
@@ -57,7 +57,7 @@ export async function contentOf(
 
 /** A name qualified for somebody else is not ours to give (Core §3.4.1.1). */
 async function qualified(
-  directory: Directory,
+  config: Config,
   provider: ServiceProvider,
   nameId: NameId,
   { spNameQualifier: qualifier, issuer }: LoginRequest,
@@ -65,6 +65,6 @@ async function qualified(
 ): Promise<NameId | undefined> {
   if (qualifier === undefined || qualifier === '') return nameId;
   const isOwn =
-    qualifier === audience || (qualifier === issuer && (await isOwnName(directory, provider, qualifier)));
+    qualifier === audience || (qualifier === issuer && (await isOwnName(config, provider, qualifier)));
   return isOwn ? { ...nameId, spNameQualifier: qualifier } : undefined;
 }

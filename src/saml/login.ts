@@ -8,7 +8,7 @@ import type { SamlSessionRecord } from '../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import type { Outgoing } from './bindings.ts';
 import { contentOf } from './content.ts';
@@ -24,7 +24,7 @@ import { badMessage } from './xml.ts';
 
 export interface SamlDependencies {
   store: Store;
-  directory: Directory;
+  config: Config;
   users: Users;
   internalRequests: InternalRequests;
   sessions: Sessions;
@@ -203,12 +203,12 @@ async function checkStillOpen({ store, sessions }: SamlDependencies, login: Inte
 }
 
 function noteSession(
-  { store, directory }: SamlDependencies,
+  { store, config }: SamlDependencies,
   { clientId }: ServiceProvider,
   login: InternalLogin,
   known: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
 ): Promise<boolean> {
-  const hours = directory.settings().tenant.session_lifetime;
+  const hours = config.settings().tenant.session_lifetime;
   return samlSessions(store).note({
     ...known,
     client_id: clientId,

@@ -26,7 +26,7 @@ export function logoutRoutes(deps: SamlLogoutRoutesDependencies): Route[] {
     cors: 'none',
     errors: 'page',
     handle: async (ctx) => {
-      const provider = await serviceProvider(deps.directory, String(ctx.params.client_id));
+      const provider = await serviceProvider(deps.config, String(ctx.params.client_id));
       await carryOut(deps, ctx, provider, await decide(ctx, provider));
     },
   });

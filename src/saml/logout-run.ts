@@ -10,7 +10,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { newId } from './message.ts';
 import type { IdentityProvider } from './provider.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
@@ -19,7 +19,7 @@ import { badMessage } from './xml.ts';
 
 export interface LogoutRunDependencies {
   store: Store;
-  directory: Directory;
+  config: Config;
   idp: IdentityProvider;
   clock: Clock;
   random: Random;
@@ -37,7 +37,7 @@ export function samlParty(deps: LogoutRunDependencies): SessionParty {
     sessionEnded: async ({ sid, startedBy }, browser) => {
       const parts = await samlSessions(deps.store).takeAll(sid);
       const waiting = await reachable(
-        deps.directory,
+        deps.config,
         parts.filter(({ client_id }) => client_id !== startedBy),
       );
       // They are reached through the user's browser alone, which is not at hand.
@@ -60,19 +60,19 @@ export function samlParty(deps: LogoutRunDependencies): SessionParty {
 }
 
 /** Those that can be told, and are to be. */
-export async function reachable(directory: Directory, parts: readonly SamlSession[]): Promise<SamlSession[]> {
+export async function reachable(config: Config, parts: readonly SamlSession[]): Promise<SamlSession[]> {
   const told = await Promise.all(
     parts.map(async (part) => {
-      const provider = await knownProvider(directory, part.client_id);
+      const provider = await knownProvider(config, part.client_id);
       return provider?.sloEnabled === true && provider.logoutUrl !== undefined ? [part] : [];
     }),
   );
   return told.flat();
 }
 
-async function knownProvider(directory: Directory, clientId: string): Promise<ServiceProvider | undefined> {
+async function knownProvider(config: Config, clientId: string): Promise<ServiceProvider | undefined> {
   try {
-    return await serviceProvider(directory, clientId);
+    return await serviceProvider(config, clientId);
   } catch (thrown) {
     // The application, or its addon, is gone since.
     if (thrown instanceof AuthError && thrown.status === 404) return undefined;

@@ -136,7 +136,7 @@ async function endElsewhere(
     named.map(async ({ session_uid }) => {
       const parts = await sessions.ofSession(session_uid);
       const others = parts.filter(({ client_id }) => client_id !== clientId);
-      const missed = (await reachable(deps.directory, others)).length > 0;
+      const missed = (await reachable(deps.config, others)).length > 0;
       await deps.sessions.end(session_uid, { reason: 'rp-logout', startedBy: clientId });
       // A session that had expired is told to nobody.
       await sessions.takeAll(session_uid);

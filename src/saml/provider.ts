@@ -2,7 +2,7 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import type { ServiceProvider } from './settings.ts';
 import type { Signer } from './signature.ts';
 
@@ -22,7 +22,7 @@ export interface IdentityProvider {
  */
 export function identityProvider(
   baseUrl: string,
-  directory: Directory,
+  config: Config,
   keys: readonly Frozen<SigningKeyRecord>[],
 ): IdentityProvider {
   const [current] = keys;
@@ -31,7 +31,7 @@ export function identityProvider(
   const privateKey: KeyObject = createPrivateKey({ key: current.jwk as JsonWebKey, format: 'jwk' });
   return {
     entityId: async (clientId) =>
-      (await directory.client(clientId))?.addons?.samlp?.issuer ?? `urn:${new URL(baseUrl).hostname}`,
+      (await config.client(clientId))?.addons?.samlp?.issuer ?? `urn:${new URL(baseUrl).hostname}`,
     addresses: (clientId) => {
       const login = `${baseUrl}/samlp/${encodeURIComponent(clientId)}`;
       return { login, logout: `${login}/logout` };

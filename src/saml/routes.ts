@@ -21,7 +21,7 @@ export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRout
 
 /** The routes of the SAML identity provider. */
 export function samlRoutes(deps: SamlRoutesDependencies): Route[] {
-  const providerOf = (ctx: Context) => serviceProvider(deps.directory, String(ctx.params.client_id));
+  const providerOf = (ctx: Context) => serviceProvider(deps.config, String(ctx.params.client_id));
   const fileName = `${new URL(deps.baseUrl).hostname.replaceAll(/[^A-Za-z0-9-]/g, '_')}-metadata.xml`;
   const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
   const messages: Route[] = [
@@ -130,12 +130,12 @@ async function requestOf(
 
 /** @throws AuthError 400 when the issuer may be another application's: nobody logs in for nothing. */
 async function checkAudience(
-  { directory, idp }: SamlRoutesDependencies,
+  { config, idp }: SamlRoutesDependencies,
   provider: ServiceProvider,
   { issuer }: LoginRequest,
 ): Promise<void> {
   const entityId = await idp.entityId(provider.clientId);
-  if ((await audienceOf(directory, provider, issuer, entityId)) !== undefined) return;
+  if ((await audienceOf(config, provider, issuer, entityId)) !== undefined) return;
   throw badMessage(
     `The Issuer "${issuer?.slice(0, 255)}" may be another application's. If it is this one's, it must be the audience in its SAML addon.`,
   );

@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import type { Client } from '../records/collections.ts';
 import { rsaPublicKey, type SamlpAddon } from '../records/samlp.ts';
-import type { Directory } from '../tenant/directory.ts';
+import type { Config } from '../tenant/config.ts';
 import { BINDING, CLAIMS, NAME_ID } from './names.ts';
 import type { DigestAlgorithm, SignatureAlgorithm, Verifier } from './signature.ts';
 
@@ -63,8 +63,8 @@ const LIFETIME = 3600;
  * The service provider that an application is.
  * @throws AuthError 404 when there is no such application, or it has no `addons.samlp`.
  */
-export async function serviceProvider(directory: Directory, clientId: string): Promise<ServiceProvider> {
-  const client = await directory.client(clientId);
+export async function serviceProvider(config: Config, clientId: string): Promise<ServiceProvider> {
+  const client = await config.client(clientId);
   const addon = client?.addons?.samlp;
   if (client === undefined || addon === undefined) {
     throw new AuthError(404, 'not_found', 'There is no SAML application at this address.');

@@ -15,7 +15,7 @@ import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
-import { openDirectory } from '../../src/tenant/directory.ts';
+import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { tenant } from '../support/flows.ts';
 import { NO_SECOND_FACTOR } from '../support/second-factor.ts';
@@ -54,7 +54,7 @@ describe('client authentication at endpoints of ours', () => {
     const engine = await createEngine({
       settings: server.settings,
       store: server.store,
-      directory: await openDirectory(server.store),
+      config: await openConfig(server.store),
       users: server.users,
       clock: Date.now,
       wallClock: Date.now,

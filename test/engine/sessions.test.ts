@@ -10,7 +10,7 @@ import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
-import { openDirectory } from '../../src/tenant/directory.ts';
+import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -48,7 +48,7 @@ describe('the sessions of a user', () => {
       settings,
       store,
       users,
-      directory: await openDirectory(store),
+      config: await openConfig(store),
       clock: Date.now,
       wallClock: Date.now,
       random: systemRandom,
@@ -182,7 +182,7 @@ describe('the sessions of a user', () => {
     await sessions.end(sid, { reason: 'rp-logout' });
     const adapter = createAdapter({
       store: server.store,
-      directory: await openDirectory(server.store),
+      config: await openConfig(server.store),
       clock: Date.now,
       grantTypes: new Set(),
       baseUrl: server.url,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Context } from 'koa';
 import { addressKey, isListed } from '../../src/protection/addresses.ts';
 import { createRateLimits } from '../../src/protection/rate-limit.ts';
-import { openDirectory } from '../../src/tenant/directory.ts';
+import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, tenant, token, USER, webRequest } from '../support/flows.ts';
@@ -212,9 +212,9 @@ describe('the counters of limits', () => {
     this.timeout(120_000);
     const server = await startServer({ tenant });
     try {
-      const directory = await openDirectory(server.store);
+      const config = await openConfig(server.store);
       const now = Date.now();
-      const limits = createRateLimits(server.store, directory, () => now);
+      const limits = createRateLimits(server.store, config, () => now);
       const headers = new Map<string, string>();
       const ctx = {
         set: (name: string, value: string) => headers.set(name, value),

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { type Attempts, createAttempts } from '../../src/protection/attempts.ts';
 import { createKnownCallers } from '../../src/protection/callers.ts';
-import { openDirectory } from '../../src/tenant/directory.ts';
+import { openConfig } from '../../src/tenant/config.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -29,7 +29,7 @@ describe('tries under way at once', () => {
     });
     attempts = createAttempts({
       store: server.store,
-      directory: await openDirectory(server.store),
+      config: await openConfig(server.store),
       callers: createKnownCallers(server.store, Date.now),
       clock: Date.now,
       onLocked: () => {},
@@ -97,7 +97,7 @@ describe('tries under way at once', () => {
   it('are counted for so many accounts, the latest, whoever makes the names up', async () => {
     const few = createAttempts({
       store: server.store,
-      directory: await openDirectory(server.store),
+      config: await openConfig(server.store),
       callers: createKnownCallers(server.store, Date.now),
       clock: Date.now,
       mostCounts: 6,

@@ -3,7 +3,7 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { rotateSigningKeys, signingKeys } from '../../src/engine/keys.ts';
 import { identityProvider } from '../../src/saml/provider.ts';
-import { openDirectory } from '../../src/tenant/directory.ts';
+import { openConfig } from '../../src/tenant/config.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
 import { schemaFaults } from './conformance.ts';
@@ -79,7 +79,7 @@ describe('SAML metadata', () => {
     expect(before.text).to.include(current!.x5c[0]);
     const idp = identityProvider(
       server.url,
-      await openDirectory(server.store),
+      await openConfig(server.store),
       await signingKeys(server.store, Date.now, 'localhost'),
     );
     const signer = idp.signer({ signatureAlgorithm: 'rsa-sha256', digestAlgorithm: 'sha256' });

@@ -114,7 +114,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     success: true,
     message: 'Your password has been changed.',
     email: open.user.email,
-    organization: typeof name === 'string' ? await deps.directory.organization(name) : undefined,
+    organization: typeof name === 'string' ? await deps.config.organization(name) : undefined,
   });
   if (target !== undefined) return see(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
@@ -210,9 +210,9 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   const { organization } = params;
   requestReset(deps, {
     email,
-    connection: await databaseFor(deps.directory, clientId, params.connection),
+    connection: await databaseFor(deps.config, clientId, params.connection),
     client: visit.client,
-    organization: organization === undefined ? undefined : await deps.directory.organization(organization),
+    organization: organization === undefined ? undefined : await deps.config.organization(organization),
     languages: visitLanguages(ctx, visit),
     caller: callerOf(deps, ctx),
   });

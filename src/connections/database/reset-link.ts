@@ -7,7 +7,7 @@ import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Connection, Organization } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Background } from '../../runtime/background.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 
@@ -16,7 +16,7 @@ export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-passw
 
 export interface ResetLinkDependencies {
   baseUrl: string;
-  directory: Directory;
+  config: Config;
   users: Users;
   challenges: Challenges;
   callers: KnownCallers;

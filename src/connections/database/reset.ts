@@ -7,7 +7,7 @@ import type { Challenges, Met } from '../../protection/challenges.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
@@ -15,7 +15,7 @@ import type { Users } from '../../users/users.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 
 export interface ResetDependencies {
-  directory: Directory;
+  config: Config;
   users: Users;
   challenges: Challenges;
   attempts: Attempts;
@@ -43,7 +43,7 @@ export async function openReset(deps: ResetDependencies, ticket: string): Promis
   const met = await deps.challenges.peekTicket(PASSWORD_RESET.purpose, ticket);
   if (met?.userId === undefined) return undefined;
   const user = await deps.users.get(met.userId);
-  const connection = await deps.directory.connection(String(met.data.connection));
+  const connection = await deps.config.connection(String(met.data.connection));
   if (user === undefined || connection === undefined || user.email !== met.data.email) return undefined;
   return { user, connection, options: databaseOptions(connection), met };
 }
@@ -103,7 +103,7 @@ export async function resetPassword(
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
   const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
-  const application = client === undefined ? undefined : await deps.directory.client(client);
+  const application = client === undefined ? undefined : await deps.config.client(client);
   deps.events.record({
     type: 'scp',
     user_id: user.id,
@@ -131,7 +131,7 @@ async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: 
   await deps.endPending(userId);
   const isProved = (await deps.users.get(userId))?.email_verified === true;
   if (!isProved) await deps.endAll(userId);
-  else if (deps.directory.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
+  else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
   // The link came to this address: it is theirs.

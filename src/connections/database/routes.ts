@@ -7,7 +7,7 @@ import { languagesOf } from '../../http/languages.ts';
 import type { Route } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 import { type SignUpRefusal, signUp } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Profile } from '../../users/users.ts';
@@ -32,7 +32,7 @@ export function databaseRoutes(deps: DatabaseDependencies): Route[] {
 async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'signup');
   const body = readSignUp(bodyOf(ctx));
-  const connection = await databaseOf(deps.directory, body);
+  const connection = await databaseOf(deps.config, body);
   const { email, password, username } = body;
   const result = await signUp(deps.users, {
     connection,
@@ -49,10 +49,10 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<v
   };
   if (!('user' in result)) {
     deps.events.record({ ...seen, type: 'fs', description: result.reason });
-    throw refusalError(deps.directory, connection, result);
+    throw refusalError(deps.config, connection, result);
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
-  const client = body.client_id === undefined ? undefined : await deps.directory.client(body.client_id);
+  const client = body.client_id === undefined ? undefined : await deps.config.client(body.client_id);
   await askToVerify(deps, { user: result.user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   ctx.body = signUpResult(result.user, body);
 }
@@ -61,12 +61,12 @@ async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): P
   const body = readChangePassword(bodyOf(ctx));
   const { email, client_id: clientId, organization: named } = body;
   await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
-  const connection = await databaseOf(deps.directory, body);
-  const organization = named === undefined ? undefined : await deps.directory.organization(named);
+  const connection = await databaseOf(deps.config, body);
+  const organization = named === undefined ? undefined : await deps.config.organization(named);
   if (named !== undefined && organization === undefined) {
     throw new LegacyError(400, { error: 'organization not found' });
   }
-  const client = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   const caller = { ip: ctx.ip };
   requestReset(deps, { email, connection, client, organization, languages: languagesOf(ctx), caller });
   ctx.set('Cache-Control', 'no-store');
@@ -74,17 +74,17 @@ async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): P
   ctx.body = CONFIRMATION;
 }
 
-function refusalError(directory: Directory, connection: Connection, refusal: SignUpRefusal): LegacyError {
-  const { flags } = directory.settings().tenant;
+function refusalError(config: Config, connection: Connection, refusal: SignUpRefusal): LegacyError {
+  const { flags } = config.settings().tenant;
   return signUpError(refusal, connection.name, flags.enable_public_signup_user_exists_error === true);
 }
 
 /** @throws LegacyError 400 when there is no such database connection, or it is not the application's. */
 async function databaseOf(
-  directory: Directory,
+  config: Config,
   { connection: name, client_id: clientId }: Pick<SignUpBody, 'connection' | 'client_id'>,
 ): Promise<Connection> {
-  const connection = await directory.connection(name);
+  const connection = await config.connection(name);
   const enabled = clientId === undefined || connection?.enabled_clients.includes(clientId) === true;
   if (connection === undefined || connection.strategy !== 'auth0' || !enabled) {
     throw new LegacyError(400, {

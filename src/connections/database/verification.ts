@@ -2,13 +2,13 @@
 import type { Messages } from '../../delivery/messages.ts';
 import { EMAIL_VERIFICATION } from '../../flow/verification.ts';
 import type { Challenges } from '../../protection/challenges.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 
 export interface VerificationDependencies {
-  directory: Directory;
+  config: Config;
   users: Users;
   challenges: Challenges;
   messages: Messages;
@@ -40,9 +40,9 @@ export async function verifyEmail(
     tellUnused(deps, open, ip);
     return undefined;
   }
-  const connection = await deps.directory.connection(String(met.data.connection));
+  const connection = await deps.config.connection(String(met.data.connection));
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
-  const application = clientId === undefined ? undefined : await deps.directory.client(clientId);
+  const application = clientId === undefined ? undefined : await deps.config.client(clientId);
   deps.events.record({
     type: 'sv',
     user_id: user.id,

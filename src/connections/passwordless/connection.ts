@@ -4,7 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { passwordlessOptionsSchema } from '../../records/connections.ts';
 import { normalizeEmail } from '../../records/email.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Channel } from '../../users/proved.ts';
 
 /** A passwordless connection with its options read. */
@@ -31,13 +31,13 @@ export function passwordless(record: Connection): PasswordlessConnection | undef
  * @throws AuthError 400 `bad.connection`, 403 `unauthorized_client` when it is not the application's.
  */
 export async function passwordlessConnection(
-  directory: Directory,
+  config: Config,
   clientId: string,
   name: string,
 ): Promise<PasswordlessConnection> {
   const record =
-    (await directory.connection(name)) ??
-    (await directory.connections()).find(({ realms }) => realms?.includes(name) === true);
+    (await config.connection(name)) ??
+    (await config.connections()).find(({ realms }) => realms?.includes(name) === true);
   if (record === undefined) throw new AuthError(400, 'bad.connection', 'Connection does not exist');
   const connection = passwordless(record);
   if (connection === undefined) {
@@ -55,10 +55,10 @@ export async function passwordlessConnection(
 
 /** The passwordless connections of an application, in name order. */
 export async function passwordlessConnectionsOf(
-  directory: Directory,
+  config: Config,
   clientId: string,
 ): Promise<PasswordlessConnection[]> {
-  return (await directory.connectionsOf(clientId)).flatMap((record) => passwordless(record) ?? []);
+  return (await config.connectionsOf(clientId)).flatMap((record) => passwordless(record) ?? []);
 }
 
 /** As the hosted service says it of a number that is none. */

@@ -79,7 +79,7 @@ async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<
     ctx.redirect(`/u/${visit.pending.uid}`);
     return undefined;
   }
-  return { visit, connection: await passwordlessConnection(deps.directory, visit.client.client_id, name) };
+  return { visit, connection: await passwordlessConnection(deps.config, visit.client.client_id, name) };
 }
 
 async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
@@ -158,7 +158,7 @@ async function showAddress(
   status = 200,
 ): Promise<void> {
   const { visit, connection } = at;
-  const choices = await passwordlessChoices(deps.directory, visit);
+  const choices = await passwordlessChoices(deps.config, visit);
   const own = stepPath(visit.pending, stepOf(connection));
   await renderPage(
     deps,
@@ -208,9 +208,9 @@ function stepOf({ record }: PasswordlessConnection): string {
 }
 
 async function hasPassword(
-  { directory }: PasswordlessPagesDependencies,
+  { config }: PasswordlessPagesDependencies,
   { client, pending }: Visit,
 ): Promise<boolean> {
-  const all = await directory.connectionsOf(client.client_id);
+  const all = await config.connectionsOf(client.client_id);
   return all.some((connection) => connection.strategy === 'auth0' && takesConnection(pending, connection));
 }

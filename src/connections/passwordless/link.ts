@@ -6,7 +6,7 @@ import { type Challenges, isTicket } from '../../protection/challenges.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
-import { isOriginOf } from '../../tenant/directory.ts';
+import { isOriginOf } from '../../tenant/config.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './requests.ts';
 

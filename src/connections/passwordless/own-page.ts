@@ -5,10 +5,10 @@ import type { Interactions } from '../../engine/interaction.ts';
 import { uidOfState } from '../../engine/repeat.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import type { Client } from '../../records/collections.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 
 export interface OwnPageDependencies {
-  directory: Directory;
+  config: Config;
   interactions: Pick<Interactions, 'find'>;
   csrf: Csrf;
 }
@@ -20,7 +20,7 @@ export interface OwnPageDependencies {
  * @throws AuthError 400, 403 when a page of ours is meant whose request waits no more, or not in this browser.
  */
 export async function clientOfOwnPage(
-  { directory, interactions, csrf }: OwnPageDependencies,
+  { config, interactions, csrf }: OwnPageDependencies,
   ctx: Context,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Client | undefined> {
@@ -31,5 +31,5 @@ export async function clientOfOwnPage(
   if (uid === undefined) return undefined;
   csrf.verify(ctx, _csrf);
   const { clientId } = await interactions.find(ctx, uid);
-  return clientId === fields.client_id ? directory.client(clientId) : undefined;
+  return clientId === fields.client_id ? config.client(clientId) : undefined;
 }

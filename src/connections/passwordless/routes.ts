@@ -12,7 +12,7 @@ import type { LoginTickets } from '../../protection/login-tickets.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { Directory } from '../../tenant/directory.ts';
+import type { Config } from '../../tenant/config.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import {
   authorizationUrl,
@@ -38,7 +38,7 @@ import { check, redeem, type VerifyDependencies } from './verify.ts';
 
 export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies, OwnPageDependencies {
   baseUrl: string;
-  directory: Directory;
+  config: Config;
   tickets: LoginTickets;
   limits: RateLimits;
   views: Views;
@@ -73,7 +73,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
   const client = ofOwnPage ?? (await authenticated(deps, ctx));
   await deps.limits.takeFrom(ctx, 'passwordlessStart');
   const request = readStart(fields);
-  const connection = await passwordlessConnection(deps.directory, client.client_id, request.connection);
+  const connection = await passwordlessConnection(deps.config, client.client_id, request.connection);
   const address = addressOf(connection, request);
   const params = request.authParams;
   const link = connection.channel === 'email' && request.send === 'link';
@@ -86,7 +86,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
     connection,
     address,
     caller: { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) },
-    organization: organization === undefined ? undefined : await deps.directory.organization(organization),
+    organization: organization === undefined ? undefined : await deps.config.organization(organization),
     languages: languagesOf(ctx),
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
   });
@@ -105,7 +105,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
 }
 
 async function authenticated(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {
-  const client = await deps.directory.client(await deps.authenticateClient(ctx));
+  const client = await deps.config.client(await deps.authenticateClient(ctx));
   if (client === undefined) throw new AuthError(401, 'invalid_client', 'Unauthorized');
   return client;
 }
@@ -140,7 +140,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
       username: requiredField(texts, 'username'),
       password: requiredField(texts, 'password'),
     };
-    const grantType = `http://${deps.directory.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
+    const grantType = `http://${deps.config.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
     return deps.tokenEndpoint(ctx, {
       ...rest,
       grant_type: grantType,
@@ -149,10 +149,10 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
       otp: password,
     });
   }
-  const client = await deps.directory.client(requiredField(texts, 'client_id'));
+  const client = await deps.config.client(requiredField(texts, 'client_id'));
   if (client === undefined) throw new AuthError(403, 'unauthorized_client', 'invalid client');
   const connection = await passwordlessConnection(
-    deps.directory,
+    deps.config,
     client.client_id,
     requiredField(texts, 'connection'),
   );
@@ -176,10 +176,10 @@ interface Link {
 
 async function readLink(deps: PasswordlessDependencies, fields: Fields): Promise<Link> {
   const clientId = requiredField(fields, 'client_id', FIELD_ERRORS);
-  const client = await deps.directory.client(clientId);
+  const client = await deps.config.client(clientId);
   if (client === undefined) throw new AuthError(400, 'invalid_request', 'Unknown client.');
   const name = requiredField(fields, 'connection', FIELD_ERRORS);
-  const connection = await passwordlessConnection(deps.directory, clientId, name);
+  const connection = await passwordlessConnection(deps.config, clientId, name);
   const params = linkParameters(fields, 'invalid_request');
   checkRedirectUri(client, params);
   const given =

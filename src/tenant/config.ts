@@ -1,4 +1,4 @@
-// Reads the tenant out of the store: its settings, applications, connections and APIs.
+// The configuration of the tenant in a store: its settings, applications, connections and APIs.
 
 import type {
   Client,
@@ -12,8 +12,8 @@ import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 
-export interface Directory {
-  /** The tenant's settings as they were when the directory was opened or last refreshed. */
+export interface Config {
+  /** The tenant's settings as they were when the configuration was opened or last refreshed. */
   settings(): Frozen<TenantRecord>;
   /** Reads the settings again, after they were changed. */
   refresh(): Promise<void>;
@@ -33,10 +33,10 @@ export interface Directory {
 }
 
 /**
- * Opens the directory of the tenant in a store.
+ * Opens the configuration of the tenant in a store.
  * @throws Error when no tenant file was ever applied to this store.
  */
-export async function openDirectory(store: Store): Promise<Directory> {
+export async function openConfig(store: Store): Promise<Config> {
   let settings = await readSettings(store);
   const connections = () => listAll(store.collection('connections'));
   return {
@@ -81,6 +81,6 @@ export function isOriginOf(client: Client, origin: string): boolean {
 }
 
 /** Whether pages of this origin are those of any browser application of the tenant. */
-export async function isApplicationOrigin(directory: Directory, origin: string): Promise<boolean> {
-  return (await directory.clients()).some((client) => isOriginOf(client, origin));
+export async function isApplicationOrigin(config: Config, origin: string): Promise<boolean> {
+  return (await config.clients()).some((client) => isOriginOf(client, origin));
 }
