@@ -24,15 +24,15 @@ import { behindProxy } from './http/proxy.ts';
 import { requestTarget } from './http/request-target.ts';
 import { createRouter, type Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
-import { SIGNED_OUT } from './logout/departure.ts';
+import { SIGNED_OUT } from './logout/end-session.ts';
 import { logoutRoutes } from './logout/routes.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import { isByRoute, type RouteLimit } from './records/limits.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import type { Random } from './runtime/random.ts';
-import { samlParty } from './saml/logout-run.ts';
-import { identityProvider } from './saml/provider.ts';
+import { identityProvider } from './saml/identity-provider.ts';
+import { samlLogoutChannel } from './saml/logout-propagation.ts';
 import { samlRoutes } from './saml/routes.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { isForThisMachine } from './settings.ts';
@@ -110,7 +110,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     idp: identityProvider(settings.baseUrl, services.config, engine.signingKeys),
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
-  services.participants.join(samlParty(saml));
+  services.logoutChannels.add(samlLogoutChannel(saml));
   return [
     ...health(store, log),
     ...views.assets.routes,

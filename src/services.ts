@@ -9,8 +9,8 @@ import { type Pause, timerPause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { withTryLogin } from './development/try-login.ts';
+import { createLogoutChannels } from './engine/logout-channels.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
-import { createSessionParticipants } from './engine/session-participants.ts';
 import { withMfaApi } from './factors/api.ts';
 import { createAuthenticators } from './factors/authenticators.ts';
 import { mfaAudience } from './factors/bearer.ts';
@@ -80,7 +80,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     ...credentialGrants,
     ...mfaGrants({ ...mfa, mfaApi, readApiToken: (token, audience) => engine.readApiToken(token, audience) }),
   ];
-  const participants = createSessionParticipants(log);
+  const logoutChannels = createLogoutChannels(log);
   const engine: Engine = await createEngine({
     settings,
     store,
@@ -97,7 +97,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     secondFactor: createSecondFactor(mfa, mfaApi),
     acrValues: [MFA_POLICY],
     errorPage: (ctx, error) => views.error(ctx, error),
-    participants,
+    logoutChannels,
   });
   const { sessions, signLogoutToken } = engine;
   const allowLoopback = isForThisMachine(settings);
@@ -109,7 +109,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     allowLoopback,
     pause: deps.pause,
   });
-  participants.join(backChannel.party);
+  logoutChannels.add(backChannel.channel);
   return {
     ...base,
     ...mfa,
@@ -129,7 +129,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     /** Aborted when the server is about to end. */
     ending: new AbortController(),
     sessions,
-    participants,
+    logoutChannels,
     ...endings(deps.store, sessions, mfa),
     removeUser: (userId: string) => removeUser(deps.store, sessions, mfa, userId),
   };

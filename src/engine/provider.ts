@@ -37,13 +37,13 @@ import { type InternalRequests, internalRequests } from './internal-requests.ts'
 import { adaptEngine } from './internals.ts';
 import { publicKeySet, signingKeys } from './keys.ts';
 import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
+import type { LogoutChannels } from './logout-channels.ts';
 import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { type ErrorPage, registerMessageModes } from './message-modes.ts';
 import { policy } from './policy.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { engineRoutes } from './routes.ts';
 import type { SecondFactor } from './second-factor.ts';
-import type { SessionParticipants } from './session-participants.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { logInSilently } from './silent-login.ts';
 import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
@@ -72,7 +72,7 @@ export interface EngineDependencies {
   acrValues: readonly string[];
   errorPage: ErrorPage;
   /** Who is told when a session ends. */
-  participants: SessionParticipants;
+  logoutChannels: LogoutChannels;
 }
 
 export interface Engine {
@@ -132,7 +132,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   });
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
-  const sessions = createSessions(provider, { store, clock, participants: deps.participants });
+  const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
   const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   const enter = engineEntrance(provider);

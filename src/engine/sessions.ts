@@ -7,7 +7,7 @@ import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
-import type { LeavingBrowser, SessionEnd, SessionParticipants } from './session-participants.ts';
+import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 
 /** A session that somebody is logged in to. */
 export interface UserSession {
@@ -23,7 +23,7 @@ export interface UserSession {
 export interface EndOptions {
   reason: SessionEnd;
   /** The user's own browser, where the session is ended from there. */
-  browser?: LeavingBrowser | undefined;
+  browser?: LogoutBrowser | undefined;
   /** @see EndedSession.startedBy */
   startedBy?: string | undefined;
   /** The requests that wait in it go on, and ask for a login again: somebody else logs in at the same browser. */
@@ -62,7 +62,7 @@ export interface Sessions {
 export interface SessionsDependencies {
   store: Store;
   clock: Clock;
-  participants: SessionParticipants;
+  logoutChannels: LogoutChannels;
 }
 
 type Artifacts = Collection<ArtifactRecord>;
@@ -83,7 +83,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
     const ended = await takeSession(artifacts, deps.clock, sid, requestsStay === true);
     if (ended === undefined) return browser?.returnTo;
     const { userId, clientIds } = ended;
-    return deps.participants.tell({ sid, userId, clientIds, reason, startedBy }, browser);
+    return deps.logoutChannels.tell({ sid, userId, clientIds, reason, startedBy }, browser);
   };
   return {
     current: async (ctx) => {

@@ -2,8 +2,8 @@
 // Connect Back-Channel Logout 1.0 §2.5), in the background, again when they do not answer.
 import type { Logger } from 'pino';
 import { createQueue, type Pause } from '../delivery/queue.ts';
+import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
 import type { SignLogoutToken } from '../engine/logout-token.ts';
-import type { EndedSession, SessionEnd, SessionParty } from '../engine/session-participants.ts';
 import type { Client } from '../records/collections.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
 import type { Config } from '../tenant/config.ts';
@@ -20,7 +20,7 @@ export interface BackChannelDependencies {
 }
 
 export interface BackChannel {
-  party: SessionParty;
+  channel: LogoutChannel;
   /** Ends what waits: each token is posted once more, within `ms` milliseconds. */
   flush(ms: number): Promise<void>;
 }
@@ -72,7 +72,7 @@ export function createBackChannel(deps: BackChannelDependencies): BackChannel {
     }
   };
   return {
-    party: {
+    channel: {
       name: 'back-channel logout',
       sessionEnded: async (session) => {
         const clients = await Promise.all(session.clientIds.map((id) => config.client(id)));

@@ -5,7 +5,7 @@ import type { Csrf } from '../http/csrf.ts';
 import type { Views } from '../pages/views.ts';
 import { nameOf } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
-import type { Departure } from './departure.ts';
+import type { LoggedOut } from './end-session.ts';
 import type { RpLogout, RpRequest } from './rp-initiated.ts';
 
 export interface PageDependencies {
@@ -53,10 +53,10 @@ export function stillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocal
 }
 
 /** Sends the browser on, or shows that the user is logged out: a page for people, `OK` for who asks for none. */
-export async function goOn(
+export async function finishLogout(
   { views }: PageDependencies,
   ctx: Context,
-  { to, frames }: Departure,
+  { to, frames }: LoggedOut,
   uiLocales?: string,
 ): Promise<void> {
   const onward = to?.replace(/[^!-~]/gu, encodeURIComponent);

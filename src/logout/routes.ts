@@ -2,14 +2,14 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
-import { type DepartureDependencies, depart, SIGNED_OUT } from './departure.ts';
+import { type EndSessionDependencies, endSession, SIGNED_OUT } from './end-session.ts';
 import { CALLBACK, returnFromProvider } from './federated.ts';
-import { askToLogOut, CONSENT, goOn, type PageDependencies, stillLoggedIn } from './pages.ts';
+import { askToLogOut, CONSENT, finishLogout, type PageDependencies, stillLoggedIn } from './pages.ts';
 import { postedFields, queryFields } from './request.ts';
-import { decideRpLogout, RP_PARAMETERS, type RpDependencies, type RpRequest } from './rp-initiated.ts';
-import { decideV2, V2_PARAMETERS } from './v2.ts';
+import { RP_PARAMETERS, type RpDependencies, type RpRequest, validateRpLogout } from './rp-initiated.ts';
+import { V2_PARAMETERS, validateV2Logout } from './v2.ts';
 
-export interface LogoutDependencies extends DepartureDependencies, RpDependencies, PageDependencies {}
+export interface LogoutDependencies extends EndSessionDependencies, RpDependencies, PageDependencies {}
 
 /** The routes of logging out. */
 export function logoutRoutes(deps: LogoutDependencies): Route[] {
@@ -22,8 +22,8 @@ export function logoutRoutes(deps: LogoutDependencies): Route[] {
       methods: ['GET'],
       path: '/v2/logout',
       handle: recorded(deps, async (ctx) => {
-        const destination = await decideV2(config, queryFields(ctx, V2_PARAMETERS));
-        await goOn(deps, ctx, await depart(deps, ctx, destination));
+        const destination = await validateV2Logout(config, queryFields(ctx, V2_PARAMETERS));
+        await finishLogout(deps, ctx, await endSession(deps, ctx, destination));
       }),
     },
     {
@@ -46,7 +46,7 @@ export function logoutRoutes(deps: LogoutDependencies): Route[] {
       path: CALLBACK,
       handle: async (ctx) => {
         const { state } = queryFields(ctx, ['state']);
-        await goOn(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
+        await finishLogout(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
       },
     },
     {
@@ -54,7 +54,7 @@ export function logoutRoutes(deps: LogoutDependencies): Route[] {
       limit: 'other',
       methods: ['GET', 'HEAD'],
       path: SIGNED_OUT,
-      handle: (ctx) => goOn(deps, ctx, { to: undefined, frames: [] }),
+      handle: (ctx) => finishLogout(deps, ctx, { to: undefined, frames: [] }),
     },
   ];
 }
@@ -65,12 +65,12 @@ async function rpLogout(
   request: RpRequest,
   method: 'GET' | 'POST',
 ): Promise<void> {
-  const logout = await decideRpLogout(deps, request, method);
+  const logout = await validateRpLogout(deps, request, method);
   const session = await deps.sessions.current(ctx);
   if (session !== undefined && !logout.names(session)) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
-  await goOn(deps, ctx, await depart(deps, ctx, logout), request.ui_locales);
+  await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
 /** The answer of the page that asks: the request is checked again, whatever the page made of it. */
@@ -78,14 +78,14 @@ async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { decision, session: asked } = postedFields(ctx, ['decision', 'session']);
   const request: RpRequest = postedFields(ctx, RP_PARAMETERS);
-  const logout = await decideRpLogout(deps, request, 'POST');
+  const logout = await validateRpLogout(deps, request, 'POST');
   const session = await deps.sessions.current(ctx);
   // Somebody else logged in meanwhile: it was not them who were asked.
   if (session !== undefined && session.sid !== asked) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
   if (decision !== 'logout' && session !== undefined) return stillLoggedIn(deps, ctx, request.ui_locales);
-  await goOn(deps, ctx, await depart(deps, ctx, logout), request.ui_locales);
+  await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
 /** A logout that is refused is an event, too. */

@@ -5,7 +5,7 @@ import type { UserSession } from '../engine/sessions.ts';
 import { matchLanguage } from '../http/languages.ts';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import type { Destination } from './departure.ts';
+import type { ValidLogout } from './end-session.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
 import { badRequest, notAllowed, unknownClient } from './request.ts';
 import { isFlag } from './v2.ts';
@@ -28,7 +28,7 @@ export interface RpDependencies {
 }
 
 /** A sound request. */
-export interface RpLogout extends Destination {
+export interface RpLogout extends ValidLogout {
   /** The application that asks, where it is known. */
   client: Client | undefined;
   /** Whether the request itself shows that it is this session which is to end; else its user is asked. */
@@ -39,7 +39,7 @@ export interface RpLogout extends Destination {
  * Checks a request. @param method by which it came: a form's `federated` is `true` or `false`.
  * @throws AuthError 400 that names the rule it breaks; nothing has ended then.
  */
-export async function decideRpLogout(
+export async function validateRpLogout(
   deps: RpDependencies,
   request: RpRequest,
   method: 'GET' | 'POST',

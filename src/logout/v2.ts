@@ -1,6 +1,6 @@
 // GET /v2/logout: which allow-list applies, and where the browser goes (spec "Logout").
 import type { Config } from '../tenant/config.ts';
-import type { Destination } from './departure.ts';
+import type { ValidLogout } from './end-session.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
 import { notAllowed, unknownClient } from './request.ts';
 
@@ -13,7 +13,7 @@ type V2Request = Partial<Record<(typeof V2_PARAMETERS)[number], string>>;
  * without it the first of that list.
  * @throws AuthError 400 for an address outside the list and an unknown application: nothing has ended then.
  */
-export async function decideV2(config: Config, request: V2Request): Promise<Destination> {
+export async function validateV2Logout(config: Config, request: V2Request): Promise<ValidLogout> {
   const { client_id: clientId = '', returnTo = '', federated } = request;
   const client = clientId === '' ? undefined : await config.client(clientId);
   if (clientId !== '' && client === undefined) throw unknownClient(clientId);

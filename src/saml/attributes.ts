@@ -3,9 +3,9 @@
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import { standardClaims } from '../users/profile.ts';
+import { isTellable, mayName, withoutUnproved } from './attribute-release.ts';
 import { CLAIMS, NAME_ID } from './names.ts';
-import { isTellable, mayName, withoutUnproved } from './proved.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 
 export type AttributeValue = string | number | boolean;
 

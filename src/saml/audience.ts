@@ -3,7 +3,7 @@
 
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 
 /**
  * The audience of a service provider's assertions: what its addon says; else the issuer of its request, where

@@ -10,16 +10,16 @@ import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
+import { contentOf } from './assertion.ts';
 import type { Outgoing } from './bindings.ts';
-import { contentOf } from './content.ts';
 import { acrValues } from './context.ts';
+import type { IdentityProvider } from './identity-provider.ts';
 import { newId } from './message.ts';
 import { STATUS } from './names.ts';
-import type { IdentityProvider } from './provider.ts';
 import type { LoginRequest } from './request.ts';
 import { failureResponse, loginResponse, type ResponseFrame, type Status } from './response.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { samlSessions } from './sessions.ts';
-import type { ServiceProvider } from './settings.ts';
 import { badMessage } from './xml.ts';
 
 export interface SamlDependencies {

@@ -4,9 +4,9 @@ import type { Route } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { receive, sendByPost, sendByRedirect } from './bindings.ts';
 import { finishLogout, type SamlLogoutDependencies, takeLogoutRequest } from './logout.ts';
-import type { Step } from './logout-answer.ts';
-import { askNext, takeLogoutResponse } from './logout-others.ts';
-import { type ServiceProvider, serviceProvider } from './settings.ts';
+import { askNext, takeLogoutResponse } from './logout-participants.ts';
+import type { Step } from './logout-response.ts';
+import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 import { badMessage } from './xml.ts';
 
 export interface SamlLogoutRoutesDependencies extends SamlLogoutDependencies {

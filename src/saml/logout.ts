@@ -4,17 +4,17 @@ import type { Sessions } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
 import { open, type Received } from './bindings.ts';
-import { answerLogout, type LogoutAnswerDependencies, type Step, statusOf } from './logout-answer.ts';
 import { type LogoutRequest, readLogoutRequest } from './logout-messages.ts';
-import { type LogoutRunDependencies, reachable, wasComplete } from './logout-run.ts';
+import { type LogoutPropagationDependencies, reachable, wasComplete } from './logout-propagation.ts';
+import { answerLogout, type LogoutAnswerDependencies, type Step, statusOf } from './logout-response.ts';
 import { countOnce, type Expected, newId } from './message.ts';
 import { NAME_ID, STATUS } from './names.ts';
 import type { Status } from './response.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
-import type { ServiceProvider } from './settings.ts';
 import { badMessage } from './xml.ts';
 
-export interface SamlLogoutDependencies extends LogoutRunDependencies, LogoutAnswerDependencies {
+export interface SamlLogoutDependencies extends LogoutPropagationDependencies, LogoutAnswerDependencies {
   sessions: Sessions;
   challenges: Challenges;
   events: Events;

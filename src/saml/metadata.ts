@@ -1,8 +1,8 @@
 // Our metadata for a service provider (SAML Metadata §2.4.3).
 
+import type { IdentityProvider } from './identity-provider.ts';
 import { BINDING, CLAIMS, NAME_ID, NS } from './names.ts';
-import type { IdentityProvider } from './provider.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { type Markup, xml } from './xml.ts';
 
 /** What an assertion may say, by the last part of its claim type. */

@@ -2,7 +2,7 @@
 import type { Element } from '@xmldom/xmldom';
 import { type Expected, readEnvelope } from './message.ts';
 import { BINDING, NS } from './names.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { attribute, badMessage, booleanAttribute, childOf, elementsOf, isNamed, textOf } from './xml.ts';
 
 /** A request to log somebody in; JSON, so that it can wait for its user. */

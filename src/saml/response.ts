@@ -4,7 +4,7 @@ import type { Attribute, AttributeValue, NameId } from './attributes.ts';
 import { encryptAssertion } from './encryption.ts';
 import { instantOf, newId } from './message.ts';
 import { NS, STATUS } from './names.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { type Signer, signElement } from './signature.ts';
 import { type Markup, xml } from './xml.ts';
 

@@ -11,7 +11,7 @@ import { countOnce } from './message.ts';
 import { metadata } from './metadata.ts';
 import { STATUS } from './names.ts';
 import { type LoginRequest, readAuthnRequest, unsolicited } from './request.ts';
-import { type ServiceProvider, serviceProvider } from './settings.ts';
+import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 import { badMessage } from './xml.ts';
 
 export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRoutesDependencies {

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import Koa from 'koa';
+import { createLogoutChannels } from '../../src/engine/logout-channels.ts';
 import { createEngine } from '../../src/engine/provider.ts';
-import { createSessionParticipants } from '../../src/engine/session-participants.ts';
 import { readBody } from '../../src/http/body.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
@@ -72,7 +72,7 @@ describe('client authentication at endpoints of ours', () => {
       }),
       ...NO_SECOND_FACTOR,
       errorPage: async () => {},
-      participants: createSessionParticipants(log),
+      logoutChannels: createLogoutChannels(log),
     });
     const app = new Koa();
     app.use((ctx, next) => next().catch((thrown: unknown) => oauthShape(ctx, toAuthError(thrown, log))));

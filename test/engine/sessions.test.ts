@@ -2,8 +2,8 @@
 // blocked.
 import { expect } from 'chai';
 import { createAdapter } from '../../src/engine/adapter.ts';
+import { createLogoutChannels, type EndedSession } from '../../src/engine/logout-channels.ts';
 import { createEngine } from '../../src/engine/provider.ts';
-import { createSessionParticipants, type EndedSession } from '../../src/engine/session-participants.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
 import { createEventBudget } from '../../src/protection/event-budget.ts';
@@ -27,14 +27,14 @@ describe('the sessions of a user', () => {
   before(async () => {
     server = await startServer({ tenant: logoutTenant() });
     const log = createLog('silent');
-    const participants = createSessionParticipants(log);
-    participants.join({
+    const logoutChannels = createLogoutChannels(log);
+    logoutChannels.add({
       name: 'failing',
       sessionEnded: async () => {
         throw new Error('not today');
       },
     });
-    participants.join({
+    logoutChannels.add({
       name: 'test',
       sessionEnded: async (session, browser) => {
         told.push(session);
@@ -64,7 +64,7 @@ describe('the sessions of a user', () => {
         budget: createEventBudget(Date.now),
       }),
       errorPage: async () => {},
-      participants,
+      logoutChannels,
     });
     sessions = engine.sessions;
     userId = (await users.findInConnection({ name: 'users' }, USER.email))?.id ?? '';

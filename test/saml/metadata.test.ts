@@ -2,7 +2,7 @@
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { rotateSigningKeys, signingKeys } from '../../src/engine/keys.ts';
-import { identityProvider } from '../../src/saml/provider.ts';
+import { identityProvider } from '../../src/saml/identity-provider.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';

@@ -6,7 +6,7 @@ import { type FederatedDependencies, federatedLogout } from './federated.ts';
 import { frontChannelFrames } from './front-channel.ts';
 
 /** What a logout request was found to ask for; all of it checked. */
-export interface Destination {
+export interface ValidLogout {
   /** The application that sent the user. */
   clientId: string | undefined;
   /** Where the browser goes in the end; undefined: to our own page. */
@@ -15,14 +15,14 @@ export interface Destination {
   federated: boolean;
 }
 
-export interface DepartureDependencies extends FederatedDependencies {
+export interface EndSessionDependencies extends FederatedDependencies {
   issuer: string;
   sessions: Sessions;
   events: Events;
 }
 
 /** How the browser leaves. */
-export interface Departure {
+export interface LoggedOut {
   /** Where it goes now; undefined: it is shown {@link SIGNED_OUT} at once. */
   to: string | undefined;
   /** What it loads in frames before: the front channels of the session's applications. */
@@ -33,11 +33,11 @@ export interface Departure {
 export const SIGNED_OUT = '/logout/done';
 
 /** Ends the browser's session, if it has one. */
-export async function depart(
-  deps: DepartureDependencies,
+export async function endSession(
+  deps: EndSessionDependencies,
   ctx: Context,
-  { clientId, returnTo, federated }: Destination,
-): Promise<Departure> {
+  { clientId, returnTo, federated }: ValidLogout,
+): Promise<LoggedOut> {
   const { sessions, events } = deps;
   const session = await sessions.current(ctx);
   sessions.forget(ctx);

@@ -8,7 +8,7 @@ import { statedContext } from './context.ts';
 import { NAME_ID, STATUS } from './names.ts';
 import type { LoginRequest } from './request.ts';
 import type { Login, ResponseFrame, Status } from './response.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 
 export interface ContentDependencies {
   config: Config;

@@ -4,10 +4,10 @@ import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import { open, type Received } from './bindings.ts';
 import { expectation, type SamlLogoutDependencies } from './logout.ts';
-import { type Step, signed } from './logout-answer.ts';
 import { logoutRequest, readLogoutResponse } from './logout-messages.ts';
-import { goOn, nextOf, runOf } from './logout-run.ts';
-import type { ServiceProvider } from './settings.ts';
+import { goOn, nextOf, runOf } from './logout-propagation.ts';
+import { type Step, signed } from './logout-response.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { attribute, parseXml } from './xml.ts';
 
 /**

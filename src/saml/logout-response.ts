@@ -2,11 +2,11 @@
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Outgoing } from './bindings.ts';
+import type { IdentityProvider } from './identity-provider.ts';
 import { newId } from './message.ts';
 import { STATUS } from './names.ts';
-import type { IdentityProvider } from './provider.ts';
 import { type Status, statusResponse } from './response.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import { signElement } from './signature.ts';
 
 /** What the browser gets: an address to go to, or a message to carry. */

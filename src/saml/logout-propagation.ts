@@ -1,7 +1,7 @@
 // Telling service providers that a session is over, one after another through the user's browser: nobody else
 // can end theirs (Profiles §4.4). Where a run stands is kept here, so that each answer counts once.
 import type { Context } from 'koa';
-import type { SessionParty } from '../engine/session-participants.ts';
+import type { LogoutChannel } from '../engine/logout-channels.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Frozen } from '../records/record.ts';
@@ -11,13 +11,13 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import type { IdentityProvider } from './identity-provider.ts';
 import { newId } from './message.ts';
-import type { IdentityProvider } from './provider.ts';
+import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
-import { type ServiceProvider, serviceProvider } from './settings.ts';
 import { badMessage } from './xml.ts';
 
-export interface LogoutRunDependencies {
+export interface LogoutPropagationDependencies {
   store: Store;
   config: Config;
   idp: IdentityProvider;
@@ -31,7 +31,7 @@ const TTL = 600;
 type Run = Frozen<SamlLogoutRecord>;
 
 /** The service providers as parties of sessions. */
-export function samlParty(deps: LogoutRunDependencies): SessionParty {
+export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutChannel {
   return {
     name: 'saml',
     sessionEnded: async ({ sid, startedBy }, browser) => {
@@ -82,7 +82,7 @@ async function knownProvider(config: Config, clientId: string): Promise<ServiceP
 
 /** Keeps where a run stands. @returns where the browser goes now. */
 async function save(
-  { store, idp, random }: LogoutRunDependencies,
+  { store, idp, random }: LogoutPropagationDependencies,
   run: Omit<SamlLogoutRecord, 'id'>,
 ): Promise<string> {
   const [next] = run.waiting;
@@ -105,7 +105,7 @@ const BROWSER = browserCookie('__Host-gatehouse_logout');
  * @throws AuthError 400 when there is no such run of this browser, or no more.
  */
 export async function nextOf(
-  { store, random }: LogoutRunDependencies,
+  { store, random }: LogoutPropagationDependencies,
   ctx: Context,
   clientId: string,
   ticket: string,
@@ -131,7 +131,7 @@ function expired(): AuthError {
  * @throws AuthError 400 when no such request waits for an answer of this application, by this browser.
  */
 export async function runOf(
-  { store }: LogoutRunDependencies,
+  { store }: LogoutPropagationDependencies,
   ctx: Context,
   clientId: string,
   requestId: string,
@@ -146,7 +146,7 @@ export async function runOf(
  * Notes an answer. @returns where the browser goes now. @throws AuthError 400 when another answer was first.
  */
 export async function goOn(
-  deps: LogoutRunDependencies,
+  deps: LogoutPropagationDependencies,
   { id }: Run,
   { isSuccess }: { isSuccess: boolean },
 ): Promise<string> {
@@ -157,7 +157,7 @@ export async function goOn(
 }
 
 /** Whether all service providers of a session were told and agreed; the run is over then. */
-export async function wasComplete({ store }: LogoutRunDependencies, sid: string): Promise<boolean> {
+export async function wasComplete({ store }: LogoutPropagationDependencies, sid: string): Promise<boolean> {
   const runs = await store.collection('samlLogouts').findBy('session', sid);
   await store.collection('samlLogouts').deleteBy('session', sid);
   return runs.every(({ failed, waiting }) => !failed && waiting.length === 0);

@@ -3,7 +3,7 @@ import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
-import type { ServiceProvider } from './settings.ts';
+import type { ServiceProvider } from './service-provider.ts';
 import type { Signer } from './signature.ts';
 
 export interface IdentityProvider {

@@ -1,0 +1,84 @@
+// How the participants of a session hear that it has ended: OpenID Connect back channels and SAML single logout.
+// Each feature adds its channel at the server's start and knows no other.
+import type { Logger } from 'pino';
+
+/** A session that has ended; its record and its tokens are gone already. */
+export interface EndedSession {
+  /** The session id, as in the `sid` of its ID tokens: one for all participants. */
+  sid: string;
+  /** The user's `sub`. */
+  userId: string;
+  /** The client_ids of the applications that took part, by OpenID Connect or SAML. */
+  clientIds: readonly string[];
+  reason: SessionEnd;
+  /** The client_id of the SAML service provider whose LogoutRequest ended it; it is not told. */
+  startedBy?: string | undefined;
+}
+
+/**
+ * Why a session ended, as the hosted service's `backchannel_logout_initiators` name it. `rp-logout`: the
+ * user logged out, by any of the three endpoints. `account-deactivated`: the user was blocked.
+ * `session-revoked`: another user logged in at this browser, or an administrator ended it.
+ */
+export type SessionEnd =
+  | 'rp-logout'
+  | 'password-changed'
+  | 'account-deactivated'
+  | 'account-deleted'
+  | 'session-revoked';
+
+/** The user's browser, when it is there as its session ends. */
+export interface LogoutBrowser {
+  /** Where it goes in the end: absolute and already checked, never put together from a request. */
+  returnTo: string;
+}
+
+/** One protocol that participants are told by. */
+export interface LogoutChannel {
+  /** For the log. */
+  name: string;
+  /**
+   * Tells the participants of an ended session; slow work goes on in the background. Called once a session, in the
+   * order of `add`. What it throws is logged and stops neither the logout nor the other channels.
+   * @param browser given only when the user's own browser is there. A channel through the browser (SAML single
+   *   logout) returns the address to send it to first, and brings it to `returnTo` whether or not participants answer.
+   * @returns that address, absolute; undefined when the channel does not need the browser.
+   */
+  sessionEnded(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
+}
+
+/** The channels of a tenant. */
+export interface LogoutChannels {
+  /** Adds a channel, at the server's start. */
+  add(channel: LogoutChannel): void;
+  /**
+   * Tells all participants.
+   * @returns where the browser goes now: `browser.returnTo`, or an address that leads there through the participants.
+   */
+  tell(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
+}
+
+/** A tenant's channels; none at first. */
+export function createLogoutChannels(log: Logger): LogoutChannels {
+  const channels: LogoutChannel[] = [];
+  return {
+    add: (channel) => {
+      channels.push(channel);
+    },
+    tell: async (session, browser) => {
+      let returnTo = browser?.returnTo;
+      for (const channel of channels) {
+        try {
+          const through = await channel.sessionEnded(
+            session,
+            returnTo === undefined ? undefined : { returnTo },
+          );
+          if (browser !== undefined) returnTo = through ?? returnTo;
+        } catch (error) {
+          log.error({ err: error, channel: channel.name }, 'the participants could not be told of a logout');
+        }
+      }
+      return returnTo;
+    },
+  };
+}
