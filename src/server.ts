@@ -7,7 +7,8 @@ import { accountPages } from './connections/database/account-pages.ts';
 import { databaseRoutes } from './connections/database/routes.ts';
 import { passwordlessPages } from './connections/passwordless/hosted.ts';
 import { passwordlessRoutes } from './connections/passwordless/routes.ts';
-import { developmentRoutes } from './development/routes.ts';
+import { development } from './development/feature.ts';
+import { bind } from './engine/feature.ts';
 import type { Engine } from './engine/provider.ts';
 import { deviceRoutes } from './factors/device-routes.ts';
 import { mfaPages } from './factors/pages.ts';
@@ -132,14 +133,14 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...samlRoutes(saml),
     ...(!isForThisMachine(settings)
       ? []
-      : developmentRoutes({
+      : bind(development, {
           baseUrl: settings.baseUrl,
           version: VERSION,
           config: services.tenantConfig,
           outbox,
           views,
           csrf,
-        })),
+        }).routes),
   ];
 }
 

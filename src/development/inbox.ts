@@ -1,9 +1,9 @@
-// The development inbox: what would have been sent to people. For this machine alone, see routes.ts.
+// The development inbox: what would have been sent to people. For this machine alone, see feature.ts.
 import type { Context } from 'koa';
 import type { Outbox, OutboxMessage } from '../delivery/outbox.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 
 /** Where the inbox is; `.json` after it gives the same as data. */
@@ -15,43 +15,32 @@ export interface InboxDependencies {
   csrf: Csrf;
 }
 
+const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+
 /** The routes of the inbox. Whoever may ask for them sees every code: the caller judges who that is. */
-export function inboxRoutes(deps: InboxDependencies): Route[] {
-  const { outbox, csrf } = deps;
-  const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
-  return [
-    {
-      ...page,
-      methods: ['GET'],
-      path: `${INBOX_PATH}.json`,
-      handle: async (ctx) => {
-        ctx.set('Cache-Control', 'no-store');
-        ctx.body = (await listed(outbox, ctx)).map(({ id: _id, ...message }) => message);
-      },
-    },
-    { ...page, methods: ['GET'], path: INBOX_PATH, handle: (ctx) => showInbox(deps, ctx) },
-    {
-      ...page,
-      methods: ['GET'],
-      path: `${INBOX_PATH}/:id`,
-      handle: async (ctx) => {
-        const html = (await outbox.get(String(ctx.params.id)))?.html;
-        if (html === undefined) throw new AuthError(404, 'invalid_request', 'There is no such message.');
-        showMail(ctx, html);
-      },
-    },
-    {
-      ...page,
-      methods: ['POST'],
-      path: INBOX_PATH,
-      handle: async (ctx) => {
-        csrf.verify(ctx);
-        await outbox.clear();
-        ctx.redirect(INBOX_PATH);
-        ctx.status = 303;
-      },
-    },
-  ];
+export const inboxRoutes: RouteDeclarations<InboxDependencies> = {
+  'GET /dev/inbox.json': { ...page, handle: listMessages },
+  'GET /dev/inbox': { ...page, handle: showInbox },
+  'GET /dev/inbox/:id': { ...page, handle: showMessage },
+  'POST /dev/inbox': { ...page, handle: clearInbox },
+};
+
+async function listMessages({ outbox }: InboxDependencies, ctx: Context): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = (await listed(outbox, ctx)).map(({ id: _id, ...message }) => message);
+}
+
+async function showMessage({ outbox }: InboxDependencies, ctx: Context): Promise<void> {
+  const html = (await outbox.get(String(ctx.params.id)))?.html;
+  if (html === undefined) throw new AuthError(404, 'invalid_request', 'There is no such message.');
+  showMail(ctx, html);
+}
+
+async function clearInbox({ outbox, csrf }: InboxDependencies, ctx: Context): Promise<void> {
+  csrf.verify(ctx);
+  await outbox.clear();
+  ctx.redirect(INBOX_PATH);
+  ctx.status = 303;
 }
 
 async function listed(outbox: Outbox, ctx: Context): Promise<OutboxMessage[]> {

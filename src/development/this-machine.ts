@@ -3,22 +3,35 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { isLoopback } from '../http/loopback.ts';
-import type { Route } from '../http/routes.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
 
-/**
- * Lets requests of this machine alone pass, whatever address the server listens on.
- * @param baseUrl the public origin; the pages are there under no other name.
- */
-export function thisMachineOnly(baseUrl: string): (handle: Route['handle']) => Route['handle'] {
-  const { host } = new URL(baseUrl);
-  return (handle) => (ctx) => {
-    // A name that somebody else points at this machine must not read the codes (DNS rebinding).
-    if (ctx.host !== host) throw new AuthError(404, 'invalid_request', 'There is nothing here.');
-    if (!hopsOf(ctx).every(isLoopback)) {
-      throw new AuthError(404, 'invalid_request', 'This page is shown on the machine of the server alone.');
-    }
-    return handle(ctx);
-  };
+/** Routes that are answered to requests of this machine alone, whatever address the server listens on. */
+export function onThisMachine<D extends { baseUrl: string }>(
+  routes: RouteDeclarations<D>,
+): RouteDeclarations<D> {
+  return Object.fromEntries(
+    Object.entries(routes).map(([key, route]) => [
+      key,
+      {
+        ...route,
+        handle: (deps: D, ctx: Context) => {
+          refuseOthers(deps.baseUrl, ctx);
+          return route.handle(deps, ctx);
+        },
+      },
+    ]),
+  );
+}
+
+/** @param baseUrl the public origin; the pages are there under no other name. @throws AuthError 404 */
+function refuseOthers(baseUrl: string, ctx: Context): void {
+  // A name that somebody else points at this machine must not read the codes (DNS rebinding).
+  if (ctx.host !== new URL(baseUrl).host) {
+    throw new AuthError(404, 'invalid_request', 'There is nothing here.');
+  }
+  if (!hopsOf(ctx).every(isLoopback)) {
+    throw new AuthError(404, 'invalid_request', 'This page is shown on the machine of the server alone.');
+  }
 }
 
 /**

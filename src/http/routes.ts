@@ -2,6 +2,7 @@
 // rule for other origins and the shape of failures, so that no spelling of a path can have one without the other.
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
+import type { z } from 'zod';
 import { atMost } from './at-most.ts';
 import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
@@ -9,19 +10,77 @@ import { findPath, type PathTree, pathTree } from './path-tree.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE';
 
-/** One declared request, or several of one path that are handled alike. */
-export interface Route {
-  /** `HEAD` stands here only where asking about an address changes nothing. */
-  methods: readonly Method[];
-  /** Segments after slashes; `:name` is one segment of any text, which the handler finds in `ctx.params`. */
-  path: string;
+/** What a route says of itself, its address apart. */
+export interface RouteRules {
   /** The bucket per address that a request takes from, before its body is read; `unlimited` for none. */
   limit: string;
   /** Which other origins' scripts may call it; the same for every method of a path. */
   cors: 'none' | 'applications' | 'any';
   /** How failures are told: in this shape, or on the error page. */
   errors: ErrorShape | 'page';
+}
+
+/** One request, or several of one path that are handled alike. */
+export interface Route extends RouteRules {
+  /** `HEAD` stands here only where asking about an address changes nothing. */
+  methods: readonly Method[];
+  /** Segments after slashes; `:name` is one segment of any text, which the handler finds in `ctx.params`. */
+  path: string;
   handle(ctx: Context): Promise<unknown> | unknown;
+}
+
+/** What the document of the API says of a route. */
+export interface RouteDescription {
+  /** One line. Without it a route is no part of the API: it is between the server and its own pages. */
+  summary?: string;
+  /** Who may ask, by names of the document's security schemes; each alone is enough. */
+  security?: readonly SecurityScheme[];
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** The media types of the body that are taken: JSON and forms alike where nothing is said. */
+  bodyTypes?: readonly ('json' | 'form')[];
+  /** By status: in a few words what it means, and the body that comes with it. */
+  answers?: Readonly<Record<number, string | { description: string; body: z.ZodType; type?: string }>>;
+}
+
+/** How somebody who asks is known: their credentials, or a token that they hold. */
+export type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device' | 'session';
+
+/**
+ * A route as a feature declares it.
+ * @template D what the feature is given.
+ */
+export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
+  handle: (deps: D, ctx: Context) => Promise<unknown> | unknown;
+}
+
+/** By `GET /path`, or `GET|HEAD /path` for methods that are handled alike. */
+export type RouteDeclarations<D> = Readonly<Record<`${Method}${string} /${string}`, RouteDeclaration<D>>>;
+
+/**
+ * The routes of a feature, as the router takes them.
+ * @throws Error when a key is no method and path.
+ */
+export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] {
+  return Object.entries(declared).map(([key, route]) => ({
+    ...addressOf(key),
+    limit: route.limit,
+    cors: route.cors,
+    errors: route.errors,
+    handle: (ctx) => route.handle(deps, ctx),
+  }));
+}
+
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'DELETE'] satisfies Method[];
+
+/** The methods and the path of a declared route. @throws Error when its key says none. */
+export function addressOf(key: string): Pick<Route, 'methods' | 'path'> {
+  const [methods = '', path = '', ...more] = key.split(' ');
+  const named = methods.split('|');
+  if (more.length > 0 || !path.startsWith('/') || !named.every((one) => METHODS.includes(one))) {
+    throw new Error(`${key} is no method and path`);
+  }
+  return { methods: named as Method[], path };
 }
 
 /** What a page for people has in common with all others. */

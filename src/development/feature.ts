@@ -1,0 +1,48 @@
+// The development pages: what runs here, "Try login", the inbox. For this machine alone, and not in production.
+import type { Context } from 'koa';
+import { feature } from '../engine/feature.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
+import type { Views } from '../pages/views.ts';
+import { TRY_LOGIN } from '../records/clients.ts';
+import type { Config } from '../tenant/config.ts';
+import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
+import { onThisMachine } from './this-machine.ts';
+import { TRY_LOGIN_CALLBACK } from './try-login.ts';
+
+export interface DevelopmentDependencies extends InboxDependencies {
+  baseUrl: string;
+  /** Gatehouse's own, as the page shows it. */
+  version: string;
+  config: Config;
+  views: Views;
+}
+
+const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+
+const routes: RouteDeclarations<DevelopmentDependencies> = {
+  'GET|HEAD /': { ...page, handle: showHome },
+  // The try itself runs in the browser, as a single-page application does.
+  'GET|HEAD /dev/callback': { ...page, handle: showTokens },
+  ...inboxRoutes,
+};
+
+export const development = feature<DevelopmentDependencies>({
+  name: 'development',
+  pages: ['development/home', 'development/inbox', 'development/tokens'],
+  routes: onThisMachine(routes),
+});
+
+function tryLoginOf({ baseUrl }: DevelopmentDependencies) {
+  return { clientId: TRY_LOGIN, callback: `${baseUrl}${TRY_LOGIN_CALLBACK}` };
+}
+
+async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
+  const { baseUrl, version, config, views } = deps;
+  const [clients, connections] = await Promise.all([config.clients(), config.connections()]);
+  const model = { baseUrl, version, clients, connections, tryLogin: tryLoginOf(deps), inboxUrl: INBOX_PATH };
+  await views.page(ctx, 'development/home', model);
+}
+
+function showTokens(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
+  return deps.views.page(ctx, 'development/tokens', { tryLogin: tryLoginOf(deps) });
+}
