@@ -4,7 +4,11 @@ import { fileURLToPath } from 'node:url';
 import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { accountPages } from './connections/database/account-pages.ts';
+import { passwordPages } from './connections/database/hosted.ts';
 import { databaseRoutes } from './connections/database/routes.ts';
+import { unblockRoutes } from './connections/database/unblock.ts';
+import { usernamePasswordRoutes } from './connections/database/username-password.ts';
+import { loginPages } from './connections/login-page.ts';
 import { passwordlessPages } from './connections/passwordless/hosted.ts';
 import { passwordlessRoutes } from './connections/passwordless/routes.ts';
 import { development } from './development/feature.ts';
@@ -14,9 +18,7 @@ import { deviceRoutes } from './factors/device-routes.ts';
 import { mfaPages } from './factors/pages.ts';
 import { mfaRoutes } from './factors/routes.ts';
 import { crossOriginRoutes } from './flow/cross-origin.ts';
-import { loginRoutes } from './flow/routes.ts';
-import { unblockRoutes } from './flow/unblock.ts';
-import { usernamePasswordRoutes } from './flow/username-password.ts';
+import { createFlow } from './flow/routes.ts';
 import { widgetRoutes } from './flow/widget.ts';
 import { readBody } from './http/body.ts';
 import { oauthShape } from './http/errors.ts';
@@ -112,6 +114,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
   services.logoutChannels.add(samlLogoutChannel(saml));
+  const flow = createFlow({ ...services, loginPageOf: loginPages(services) });
   return [
     ...health(store, log),
     ...views.assets.routes,
@@ -127,7 +130,8 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...passwordlessPages(services),
     ...crossOriginRoutes(services),
     ...mfaPages(services),
-    ...loginRoutes(services),
+    ...flow.routes,
+    ...passwordPages({ ...services, showNext: flow.showNext }),
     ...usernamePasswordRoutes(services),
     ...widgetRoutes(services),
     ...samlRoutes(saml),

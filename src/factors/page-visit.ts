@@ -1,6 +1,11 @@
 // A visit of the second factor's pages: who has come so far, by which ways they may go on, and what stopped them.
 import type { Context } from 'koa';
-import { type HostedDependencies, openVisit, type Visit, visitLanguages } from '../flow/request-page.ts';
+import {
+  type HostedDependencies,
+  openRequestPage,
+  type RequestPage,
+  requestLanguages,
+} from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import { FACTORS } from './authenticators.ts';
@@ -24,7 +29,7 @@ export interface PageState {
 
 /** A visit of somebody who has given the first factor. */
 export interface MfaVisit {
-  visit: Visit;
+  visit: RequestPage;
   user: User;
   giver: Giver;
   state: PageState;
@@ -33,7 +38,7 @@ export interface MfaVisit {
 const WAYS: FactorType[] = ['push-notification', 'otp', 'phone', 'email', 'recovery-code'];
 /** @returns undefined when no second factor is wanted here, and the browser was sent on. */
 export async function openMfa(deps: MfaPagesDependencies, ctx: Context): Promise<MfaVisit | undefined> {
-  const visit = await openVisit(deps, ctx);
+  const visit = await openRequestPage(deps, ctx);
   const { firstFactor, remembered, uid } = visit.pending;
   const user = firstFactor === undefined ? undefined : await deps.users.get(firstFactor.userId);
   if (firstFactor === undefined || user === undefined) {
@@ -68,7 +73,7 @@ export function requestOf(ctx: Context, { user, giver: { credentialVersion }, vi
     credentialVersion,
     clientId: visit.client.client_id,
     ip: ctx.ip,
-    languages: visitLanguages(ctx, visit),
+    languages: requestLanguages(ctx, visit),
   };
 }
 

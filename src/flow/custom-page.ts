@@ -8,7 +8,7 @@ import { customPagePolicy } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import { CONFIG_PLACEHOLDER } from '../tenant/pages.ts';
-import type { Visit } from './request-page.ts';
+import type { RequestPage } from './request-page.ts';
 import { tenantName } from './widget.ts';
 
 export interface CustomPageDependencies {
@@ -18,9 +18,14 @@ export interface CustomPageDependencies {
 }
 
 /** Answers with the page, filled in for a request that waits for a login. @param html as the operator wrote it. */
-export function sendCustomPage(deps: CustomPageDependencies, ctx: Context, visit: Visit, html: string): void {
+export function sendCustomPage(
+  deps: CustomPageDependencies,
+  ctx: Context,
+  page: RequestPage,
+  html: string,
+): void {
   const nonce = deps.random(16).toString('hex');
-  const { redirect_uri: callback } = visit.pending.params;
+  const { redirect_uri: callback } = page.pending.params;
   const { vendor_host: vendor } = deps.config.settings();
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Cache-Control', 'no-store');
@@ -34,7 +39,7 @@ export function sendCustomPage(deps: CustomPageDependencies, ctx: Context, visit
   );
   ctx.set('Cross-Origin-Opener-Policy', 'unsafe-none');
   ctx.set('Referrer-Policy', 'same-origin');
-  ctx.body = withNonce(html, nonce).replaceAll(CONFIG_PLACEHOLDER, encode(configOf(deps, visit)));
+  ctx.body = withNonce(html, nonce).replaceAll(CONFIG_PLACEHOLDER, encode(configOf(deps, page)));
 }
 
 /** Base64 of the UTF-8 of JSON: no letter of it means anything in HTML or in a script's string. */
@@ -77,8 +82,8 @@ const PARAMETERS = [
 ] as const;
 
 /** What stands for `@@config@@`, in the words of the hosted service. */
-function configOf({ baseUrl, config }: CustomPageDependencies, visit: Visit): object {
-  const { pending, client, csrf } = visit;
+function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage): object {
+  const { pending, client, csrf } = page;
   const { params } = pending;
   const { branding, vendor_host: vendor } = config.settings();
   const options = {

@@ -1,15 +1,14 @@
 // The hosted pages of an account: a forgotten password, a new one, a verified address. Nothing is decided here.
 import type { Context } from 'koa';
+import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
-  openVisit,
+  openRequestPage,
   pageModel,
   renderPage,
+  requestLanguages,
   stepPath,
-  visitLanguages,
-  waitsForLogin,
 } from '../../flow/request-page.ts';
-import { EMAIL_VERIFICATION } from '../../flow/verification.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { linkExpired } from '../../http/errors.ts';
@@ -36,6 +35,7 @@ import {
   type VerificationDependencies,
   verifyEmail,
 } from './verification.ts';
+import { EMAIL_VERIFICATION } from './verification-link.ts';
 
 export interface AccountPagesDependencies
   extends ResetDependencies,
@@ -188,35 +188,35 @@ async function handleVerification(deps: AccountPagesDependencies, ctx: Context):
 }
 
 async function showForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const visit = await openVisit(deps, ctx);
-  if (!waitsForLogin(visit.pending)) return ctx.redirect(`/u/${visit.pending.uid}`);
-  await renderPage(deps, ctx, visit, 'account/forgot', {
-    ...pageModel(visit, 'forgot-password'),
-    email: visit.pending.params.login_hint ?? '',
-    loginUrl: stepPath(visit.pending, 'login'),
+  const page = await openRequestPage(deps, ctx);
+  if (!waitsForLogin(page.pending)) return ctx.redirect(`/u/${page.pending.uid}`);
+  await renderPage(deps, ctx, page, 'account/forgot', {
+    ...pageModel(page, 'forgot-password'),
+    email: page.pending.params.login_hint ?? '',
+    loginUrl: stepPath(page.pending, 'login'),
   });
 }
 
 async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const visit = await openVisit(deps, ctx);
+  const page = await openRequestPage(deps, ctx);
   deps.csrf.verify(ctx);
   const { email } = formFields(ctx, 'email');
-  const { params, clientId } = visit.pending;
-  const model = { ...pageModel(visit, 'forgot-password'), email, loginUrl: stepPath(visit.pending, 'login') };
+  const { params, clientId } = page.pending;
+  const model = { ...pageModel(page, 'forgot-password'), email, loginUrl: stepPath(page.pending, 'login') };
   if (normalizeEmail(email) === undefined) {
-    return renderPage(deps, ctx, visit, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
+    return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
   }
   await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const { organization } = params;
   requestReset(deps, {
     email,
     connection: await databaseFor(deps.config, clientId, params.connection),
-    client: visit.client,
+    client: page.client,
     organization: organization === undefined ? undefined : await deps.config.organization(organization),
-    languages: visitLanguages(ctx, visit),
+    languages: requestLanguages(ctx, page),
     caller: callerOf(deps, ctx),
   });
-  await renderPage(deps, ctx, visit, 'account/sent', model);
+  await renderPage(deps, ctx, page, 'account/sent', model);
 }
 
 /** Who posted a form of ours. */

@@ -1,7 +1,6 @@
 // /dbconnections/*: users of database connections, from applications. Nothing is decided here.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { askToVerify, type VerificationDependencies } from '../../flow/verification.ts';
 import { bodyOf } from '../../http/body-fields.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Route } from '../../http/routes.ts';
@@ -15,6 +14,7 @@ import { CONFIRMATION, readChangePassword } from './change-password.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
 import { readSignUp, type SignUpBody } from './signup.ts';
+import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
 export interface DatabaseDependencies extends ResetLinkDependencies, VerificationDependencies {
   log: Logger;

@@ -1,11 +1,11 @@
 // A verified e-mail address: the link came back.
 import type { Messages } from '../../delivery/messages.ts';
-import { EMAIL_VERIFICATION } from '../../flow/verification.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { EMAIL_VERIFICATION } from './verification-link.ts';
 
 export interface VerificationDependencies {
   config: Config;

@@ -1,18 +1,16 @@
 // The hosted pages of passwordless login: the address, then the code.
 import type { Context } from 'koa';
+import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
-  openVisit,
+  openRequestPage,
   pageModel,
-  passwordlessChoices,
-  passwordlessStep,
+  type RequestPage,
   renderPage,
+  requestLanguages,
   stepPath,
   takesConnection,
   tooManyAlert,
-  type Visit,
-  visitLanguages,
-  waitsForLogin,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
@@ -21,6 +19,7 @@ import { PAGE, type Route } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
+import { passwordlessChoices, passwordlessStep } from '../request.ts';
 import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start, subjectOf } from './start.ts';
 import { redeem, type VerifyDependencies } from './verify.ts';
@@ -53,7 +52,7 @@ export function passwordlessPages(deps: PasswordlessPagesDependencies): Route[] 
       handle: async (ctx) => {
         const at = await open(deps, ctx);
         if (at === undefined) return;
-        await showAddress(deps, ctx, at, { address: at.visit.pending.params.login_hint ?? '' });
+        await showAddress(deps, ctx, at, { address: at.page.pending.params.login_hint ?? '' });
       },
     },
     { ...PAGE, methods: ['POST'], path, handle: posted(sendCode) },
@@ -61,36 +60,36 @@ export function passwordlessPages(deps: PasswordlessPagesDependencies): Route[] 
   ];
 }
 
-/** A visit of a connection's pages. */
+/** A request at a connection's pages. */
 interface At {
-  visit: Visit;
+  page: RequestPage;
   connection: PasswordlessConnection;
 }
 
 /** @returns undefined when the request waits for something else, and the browser was sent there. */
 async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<At | undefined> {
-  const visit = await openVisit(deps, ctx);
-  if (!waitsForLogin(visit.pending)) {
-    ctx.redirect(`/u/${visit.pending.uid}`);
+  const page = await openRequestPage(deps, ctx);
+  if (!waitsForLogin(page.pending)) {
+    ctx.redirect(`/u/${page.pending.uid}`);
     return undefined;
   }
   const name = String(ctx.params.connection);
-  if (!takesConnection(visit.pending, { name })) {
-    ctx.redirect(`/u/${visit.pending.uid}`);
+  if (!takesConnection(page.pending, { name })) {
+    ctx.redirect(`/u/${page.pending.uid}`);
     return undefined;
   }
-  return { visit, connection: await passwordlessConnection(deps.config, visit.client.client_id, name) };
+  return { page, connection: await passwordlessConnection(deps.config, page.client.client_id, name) };
 }
 
 async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
-  const { visit, connection } = at;
+  const { page, connection } = at;
   const { address: given } = formFields(ctx, 'address');
   const address = normalizeAddress(connection.channel, given);
   const again = (alert: string, status: number) =>
     showAddress(deps, ctx, at, { address: given, alert }, status);
   if (address === undefined) return again(`passwordless.${connection.channel}.invalid`, 400);
   const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
-  const subject = subjectOf(visit.client.client_id, connection, address);
+  const subject = subjectOf(page.client.client_id, connection, address);
   const cooling = await refusalOf(
     deps.limits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
   );
@@ -99,8 +98,8 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
     return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
   try {
     await deps.limits.takeFrom(ctx, 'passwordlessStart');
-    const languages = visitLanguages(ctx, visit);
-    await start(deps, ctx, { client: visit.client, connection, address, languages, caller });
+    const languages = requestLanguages(ctx, page);
+    await start(deps, ctx, { client: page.client, connection, address, languages, caller });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
@@ -120,7 +119,7 @@ async function refusalOf(taken: Promise<void>): Promise<AuthError | undefined> {
 }
 
 async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
-  const { visit, connection } = at;
+  const { page, connection } = at;
   const { address: given, code } = formFields(ctx, 'address', 'code');
   const address = normalizeAddress(connection.channel, given);
   // As it is read out or pasted: with spaces or a dash in the middle.
@@ -129,7 +128,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
     showCode(deps, ctx, at, { address: address ?? given, alert }, status);
   if (secret === '') return again('passwordless.missing', 400);
   try {
-    const clientId = visit.client.client_id;
+    const clientId = page.client.client_id;
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
     const login = await redeem(deps, { clientId, connection, address, secret, caller });
     await deps.interactions.login(ctx, login);
@@ -157,20 +156,20 @@ async function showAddress(
   shown: { address: string; alert?: string },
   status = 200,
 ): Promise<void> {
-  const { visit, connection } = at;
-  const choices = await passwordlessChoices(deps.config, visit);
-  const own = stepPath(visit.pending, stepOf(connection));
+  const { page, connection } = at;
+  const choices = await passwordlessChoices(deps.config, page);
+  const own = stepPath(page.pending, stepOf(connection));
   await renderPage(
     deps,
     ctx,
-    visit,
+    page,
     'passwordless/address',
     {
-      ...pageModel(visit, stepOf(connection)),
+      ...pageModel(page, stepOf(connection)),
       channel: connection.channel,
       ...shown,
       others: choices.filter(({ url }) => url !== own),
-      ...((await hasPassword(deps, visit)) && { loginUrl: stepPath(visit.pending, 'login') }),
+      ...((await hasPassword(deps, page)) && { loginUrl: stepPath(page.pending, 'login') }),
     },
     status,
   );
@@ -179,7 +178,7 @@ async function showAddress(
 async function showCode(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
-  { visit, connection }: At,
+  { page, connection }: At,
   shown: { address: string; alert?: string },
   status = 200,
 ): Promise<void> {
@@ -187,17 +186,17 @@ async function showCode(
   await renderPage(
     deps,
     ctx,
-    visit,
+    page,
     'passwordless/code',
     {
-      ...pageModel(visit, `${step}/code`),
+      ...pageModel(page, `${step}/code`),
       ...shown,
       channel: connection.channel,
       digits: connection.digits,
       minutes: Math.ceil(connection.ttlSeconds / 60),
-      resendUrl: stepPath(visit.pending, step),
+      resendUrl: stepPath(page.pending, step),
       resendSeconds: RESEND_SECONDS,
-      backUrl: stepPath(visit.pending, step),
+      backUrl: stepPath(page.pending, step),
     },
     status,
   );
@@ -209,7 +208,7 @@ function stepOf({ record }: PasswordlessConnection): string {
 
 async function hasPassword(
   { config }: PasswordlessPagesDependencies,
-  { client, pending }: Visit,
+  { client, pending }: RequestPage,
 ): Promise<boolean> {
   const all = await config.connectionsOf(client.client_id);
   return all.some((connection) => connection.strategy === 'auth0' && takesConnection(pending, connection));

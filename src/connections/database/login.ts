@@ -1,12 +1,12 @@
 // Logging in with a password: which connection, whether the password is right, what is recorded of it.
 import type { Context } from 'koa';
-import { AuthError } from '../http/errors.ts';
-import { type Attempts, tryProof } from '../protection/attempts.ts';
-import type { Connection } from '../records/collections.ts';
-import type { Config } from '../tenant/config.ts';
-import type { Events } from '../tenant/events.ts';
-import type { Login } from '../users/login.ts';
-import type { Users } from '../users/users.ts';
+import { AuthError } from '../../http/errors.ts';
+import { type Attempts, tryProof } from '../../protection/attempts.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Login } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
 
 export interface LoginDependencies {
   config: Config;

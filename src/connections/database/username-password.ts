@@ -1,18 +1,19 @@
 // The two requests of a customized login page: its script sends the password, and gets a form with a login ticket,
 // which it submits; the browser goes on from there. In between nobody is logged in.
 import type { Context } from 'koa';
-import { interactionPath, requestExpired, type WaitingRequest } from '../engine/interaction.ts';
-import { uidOfState, waitingState } from '../engine/repeat.ts';
-import { bodyTexts } from '../http/body-fields.ts';
-import { markBrowser } from '../http/browser.ts';
-import { AuthError } from '../http/errors.ts';
-import { PAGE, type Route } from '../http/routes.ts';
-import type { LoginTickets } from '../protection/login-tickets.ts';
-import type { Random } from '../runtime/random.ts';
-import { databaseFor } from '../tenant/databases.ts';
+import { interactionPath, requestExpired, type WaitingRequest } from '../../engine/interaction.ts';
+import { uidOfState, waitingState } from '../../engine/repeat.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import type { HostedDependencies } from '../../flow/request-page.ts';
+import { tenantName } from '../../flow/widget.ts';
+import { bodyTexts } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type Route } from '../../http/routes.ts';
+import type { LoginTickets } from '../../protection/login-tickets.ts';
+import type { Random } from '../../runtime/random.ts';
+import { databaseFor } from '../../tenant/databases.ts';
 import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
-import { type HostedDependencies, waitsForLogin } from './request-page.ts';
-import { tenantName } from './widget.ts';
 
 export interface UsernamePasswordDependencies extends LoginDependencies, HostedDependencies {
   baseUrl: string;

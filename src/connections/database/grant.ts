@@ -1,8 +1,8 @@
-// The password grants (RFC 6749 §4.3): the tenant's default directory, or a realm named.
-import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
-import { requiredField } from '../http/body-fields.ts';
-import { AuthError } from '../http/errors.ts';
-import { databaseFor } from '../tenant/databases.ts';
+// The password grants (RFC 6749 §4.3): the tenant's default config, or a realm named.
+import type { GrantRequest, VendorGrant } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { databaseFor } from '../../tenant/databases.ts';
 import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
 
 const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;

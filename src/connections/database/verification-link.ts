@@ -1,9 +1,9 @@
 // Verifying an e-mail address: the link that is sent after sign-up, however the user signed up.
-import type { Messages } from '../delivery/messages.ts';
-import type { Languages } from '../http/languages.ts';
-import type { Challenges } from '../protection/challenges.ts';
-import type { Client, Connection } from '../records/collections.ts';
-import type { User } from '../users/user.ts';
+import type { Messages } from '../../delivery/messages.ts';
+import type { Languages } from '../../http/languages.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { Client, Connection } from '../../records/collections.ts';
+import type { User } from '../../users/user.ts';
 
 /** The challenge of an e-mail address, and where its link leads. */
 export const EMAIL_VERIFICATION = { purpose: 'email_verification', path: '/u/email-verification' } as const;

@@ -1,0 +1,156 @@
+// The forms of a password in a browser login: /u/<uid>/login and /u/<uid>/signup. Nothing is decided here.
+import type { Context } from 'koa';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  type HostedDependencies,
+  openRequestPage,
+  type RequestPage,
+  renderPage,
+  requestLanguages,
+  tooManyAlert,
+} from '../../flow/request-page.ts';
+import type { ShowNext } from '../../flow/routes.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type Route } from '../../http/routes.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { Random } from '../../runtime/random.ts';
+import { FIRST_VERSION } from '../../users/login.ts';
+import { signUp } from '../../users/signup.ts';
+import { connectionOf, passwordlessChoices, passwordlessStep } from '../request.ts';
+import { type LoginDependencies, type LoginLimit, logIn, passwordLogin } from './login.ts';
+import { loginPage, signUpPage } from './pages.ts';
+import { askToVerify, type VerificationDependencies } from './verification-link.ts';
+
+export interface PasswordPagesDependencies
+  extends LoginDependencies,
+    HostedDependencies,
+    VerificationDependencies {
+  limit: LoginLimit;
+  limits: RateLimits;
+  random: Random;
+  showNext: ShowNext;
+}
+
+type Post = (
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  connection: Connection,
+) => Promise<void>;
+
+/** The routes of the forms. */
+export function passwordPages(deps: PasswordPagesDependencies): Route[] {
+  return Object.entries({ login: postLogin, signup: postSignUp }).flatMap(([form, post]): Route[] => [
+    {
+      ...PAGE,
+      methods: ['GET'],
+      path: `/u/:uid/${form}`,
+      handle: async (ctx) => deps.showNext(ctx, await openRequestPage(deps, ctx), form),
+    },
+    {
+      ...PAGE,
+      methods: ['POST'],
+      path: `/u/:uid/${form}`,
+      handle: async (ctx) => {
+        const page = await openRequestPage(deps, ctx);
+        deps.csrf.verify(ctx);
+        const connection = waitsForLogin(page.pending) ? await connectionOf(deps.config, page) : undefined;
+        // What is posted to a form of passwords is for a database.
+        const isDatabase = connection !== undefined && passwordlessStep(connection) === undefined;
+        await (isDatabase ? post(deps, ctx, page, connection) : deps.showNext(ctx, page));
+      },
+    },
+  ]);
+}
+
+/**
+ * Shows the form that a request asks for.
+ * @param form `login` or `signup`, where it was asked for by its own address.
+ */
+export async function showPasswordForm(
+  deps: HostedDependencies,
+  ctx: Context,
+  page: RequestPage,
+  connection: Connection,
+  form: string | undefined,
+): Promise<void> {
+  const { login_hint: hint = '', screen_hint: wanted } = page.pending.params;
+  if ((form ?? wanted) === 'signup') {
+    return render(deps, ctx, page, 'signup', signUpPage(page, connection, { email: hint, username: '' }));
+  }
+  const choices = await passwordlessChoices(deps.config, page);
+  await render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username: hint }));
+}
+
+function render(
+  deps: HostedDependencies,
+  ctx: Context,
+  page: RequestPage,
+  form: 'login' | 'signup',
+  model: object,
+  status = 200,
+): Promise<void> {
+  return renderPage(deps, ctx, page, `login/${form}`, model, status);
+}
+
+const postLogin: Post = async (deps, ctx, page, connection) => {
+  const { username, password } = formFields(ctx, 'username', 'password');
+  const choices = await passwordlessChoices(deps.config, page);
+  const again = (alert: string, status: number) =>
+    render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username, alert }), status);
+  if (username === '' || password === '') return again('login.missing', 400);
+  try {
+    await deps.limit(ctx, connection, username);
+    const login = await logIn(deps, {
+      clientId: page.pending.clientId,
+      connection,
+      identifier: username,
+      password,
+      ip: ctx.ip,
+      browser: markBrowser(ctx, deps.random).browser,
+    });
+    await deps.interactions.login(ctx, login);
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    await again(alert, thrown.status === 403 ? 400 : thrown.status);
+  }
+};
+
+/** Failures that the person at the page can do something about. */
+const ALERTS: Record<string, string> = {
+  invalid_grant: 'login.wrong',
+  temporarily_unavailable: 'login.busy',
+};
+
+const postSignUp: Post = async (deps, ctx, page, connection) => {
+  const { clientId } = page.pending;
+  const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
+  const shown = { email, username };
+  try {
+    await deps.limits.takeFrom(ctx, 'signup');
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
+    if (alert === undefined) throw thrown;
+    return render(deps, ctx, page, 'signup', { ...signUpPage(page, connection, shown), alert }, 429);
+  }
+  const result = await signUp(deps.users, {
+    connection,
+    email,
+    password,
+    username: username === '' ? undefined : username,
+  });
+  const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
+  if (!('user' in result)) {
+    deps.events.record({ ...seen, type: 'fs', description: result.reason });
+    const refused = signUpPage(page, connection, shown, { refusal: result, password });
+    return render(deps, ctx, page, 'signup', refused, 400);
+  }
+  deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
+  const languages = requestLanguages(ctx, page);
+  await askToVerify(deps, { user: result.user, connection, client: page.client, languages, ip: ctx.ip });
+  await deps.interactions.login(ctx, passwordLogin(result.user, connection, FIRST_VERSION));
+};

@@ -1,0 +1,92 @@
+// What the pages of a database connection show: views/pages/login, made of a waiting request.
+import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
+import type { Connection } from '../../records/collections.ts';
+import { databaseOptions } from '../../records/database-options.ts';
+import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
+import { type SignUpRefusal, usernameLength } from '../../users/signup.ts';
+import type { LoginChoice } from '../request.ts';
+
+export interface LoginPage extends PageModel {
+  requiresUsername: boolean;
+  values: { username: string };
+  signupUrl?: string;
+  forgotPasswordUrl: string;
+  /** Other ways in. */
+  connections: LoginChoice[];
+}
+
+export interface SignUpPage extends PageModel {
+  values: { email: string; username: string };
+  username?: { min: number; max: number };
+  rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
+  /** Message keys by field. */
+  faults: { email?: string; username?: string; password?: string };
+  loginUrl: string;
+}
+
+/** The form of a password. @param shown what was typed before, and a message key. */
+export function loginPage(
+  page: RequestPage,
+  connection: Connection,
+  connections: LoginChoice[],
+  shown: { username: string; alert?: string },
+): LoginPage {
+  const { requires_username, disable_signup } = databaseOptions(connection);
+  return {
+    ...pageModel(page, 'login'),
+    requiresUsername: requires_username,
+    values: { username: shown.username },
+    connections,
+    forgotPasswordUrl: stepPath(page.pending, 'forgot-password'),
+    ...(shown.alert === undefined ? {} : { alert: shown.alert }),
+    ...(disable_signup ? {} : { signupUrl: stepPath(page.pending, 'signup') }),
+  };
+}
+
+/** The form to sign up. @param refusal why the last attempt failed, with the password it was made with. */
+export function signUpPage(
+  page: RequestPage,
+  connection: Connection,
+  values: { email: string; username: string },
+  refusal?: { refusal: SignUpRefusal; password: string },
+): SignUpPage {
+  const options = databaseOptions(connection);
+  const { rules } = judgeStrength(options, refusal?.password ?? '');
+  return {
+    ...pageModel(page, 'signup'),
+    values,
+    ...(options.requires_username ? { username: usernameLength(options) } : {}),
+    // Nothing was typed yet: no rule is called missed.
+    rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+    ...describeRefusal(refusal?.refusal),
+    loginUrl: stepPath(page.pending, 'login'),
+  };
+}
+
+function describeRefusal(refusal: SignUpRefusal | undefined): {
+  alert?: string;
+  faults: SignUpPage['faults'];
+} {
+  const marked = (faults: SignUpPage['faults']) => ({ alert: 'signup.failed', faults });
+  switch (refusal?.reason) {
+    case undefined:
+      return { faults: {} };
+    case 'signup-disabled':
+      return { alert: 'signup.disabled', faults: {} };
+    case 'invalid-email':
+      return marked({ email: 'signup.email' });
+    case 'invalid-username':
+    case 'missing-username':
+    case 'unexpected-username':
+      return marked({ username: 'signup.username' });
+    case 'weak-password':
+      return marked({ password: 'signup.weak' });
+    case 'common-password':
+      return marked({ password: 'signup.common' });
+    case 'personal-password':
+      return marked({ password: 'signup.personal' });
+    case 'taken':
+      // The same words whatever is taken: who has an account here is nobody else's business.
+      return { alert: 'signup.refused', faults: {} };
+  }
+}
