@@ -139,17 +139,13 @@ export type Services = Awaited<ReturnType<typeof createServices>>;
 
 /** What ends for a user whose password is set anew. */
 function endings(store: Store, sessions: Engine['sessions'], mfa: Awaited<ReturnType<typeof createMfa>>) {
-  const { authenticators, oob, browsers } = mfa;
+  const { authenticators, browsers } = mfa;
   const endSessions = async (userId: string): Promise<void> => {
     await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
   };
   return {
     endPending: async (userId: string): Promise<void> => {
-      await Promise.all([
-        authenticators.removeAllBegunOf(userId),
-        oob.revokeAllOf(userId),
-        browsers.forgetAllOf(userId),
-      ]);
+      await Promise.all([authenticators.removeAllBegunOf(userId), browsers.forgetAllOf(userId)]);
     },
     endSessions,
     endAll: async (userId: string): Promise<void> => {
@@ -166,7 +162,7 @@ function endings(store: Store, sessions: Engine['sessions'], mfa: Awaited<Return
 async function removeUser(
   store: Store,
   sessions: Engine['sessions'],
-  { users, challenges, callers, authenticators, oob, browsers }: Awaited<ReturnType<typeof createMfa>>,
+  { users, challenges, callers, authenticators, browsers }: Awaited<ReturnType<typeof createMfa>>,
   userId: string,
 ): Promise<void> {
   // The user first: whatever a login under way stores after that, it finds nobody to whom it belongs.
@@ -175,7 +171,6 @@ async function removeUser(
     challenges.revokeAllOf(userId),
     callers.forgetAllOf(userId),
     authenticators.removeAllOf(userId),
-    oob.revokeAllOf(userId),
     browsers.forgetAllOf(userId),
     store.collection('consents').deleteBy('user', userId),
     sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
@@ -257,7 +252,7 @@ async function createMfa({ settings, store, clock, wallClock, random }: TenantDe
       allowLoopback: isForThisMachine(settings),
     }),
     browsers: createKnownBrowsers({ store, clock, random }),
-    oob: createOobChallenges({ store, clock, random }),
+    oob: createOobChallenges(base.challenges, random),
     streams: createStreams(),
     /** @throws AuthError 429 */
     limitDestination: async (destination: string) => {

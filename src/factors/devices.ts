@@ -119,14 +119,14 @@ export async function waitingRequests(
 }
 
 async function shown({ config }: DeviceDependencies, challenge: OobChallenge): Promise<WaitingRequest> {
-  const client = await config.client(challenge.client_id);
+  const client = await config.client(challenge.clientId);
   return {
     id: challenge.id,
-    application: client?.name ?? challenge.client_id,
+    application: client?.name ?? challenge.clientId,
     ip: challenge.ip,
     number: challenge.number,
-    at: new Date(challenge.createdAt).toISOString(),
-    expires_at: new Date((challenge.expiresAt ?? 0) * 1000).toISOString(),
+    at: new Date(challenge.issuedAt).toISOString(),
+    expires_at: new Date(challenge.expiresAt * 1000).toISOString(),
   };
 }
 

@@ -5,8 +5,8 @@ import type { AuthenticatedUser } from '../engine/second-factor.ts';
 import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
+import type { Outcome } from '../protection/challenge-records.ts';
 import { MFA_POLICY } from './factors.ts';
-import type { OobOutcome } from './oob.ts';
 import { type MfaSession, malformed, penaliseMfaToken, readMfaToken, spendMfaToken } from './service.ts';
 import {
   type Given,
@@ -49,7 +49,7 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
           const oobCode = requiredField(request.params, 'oob_code');
           const challenge = await deps.oob.find(oobCode);
           const binding = request.params.binding_code;
-          if (challenge?.bindingHash !== undefined && binding === undefined)
+          if (challenge?.needsCode === true && binding === undefined)
             requiredField(request.params, 'binding_code');
           const given = await giveOob(deps, giver, oobCode, binding);
           if (given.ok) return given;
@@ -134,7 +134,7 @@ async function enrollToken(
  * The states table's answers. By the specification they come with 200; an application with
  * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens.
  */
-function oobError(outcome: OobOutcome | 'wrong', conformant: boolean): AuthError {
+function oobError(outcome: Outcome, conformant: boolean): AuthError {
   const status = conformant ? 400 : 200;
   switch (outcome) {
     case 'pending':
@@ -151,7 +151,7 @@ function oobError(outcome: OobOutcome | 'wrong', conformant: boolean): AuthError
       );
     case 'rejected':
       return new AuthError(status, 'invalid_grant', 'MFA Authorization rejected.');
-    case 'wrong-code':
+    case 'wrong':
       return new AuthError(403, 'invalid_grant', 'Invalid binding_code.');
     default:
       return new AuthError(403, 'invalid_grant', 'Invalid oob_code.');

@@ -3,13 +3,14 @@
 import type { ApiToken } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
+import type { Outcome } from '../protection/challenge-records.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { EventType } from '../tenant/events.ts';
 import type { User } from '../users/user.ts';
 import { type Authenticator, FACTORS } from './authenticators.ts';
 import type { Right } from './elevation.ts';
 import { enabledFactors } from './factors.ts';
-import type { OobChallenges, OobOutcome } from './oob.ts';
+import type { OobChallenges } from './oob.ts';
 import { activeAuthenticators, type MfaDependencies } from './service.ts';
 
 export interface VerifyDependencies extends MfaDependencies {
@@ -29,7 +30,7 @@ export interface Giver {
 }
 
 /** What came of it. `recoveryCode`: a new one, to be shown. */
-export type Given = { ok: true; recoveryCode?: string } | { ok: false; outcome: OobOutcome | 'wrong' };
+export type Given = { ok: true; recoveryCode?: string } | { ok: false; outcome: Outcome };
 
 /** A code of an authenticator app. */
 export function giveOtp(deps: VerifyDependencies, giver: Giver, code: string): Promise<Given> {
@@ -66,21 +67,21 @@ export async function giveOob(
 ): Promise<Given> {
   const challenge = await deps.oob.find(oobCode);
   const { user, clientId } = giver;
-  if (challenge?.user_id !== user.id || challenge.client_id !== clientId)
+  if (challenge?.userId !== user.id || challenge.clientId !== clientId)
     return { ok: false, outcome: 'unknown' };
   const give = async (): Promise<Given> => {
-    const known = await findAuthenticator(deps, user, challenge.authenticator_id);
+    const known = await findAuthenticator(deps, user, challenge.authenticatorId);
     const usables = known === undefined ? [] : await usable(deps, giver, known.kind);
     const authenticator = usables.find(({ id }) => id === known?.id);
     if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
     const outcome = await deps.oob.use(oobCode, bindingCode);
     if (outcome !== 'accepted') return { ok: false, outcome };
-    if (challenge.bindingHash !== undefined) await deps.limits.giveBack('mfaMessage', user.id);
+    if (challenge.needsCode) await deps.limits.giveBack('mfaMessage', user.id);
     else if (authenticator.active) await deps.limits.giveBack('mfaPush', user.id);
     return (await settle(deps, giver, authenticator)) ? { ok: true } : { ok: false, outcome: 'unknown' };
   };
   // Asking whether a device has answered guesses nothing.
-  return challenge.bindingHash === undefined ? give() : judged(deps, giver, give);
+  return challenge.needsCode ? judged(deps, giver, give) : give();
 }
 
 /** One of the user's authenticators, confirmed or begun, or that of their profile. */

@@ -1,58 +1,31 @@
 // One-time codes and tickets: what is sent to a person and comes back as the proof that it reached them.
 // A code is short and typed, a ticket is long and in a link. Each is kept as a hash, used once even under a
-// race, and replaced by the next one for the same subject that the same asker asks for.
+// race, and replaced by the next one for the same subject that the same asker asks for. An out-of-band challenge is
+// a ticket that does not do alone: a code that was sent has to come with it, or somebody's approval.
 
-import type { ChallengeRecord } from '../records/protection-state.ts';
-import type { Frozen } from '../records/record.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
+import { hashSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { askedBy, chosenFor, idOf } from './asked.ts';
+import {
+  type ChallengeRecords,
+  createChallengeRecords,
+  describe,
+  type Issued,
+  type Met,
+  type NewChallenge,
+} from './challenge-records.ts';
+import { type OutOfBand, outOfBand } from './out-of-band.ts';
 
-/** Wrong tries that a code takes before it is dead. */
-const TRIES = 3;
+export type { Issued, Met, NewChallenge };
 
-const TICKET_BYTES = 32;
 /** Nobody guesses one: no number of wrong tries makes a ticket any weaker. */
 const TICKET = /^[\w-]{43}$/;
 
 /** Whether a secret has the form of a ticket. */
 export function isTicket(secret: string): boolean {
   return TICKET.test(secret);
-}
-
-export interface NewChallenge {
-  /** What it proves; one of another purpose never passes for it. */
-  purpose: string;
-  /** Whom or what it is about; a new challenge of the same purpose, subject and asker replaces the old one. */
-  subject: string;
-  /**
-   * Who asked for it, where several may without undoing what another has asked for: keys of one caller, the first of
-   * which is what the next one replaces it by.
-   */
-  askers?: readonly string[];
-  ttlSeconds: number;
-  /** Wrong tries that it takes before it is dead; three where nothing is said. */
-  tries?: number;
-  /** Whose it is: dies with {@link Challenges.revokeAllOf}. */
-  userId?: string | undefined;
-  /** JSON, kept beside it. */
-  data?: Record<string, unknown>;
-}
-
-/** A challenge that was met. */
-export interface Met {
-  userId: string | undefined;
-  data: Frozen<Record<string, unknown>>;
-}
-
-/** A challenge just made. */
-export interface Issued {
-  /** The code or ticket; it is kept nowhere. */
-  secret: string;
-  /** Takes it back, such as when it could not be sent; one that replaced it stays. */
-  revoke(): Promise<void>;
 }
 
 export interface TryOptions {
@@ -64,7 +37,7 @@ export interface TryOptions {
   known: string | undefined;
 }
 
-export interface Challenges {
+export interface Challenges extends OutOfBand {
   /** Makes a code of that many decimal digits. */
   issueCode(challenge: NewChallenge & { digits: number }): Promise<Issued>;
   /** Makes a ticket of 43 URL-safe characters. */
@@ -93,153 +66,89 @@ export interface Challenges {
 }
 
 /** The challenges in a store. */
-export function createChallenges({
-  store,
-  clock,
-  random,
-}: {
-  store: Store;
-  clock: Clock;
-  random: Random;
-}): Challenges {
-  const challenges = store.collection('challenges');
-
-  const keep = async (
-    { purpose, subject, askers, ttlSeconds, tries = TRIES, userId, data = {} }: NewChallenge,
-    secret: Pick<ChallengeRecord, 'secretHash' | 'salt'>,
-  ): Promise<() => Promise<void>> => {
-    const id = idOf(purpose, subject, askers?.[0]);
-    await challenges.put({
-      id,
-      purpose,
-      ...(askers !== undefined && {
-        subject: idOf(purpose, subject),
-        askers: askers.map((asker) => sha256(asker)),
-        issuedAt: clock(),
-      }),
-      ...secret,
-      triesLeft: tries,
-      spent: false,
-      ...(userId === undefined ? {} : { user_id: userId }),
-      data,
-      expiresAt: epochSeconds(clock) + ttlSeconds,
-    });
-    for (const asker of askers ?? []) await endOlder(id, idOf(purpose, subject), asker);
-    return async () => {
-      await challenges.update(id, (current) => {
-        return { ...current, spent: current.spent || current.secretHash === secret.secretHash };
-      });
-    };
-  };
-
-  /** Ends what the same caller asked for before its browser had the name that it goes by now. */
-  const endOlder = async (id: string, subject: string, asker: string): Promise<void> => {
-    const older = askedBy(await challenges.findBy('subject', subject), asker).filter((one) => one.id !== id);
-    await Promise.all(older.map((one) => challenges.delete(one.id)));
-  };
-
-  /** @param room whose wrong tries count; undefined where none do. */
-  const attempt = async (
-    id: string,
-    secret: string,
-    { spend, room }: { spend: boolean; room?: string },
-  ): Promise<Met | undefined> => {
-    let met: Met | undefined;
-    await challenges.update(id, (current) => {
-      const wrong = room === undefined ? 0 : (current.wrong?.[room] ?? 0);
-      if (current.spent || current.triesLeft <= wrong) return current;
-      if (isSameSecret(hashSecret(secret, current.salt), current.secretHash)) {
-        met = describe(current);
-        return { ...current, spent: spend };
-      }
-      return room === undefined ? current : { ...current, wrong: { ...current.wrong, [room]: wrong + 1 } };
-    });
-    return met;
-  };
-
-  const tryCode = async (
-    purpose: string,
-    subject: string,
-    secret: string,
-    { spend, askers, known }: TryOptions,
-  ): Promise<Met | undefined> => {
-    const all = await challenges.findBy('subject', idOf(purpose, subject));
-    const open = all.filter(({ spent }) => !spent);
-    const { challenge: target, isOwn } = chosenFor(open, askers);
-    if (target === undefined) return undefined;
-    const room = isOwn ? ASKER : (known ?? STRANGERS);
-    const met = await attempt(target.id, secret, { spend, room });
-    if (met !== undefined && spend) {
-      await Promise.all(all.filter(({ id }) => id !== target.id).map(({ id }) => challenges.delete(id)));
-    }
-    return met;
-  };
-
-  const ofTicket = async (purpose: string, ticket: string) =>
-    (await challenges.findBy('ticket', hashSecret(ticket))).find((found) => found.purpose === purpose);
-
+export function createChallenges(deps: { store: Store; clock: Clock; random: Random }): Challenges {
+  const records = createChallengeRecords(deps);
   return {
-    issueCode: async (challenge) => {
-      const code = randomDigits(random, challenge.digits);
-      const salt = random(16).toString('base64url');
-      return { secret: code, revoke: await keep(challenge, { secretHash: hashSecret(code, salt), salt }) };
-    },
-    issueTicket: async (challenge) => {
-      const ticket = random(TICKET_BYTES).toString('base64url');
-      return { secret: ticket, revoke: await keep(challenge, { secretHash: hashSecret(ticket) }) };
-    },
-    issueDecoy: async (challenge) => {
-      await keep(challenge, { secretHash: random(TICKET_BYTES).toString('base64url'), salt: 'decoy' });
-    },
-    try: async (purpose, subject, secret, options) => {
-      if (!isTicket(secret)) return tryCode(purpose, subject, secret, options);
-      const found = await ofTicket(purpose, secret);
-      if (found?.subject !== idOf(purpose, subject)) return undefined;
-      return attempt(found.id, secret, { spend: options.spend });
-    },
-    askedBy: async (purpose, subject, asker) =>
-      askedBy(await challenges.findBy('subject', idOf(purpose, subject)), asker)
-        .filter(({ spent }) => !spent)
-        .map(describe),
-    peekTicket: async (purpose, ticket) => {
-      const found = await ofTicket(purpose, ticket);
-      return found === undefined || found.spent || found.triesLeft < 1 ? undefined : describe(found);
-    },
-    spendTicket: async (purpose, ticket) => {
-      const found = await ofTicket(purpose, ticket);
-      return found === undefined ? undefined : attempt(found.id, ticket, { spend: true });
-    },
-    penalise: async (purpose, ticket) => {
-      const found = await ofTicket(purpose, ticket);
-      if (found === undefined) return;
-      await challenges.update(found.id, (current) => {
-        return { ...current, triesLeft: current.triesLeft - 1 };
-      });
-    },
+    ...codes(records, deps.random),
+    ...tickets(records),
+    ...outOfBand(records),
     discard: async (purpose, subject) => {
-      await challenges.delete(idOf(purpose, subject));
+      await records.all.delete(idOf(purpose, subject));
     },
     revokeAllOf: async (userId) => {
-      await challenges.deleteBy('user', userId);
+      await records.all.deleteBy('user', userId);
     },
   };
 }
 
-function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): Met {
-  return { userId, data };
+type Codes = Pick<Challenges, 'issueCode' | 'issueDecoy' | 'try' | 'askedBy'>;
+
+function codes(records: ChallengeRecords, random: Random): Codes {
+  const { all, keep, attempt, ofTicket, newCode } = records;
+  return {
+    issueCode: async (challenge) => {
+      const { code, hash, salt } = newCode(challenge.digits);
+      return { secret: code, revoke: await keep(challenge, { secretHash: hash, salt }) };
+    },
+    issueDecoy: async (challenge) => {
+      await keep(challenge, { secretHash: random(32).toString('base64url'), salt: 'decoy' });
+    },
+    try: async (purpose, subject, secret, options) => {
+      if (!isTicket(secret)) return tryCode(records, idOf(purpose, subject), secret, options);
+      const found = await ofTicket(purpose, secret);
+      if (found?.subject !== idOf(purpose, subject)) return undefined;
+      return (await attempt(found.id, { secret, spend: options.spend })).met;
+    },
+    askedBy: async (purpose, subject, asker) =>
+      askedBy(await all.findBy('subject', idOf(purpose, subject)), asker)
+        .filter(({ spent }) => !spent)
+        .map(describe),
+  };
 }
 
 /** The rooms of wrong tries, beside those of known callers. */
 const ASKER = 'asker';
 const STRANGERS = 'strangers';
 
-/** Each digit from a byte of its own; bytes that would favour some digits are drawn again. */
-function randomDigits(random: Random, digits: number): string {
-  let code = '';
-  while (code.length < digits) {
-    for (const byte of random(digits)) {
-      if (byte < 250 && code.length < digits) code += String(byte % 10);
-    }
+/** @param subject as the record has it. */
+async function tryCode(
+  { all, attempt }: ChallengeRecords,
+  subject: string,
+  secret: string,
+  { spend, askers, known }: TryOptions,
+): Promise<Met | undefined> {
+  const found = await all.findBy('subject', subject);
+  const open = found.filter(({ spent }) => !spent);
+  const { challenge: target, isOwn } = chosenFor(open, askers);
+  if (target === undefined) return undefined;
+  const room = isOwn ? ASKER : (known ?? STRANGERS);
+  const { met } = await attempt(target.id, { secret, spend, room });
+  if (met !== undefined && spend) {
+    await Promise.all(found.filter(({ id }) => id !== target.id).map(({ id }) => all.delete(id)));
   }
-  return code;
+  return met;
+}
+
+type Tickets = Pick<Challenges, 'issueTicket' | 'peekTicket' | 'spendTicket' | 'penalise'>;
+
+function tickets({ all, keep, attempt, ofTicket, newTicket }: ChallengeRecords): Tickets {
+  return {
+    issueTicket: async (challenge) => {
+      const ticket = newTicket();
+      return { secret: ticket, revoke: await keep(challenge, { secretHash: hashSecret(ticket) }) };
+    },
+    peekTicket: async (purpose, ticket) => {
+      const found = await ofTicket(purpose, ticket);
+      return found === undefined || found.spent || found.triesLeft < 1 ? undefined : describe(found);
+    },
+    spendTicket: async (purpose, ticket) => {
+      const found = await ofTicket(purpose, ticket);
+      return found && (await attempt(found.id, { secret: ticket, spend: true })).met;
+    },
+    penalise: async (purpose, ticket) => {
+      const found = await ofTicket(purpose, ticket);
+      if (found === undefined) return;
+      await all.update(found.id, (current) => ({ ...current, triesLeft: current.triesLeft - 1 }));
+    },
+  };
 }

@@ -37,26 +37,6 @@ export interface FactorChangesRecord extends Stored {
   changes: { id: string; at: number; by?: string }[];
 }
 
-/** A challenge that is answered out of band; `id` is a hash of its `oob_code`. */
-export interface OobChallengeRecord extends Stored {
-  user_id: string;
-  client_id: string;
-  authenticator_id: string;
-  state: 'pending' | 'accepted' | 'rejected' | 'spent';
-  /** HMAC of the code that was sent, under `salt`; none where the device itself answers. */
-  bindingHash?: string;
-  salt?: string;
-  /** Wrong tries that are left. */
-  triesLeft: number;
-  /** Epoch milliseconds of the last question whether it was answered. */
-  askedAt?: number;
-  /** What the device shows: to be compared with what the login page shows. */
-  number?: string;
-  ip: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-}
-
 /**
  * A browser that a user has logged in with, or an address that a second factor was given from; `id` is a hash
  * of its cookie or of the address, and of the user.

@@ -1,12 +1,7 @@
 // The one declaration of what is stored: each collection's record, unique keys and indexes.
 // Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
 
-import type {
-  AuthenticatorRecord,
-  BrowserRecord,
-  FactorChangesRecord,
-  OobChallengeRecord,
-} from './authenticators.ts';
+import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
 import type { LogEventRecord } from './log-events.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
@@ -38,7 +33,6 @@ export interface Records {
   challenges: ChallengeRecord;
   authenticators: AuthenticatorRecord;
   factorChanges: FactorChangesRecord;
-  oobChallenges: OobChallengeRecord;
   browsers: BrowserRecord;
   failures: FailureRecord;
   knownCallers: KnownCallerRecord;
@@ -51,6 +45,9 @@ export interface Records {
 }
 
 export type CollectionName = keyof Records;
+
+/** Collections of earlier releases whose records were good for minutes: their tables are dropped. */
+export const retiredCollections: readonly string[] = ['oobChallenges'];
 
 export type Client = Frozen<Records['clients']>;
 export type Connection = Frozen<Records['connections']>;
@@ -178,10 +175,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     indexes: { user: (one) => one.user_id },
   },
   factorChanges: { unique: {}, indexes: {} },
-  oobChallenges: {
-    unique: {},
-    indexes: { user: (one) => one.user_id, authenticator: (one) => one.authenticator_id },
-  },
   browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
   failures: { unique: {}, indexes: { account: (record) => record.account } },
   knownCallers: { unique: {}, indexes: { user: (one) => one.user_id } },

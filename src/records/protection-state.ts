@@ -4,15 +4,15 @@ import type { Stored } from './record.ts';
 /**
  * Something that was sent to a person and proves by coming back that it reached them: a code or a link's
  * ticket. `id` is of its purpose, its subject and, where several may ask for it, who asked, so that a new one
- * replaces the old. Only a hash is kept.
+ * replaces the old; where it waits for an approval, it is `secretHash`. Only a hash is kept.
  */
 export interface ChallengeRecord extends Stored {
   purpose: string;
-  /** Purpose and a hash of the subject, where several may ask for it. */
+  /** Purpose and a hash of the subject, where there may be several. */
   subject?: string;
   /** Hashes of who asked: a browser, an address, or both of one caller. */
   askers?: string[];
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, where there may be several of a subject. */
   issuedAt?: number;
   /** SHA-256 of a ticket, HMAC under `salt` of a code, which is short enough to be guessed from a bare hash. */
   secretHash: string;
@@ -22,6 +22,10 @@ export interface ChallengeRecord extends Stored {
   /** Wrong tries by room: of who asked, of each caller that is known, of all strangers together. */
   wrong?: Record<string, number>;
   spent: boolean;
+  /** Of a ticket that does not do alone: HMAC and salt of the code that comes with it. */
+  boundCode?: { hash: string; salt: string };
+  /** Of a ticket that somebody has to approve. `askedAt`: epoch milliseconds of the last question whether they have. */
+  approval?: { state: 'pending' | 'accepted' | 'rejected'; askedAt?: number };
   user_id?: string;
   data: Record<string, unknown>;
 }

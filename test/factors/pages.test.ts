@@ -259,8 +259,8 @@ describe('the hosted pages of the second factor', () => {
       await enrollDevice(email);
       await start(email);
       await device.getByText('Log in to Web app?').waitFor();
-      const { records } = await server.store.collection('oobChallenges').list();
-      for (const { id } of records) await server.store.collection('oobChallenges').delete(id);
+      const { records } = await server.store.collection('challenges').list();
+      for (const { id } of records) await server.store.collection('challenges').delete(id);
       await device.getByRole('button', { name: 'Allow' }).click();
       await device.getByText('Nothing waits for this answer any more.').waitFor();
     });

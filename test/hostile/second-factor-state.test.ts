@@ -26,7 +26,7 @@ describe('what one user’s second factor may fill', () => {
   after(() => server.stop());
   const someone = () => `mfa-${people++}@example.test`;
   const devices = devicesOf(() => ({ server, calls, someone }));
-  const recordsOf = async <N extends 'authenticators' | 'oobChallenges'>(name: N, email: string) => {
+  const recordsOf = async <N extends 'authenticators' | 'challenges'>(name: N, email: string) => {
     const user = await server.users.findInConnection({ name: 'users' }, email);
     return server.store.collection(name).findBy('user', user?.id ?? '');
   };
@@ -83,7 +83,9 @@ describe('what one user’s second factor may fill', () => {
       const tokens = await Promise.all(Array.from({ length: 9 }, () => calls.mfaToken(user)));
       await Promise.all(tokens.map((mfa_token) => calls.challenge({ mfa_token, challenge_type: 'oob' })));
       expect(await devices.waiting(device)).to.have.length(5);
-      const pending = (await recordsOf('oobChallenges', user)).filter(({ state }) => state === 'pending');
+      const pending = (await recordsOf('challenges', user)).filter(
+        ({ approval }) => approval?.state === 'pending',
+      );
       expect(pending).to.have.length(5);
       expect((await calls.verify('oob', first)).json()).to.include({ error: 'invalid_grant' });
     });

@@ -56,7 +56,7 @@ for (const keeps of [false, true]) {
       await server.users.update((await userOf(email)).id, { email_verified: true });
       return email;
     };
-    const kept = async (name: 'authenticators' | 'oobChallenges' | 'browsers' | 'consents', email: string) =>
+    const kept = async (name: 'authenticators' | 'challenges' | 'browsers' | 'consents', email: string) =>
       server.store.collection(name).findBy('user', (await userOf(email)).id);
     const active = async (email: string) =>
       (await kept('authenticators', email)).filter((one) => 'active' in one && one.active);
@@ -111,7 +111,7 @@ for (const keeps of [false, true]) {
         await resetPassword(server, email, NEW);
 
         expect(await kept('authenticators', email)).to.deep.equal([]);
-        expect(await kept('oobChallenges', email)).to.deep.equal([]);
+        expect(await kept('challenges', email)).to.deep.equal([]);
         expect(await kept('browsers', email)).to.deep.equal([]);
         expect(await kept('consents', email)).to.deep.equal([]);
         const artifacts = await server.store.collection('artifacts').findBy('account', id);
@@ -231,7 +231,8 @@ for (const keeps of [false, true]) {
         }
         expect((await devices.register(ticket)).answer.status).to.equal(400);
         expect(await kept('authenticators', email)).to.deep.equal([]);
-        expect(await kept('oobChallenges', email)).to.deep.equal([]);
+        const challenges = await kept('challenges', email);
+        expect(challenges.filter((one) => 'purpose' in one && one.purpose === 'mfa_oob')).to.deep.equal([]);
       });
 
       it('ends enrolments that were begun at the pages, at every one of them', async () => {

@@ -1,6 +1,7 @@
 import { appendFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
@@ -44,7 +45,9 @@ describe('a store of the old format', () => {
           collection: 'artifacts',
           put: { id: 'a', model: 'm', payload: {}, expiresAt: 1_800_000_000 },
         }) +
-        line({ collection: 'artifacts', put: { id: 'b', model: 'm', payload: { grantId: 'g' } } }),
+        line({ collection: 'artifacts', put: { id: 'b', model: 'm', payload: { grantId: 'g' } } }) +
+        // A collection of earlier releases, which this one has no place for.
+        line({ collection: 'oobChallenges', put: { id: 'o', user_id: '3' } }),
     );
     await appendFile(file('journal-00000003.log'), '0123abcd {"collection":"us');
   });
@@ -81,6 +84,24 @@ describe('a store of the old format', () => {
     await store.collection('users').delete('1');
     await store.close();
     expect(await (await begin()).collection('users').count()).to.equal(1);
+  });
+
+  it('has no room for what is kept no more, nor has a database of an earlier release', async () => {
+    await (await begin()).close();
+    const tables = () => {
+      const database = new DatabaseSync(file('gatehouse.db'));
+      const rows = database.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'oob%'").all();
+      database.close();
+      return rows;
+    };
+    expect(tables()).to.deep.equal([]);
+    const earlier = new DatabaseSync(file('gatehouse.db'));
+    for (const name of ['oobChallenges', 'oobChallenges_index']) {
+      earlier.exec(`CREATE TABLE "${name}" (id TEXT PRIMARY KEY)`);
+    }
+    earlier.close();
+    await expectTaken(await begin());
+    expect(tables()).to.deep.equal([]);
   });
 
   it('is taken over also when an earlier start was killed before, between or after the two renames', async () => {

@@ -3,6 +3,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { retiredCollections } from '../../records/collections.ts';
 import { collectionSpecs } from '../keys.ts';
 import { isExpired, isObject, parseRecord } from '../record.ts';
 import { eachLine } from './lines.ts';
@@ -45,8 +46,12 @@ export async function readOldStore(
   now: number,
 ): Promise<Map<string, Map<string, string>>> {
   const snapshots = new Map<string, Snapshot>();
-  for (const [name] of collectionSpecs()) snapshots.set(name, await readSnapshot(directory, name));
+  const names = collectionSpecs().map(([name]) => name);
+  for (const name of [...names, ...retiredCollections]) {
+    snapshots.set(name, await readSnapshot(directory, name));
+  }
   await replaySegments(directory, snapshots);
+  for (const name of retiredCollections) snapshots.delete(name);
   const all = new Map<string, Map<string, string>>();
   for (const [name, { records }] of snapshots) {
     for (const [id, json] of records) {

@@ -1,6 +1,7 @@
 // The tables that collections.ts stands for, and the statements on them. A collection is a table of records (the
 // id, the record's JSON, when it expires) and, where it has keys, a table of their values: a record may have several
 // of one key. What differs between databases is the dialect's.
+import { retiredCollections } from '../../records/collections.ts';
 import { type AnySpec, collectionSpecs } from '../keys.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -24,6 +25,13 @@ export function sqlCollections(): SqlCollection[] {
   return collectionSpecs()
     .filter(([, spec]) => spec.kept === undefined)
     .map(([name, spec], n) => ({ name, spec, first: n * writes.length }));
+}
+
+/** What drops the tables of collections that are no more. */
+export function removal(): string[] {
+  return retiredCollections.flatMap((name) =>
+    [name, `${name}_unique`, `${name}_index`].map((table) => `DROP TABLE IF EXISTS "${table}"`),
+  );
 }
 
 /** What creates the tables that are not there yet; one for keys where a collection has such. */

@@ -7,7 +7,7 @@ import { fileMode } from '../files.ts';
 import { isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';
-import { creation, type SqlCollection, sqlCollections } from './schema.ts';
+import { creation, removal, type SqlCollection, sqlCollections } from './schema.ts';
 import { damagedFrame } from './sqlite-wal.ts';
 
 /** "gate", in the file's header, so that no other database is taken for a store. */
@@ -146,7 +146,7 @@ function identify(database: DatabaseSync): void {
 
 function createTables(database: DatabaseSync): void {
   database.exec('CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID');
-  for (const sql of creation(sqliteDialect)) database.exec(sql);
+  for (const sql of [...removal(), ...creation(sqliteDialect)]) database.exec(sql);
   for (const collection of sqlCollections()) indexAgain(database, collection);
 }
 

@@ -1,0 +1,195 @@
+// The records of one-time codes and tickets: how one is kept, and how one is judged in a single step of the store.
+import type { ChallengeRecord } from '../records/protection-state.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
+import type { Collection, Store } from '../store/contract.ts';
+import { askedBy, idOf } from './asked.ts';
+
+/** Wrong tries that a code takes before it is dead. */
+const TRIES = 3;
+
+const TICKET_BYTES = 32;
+/** Who asks for an approval again sooner is told to slow down (RFC 8628 §3.5), milliseconds. */
+const POLL_PAUSE = 3_000;
+
+export interface NewChallenge {
+  /** What it proves; one of another purpose never passes for it. */
+  purpose: string;
+  /** Whom or what it is about; a new challenge of the same purpose, subject and asker replaces the old one. */
+  subject: string;
+  /**
+   * Who asked for it, where several may without undoing what another has asked for: keys of one caller, the first of
+   * which is what the next one replaces it by.
+   */
+  askers?: readonly string[];
+  ttlSeconds: number;
+  /** Wrong tries that it takes before it is dead; three where nothing is said. */
+  tries?: number;
+  /** Whose it is: dies with `revokeAllOf`. */
+  userId?: string | undefined;
+  /** JSON, kept beside it. */
+  data?: Record<string, unknown>;
+}
+
+/** A challenge that was met. */
+export interface Met {
+  userId: string | undefined;
+  data: Frozen<Record<string, unknown>>;
+}
+
+/** A challenge just made. */
+export interface Issued {
+  /** The code or ticket; it is kept nowhere. */
+  secret: string;
+  /** Takes it back, such as when it could not be sent; one that replaced it stays. */
+  revoke(): Promise<void>;
+}
+
+/** What is tried. */
+interface Try {
+  /** A code, or a ticket. */
+  secret: string;
+  /** The code that a ticket is bound to. */
+  code?: string | undefined;
+  /** Whether the challenge is used up where all is right. */
+  spend: boolean;
+  /** Whose wrong tries count; undefined where none do. */
+  room?: string;
+}
+
+/**
+ * What came of it: `wrong` for a ticket without its code; `pending`, `too-fast` and `rejected` for one that somebody
+ * has to approve; `unknown` for whatever is not there, used up or dead.
+ */
+export type Outcome = 'accepted' | 'wrong' | 'pending' | 'too-fast' | 'rejected' | 'unknown';
+
+/** What a record holds beside what was asked for. */
+type Secrets = Pick<ChallengeRecord, 'secretHash' | 'salt' | 'boundCode' | 'approval'>;
+
+export interface ChallengeRecords {
+  all: Collection<ChallengeRecord>;
+  newTicket(): string;
+  /** Decimal digits, and what is kept of them. */
+  newCode(digits: number): { code: string; hash: string; salt: string };
+  /** Keeps a challenge. @returns what takes it back; one that has replaced it stays. */
+  keep(challenge: NewChallenge, secrets: Secrets): Promise<() => Promise<void>>;
+  /** Tries a secret: of any number of racers one at most meets a challenge that is used up. */
+  attempt(id: string, tried: Try): Promise<{ outcome: Outcome; met: Met | undefined }>;
+  ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
+}
+
+/** The records in a store. */
+export function createChallengeRecords(deps: {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}): ChallengeRecords {
+  const { store, clock, random } = deps;
+  const all = store.collection('challenges');
+  return {
+    all,
+    newTicket: () => random(TICKET_BYTES).toString('base64url'),
+    newCode: (digits) => {
+      const code = randomDigits(random, digits);
+      const salt = random(16).toString('base64url');
+      return { code, hash: hashSecret(code, salt), salt };
+    },
+    keep: async (challenge, secrets) => {
+      const record = recordOf(challenge, secrets, clock());
+      const { id, secretHash } = record;
+      await all.put({ ...record, expiresAt: epochSeconds(clock) + challenge.ttlSeconds });
+      for (const asker of challenge.askers ?? []) {
+        await endOlder(all, id, idOf(challenge.purpose, challenge.subject), asker);
+      }
+      return async () => {
+        await all.update(id, (current) =>
+          current.secretHash === secretHash ? { ...current, expiresAt: 1 } : current,
+        );
+      };
+    },
+    attempt: async (id, tried) => {
+      let outcome: Outcome = 'unknown';
+      let met: Met | undefined;
+      await all.update(id, (current) => {
+        const judged = judge(current, tried, clock());
+        outcome = judged.outcome;
+        met = outcome === 'accepted' ? describe(current) : undefined;
+        return judged.next ?? current;
+      });
+      return { outcome, met };
+    },
+    ofTicket: async (purpose, ticket) =>
+      (await all.findBy('ticket', hashSecret(ticket))).find((found) => found.purpose === purpose),
+  };
+}
+
+function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): ChallengeRecord {
+  const { purpose, subject, askers, tries = TRIES, userId, data = {} } = challenge;
+  const isOneOfSeveral = askers !== undefined || secrets.approval !== undefined;
+  return {
+    // Of those that wait for an approval none takes the place of another.
+    id: secrets.approval === undefined ? idOf(purpose, subject, askers?.[0]) : secrets.secretHash,
+    purpose,
+    ...(isOneOfSeveral && { subject: idOf(purpose, subject), issuedAt: now }),
+    ...(askers !== undefined && { askers: askers.map((asker) => sha256(asker)) }),
+    ...secrets,
+    triesLeft: tries,
+    spent: false,
+    ...(userId === undefined ? {} : { user_id: userId }),
+    data,
+  };
+}
+
+/** Ends what the same caller asked for before its browser had the name that it goes by now. */
+async function endOlder(
+  all: Collection<ChallengeRecord>,
+  id: string,
+  subject: string,
+  asker: string,
+): Promise<void> {
+  const older = askedBy(await all.findBy('subject', subject), asker).filter((one) => one.id !== id);
+  await Promise.all(older.map((one) => all.delete(one.id)));
+}
+
+/** What a try comes to, and what becomes of the record: nothing where `next` is missing. */
+function judge(
+  current: Frozen<ChallengeRecord>,
+  { secret, code = '', spend, room }: Try,
+  now: number,
+): { outcome: Outcome; next?: Frozen<ChallengeRecord> } {
+  const { salt, boundCode, approval, triesLeft } = current;
+  const wrong = room === undefined ? 0 : (current.wrong?.[room] ?? 0);
+  if (current.spent || triesLeft <= wrong) return { outcome: 'unknown' };
+  if (!isSameSecret(hashSecret(secret, salt), current.secretHash)) {
+    if (room === undefined) return { outcome: 'unknown' };
+    return { outcome: 'unknown', next: { ...current, wrong: { ...current.wrong, [room]: wrong + 1 } } };
+  }
+  if (boundCode !== undefined && !isSameSecret(hashSecret(code, boundCode.salt), boundCode.hash)) {
+    return { outcome: 'wrong', next: { ...current, triesLeft: triesLeft - 1 } };
+  }
+  if (approval?.state === 'rejected') return { outcome: 'rejected' };
+  if (approval?.state === 'pending') {
+    const tooFast = approval.askedAt !== undefined && now - approval.askedAt < POLL_PAUSE;
+    const next = { ...current, approval: { ...approval, askedAt: now } };
+    return { outcome: tooFast ? 'too-fast' : 'pending', next };
+  }
+  return { outcome: 'accepted', next: { ...current, spent: spend } };
+}
+
+/** What who has met a challenge is told of it. */
+export function describe({ user_id: userId, data }: Frozen<ChallengeRecord>): Met {
+  return { userId, data };
+}
+
+/** Each digit from a byte of its own; bytes that would favour some digits are drawn again. */
+function randomDigits(random: Random, digits: number): string {
+  let code = '';
+  while (code.length < digits) {
+    for (const byte of random(digits)) {
+      if (byte < 250 && code.length < digits) code += String(byte % 10);
+    }
+  }
+  return code;
+}

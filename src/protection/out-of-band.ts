@@ -1,0 +1,90 @@
+// Challenges that are answered out of band: who asks holds a ticket, and the answer comes another way, as a code that
+// was sent somewhere or as somebody's approval.
+import type { ChallengeRecord } from '../records/protection-state.ts';
+import type { Frozen } from '../records/record.ts';
+import { hashSecret } from '../runtime/secrets.ts';
+import { idOf } from './asked.ts';
+import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome } from './challenge-records.ts';
+
+/** A challenge as who holds its ticket, or has to approve it, may know it. */
+export interface OutOfBandChallenge extends Met {
+  id: string;
+  /** `spent`: it was met. */
+  state: 'pending' | 'accepted' | 'rejected' | 'spent';
+  /** Whether a code has to come with the ticket. */
+  needsCode: boolean;
+  /** Epoch milliseconds. */
+  issuedAt: number;
+  /** Epoch seconds. */
+  expiresAt: number;
+}
+
+export interface OutOfBand {
+  /** Makes a ticket that is good with a code of that many decimal digits alone, which goes another way. */
+  issueWithCode(challenge: NewChallenge & { digits: number }): Promise<Issued & { code: string }>;
+  /** Makes a ticket that is good once it was approved; of a subject the newest so many wait, older ones end. */
+  issueForApproval(challenge: NewChallenge & { most: number }): Promise<Issued>;
+  /** What a ticket is for, and what has become of it, until it expires. */
+  find(purpose: string, ticket: string): Promise<OutOfBandChallenge | undefined>;
+  /** Uses a ticket, with the code where there is one: of any number of racers exactly one is `accepted`. */
+  use(purpose: string, ticket: string, code: string | undefined): Promise<Outcome>;
+  /** What waits for a subject's approval, newest first. */
+  waitingFor(purpose: string, subject: string): Promise<OutOfBandChallenge[]>;
+  /** Approves or rejects, once. @returns false when nothing of the subject's waits under this id. */
+  decide(purpose: string, subject: string, id: string, state: 'accepted' | 'rejected'): Promise<boolean>;
+}
+
+/** The out-of-band challenges among the records. */
+export function outOfBand(records: ChallengeRecords): OutOfBand {
+  const { all, keep, attempt, ofTicket, newTicket, newCode } = records;
+  const waitingFor = async (purpose: string, subject: string) =>
+    (await all.findBy('subject', idOf(purpose, subject)))
+      .filter(isOpen)
+      .map(shown)
+      .sort((a, b) => b.issuedAt - a.issuedAt);
+  return {
+    issueWithCode: async (challenge) => {
+      const ticket = newTicket();
+      const { code, hash, salt } = newCode(challenge.digits);
+      const secrets = { secretHash: hashSecret(ticket), boundCode: { hash, salt } };
+      return { secret: ticket, code, revoke: await keep(challenge, secrets) };
+    },
+    issueForApproval: async (challenge) => {
+      const ticket = newTicket();
+      const secrets = { secretHash: hashSecret(ticket), approval: { state: 'pending' as const } };
+      const revoke = await keep(challenge, secrets);
+      const oldest = (await waitingFor(challenge.purpose, challenge.subject)).slice(challenge.most);
+      await Promise.all(oldest.map(({ id }) => all.delete(id)));
+      return { secret: ticket, revoke };
+    },
+    find: async (purpose, ticket) => {
+      const found = await ofTicket(purpose, ticket);
+      return found && shown(found);
+    },
+    use: async (purpose, ticket, code) => {
+      const found = await ofTicket(purpose, ticket);
+      return found === undefined
+        ? 'unknown'
+        : (await attempt(found.id, { secret: ticket, code, spend: true })).outcome;
+    },
+    waitingFor,
+    decide: async (purpose, subject, id, state) => {
+      let isDone = false;
+      await all.update(id, (current) => {
+        isDone = current.subject === idOf(purpose, subject) && isOpen(current);
+        return isDone ? { ...current, approval: { ...current.approval, state } } : current;
+      });
+      return isDone;
+    },
+  };
+}
+
+function isOpen({ approval, spent }: Frozen<ChallengeRecord>): boolean {
+  return approval?.state === 'pending' && !spent;
+}
+
+function shown(record: Frozen<ChallengeRecord>): OutOfBandChallenge {
+  const { id, user_id: userId, data, spent, approval, boundCode, issuedAt = 0, expiresAt = 0 } = record;
+  const state = spent ? 'spent' : (approval?.state ?? 'pending');
+  return { id, userId, data, state, needsCode: boundCode !== undefined, issuedAt, expiresAt };
+}
