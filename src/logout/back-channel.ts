@@ -1,5 +1,5 @@
-// Back-channel logout: applications of a session that ended are told by a post to their servers (OpenID
-// Connect Back-Channel Logout 1.0 §2.5), in the background, again when they do not answer.
+// Back-channel logout (OpenID Connect Back-Channel Logout 1.0 §2.5): a logout token is posted to the applications of a
+// session that ended, in the background, with retries.
 import type { Logger } from 'pino';
 import { createQueue, type Pause } from '../delivery/queue.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
@@ -21,21 +21,21 @@ export interface BackChannelDependencies {
 
 export interface BackChannel {
   channel: LogoutChannel;
-  /** Ends what waits: each token is posted once more, within `ms` milliseconds. */
+  /** Posts each waiting token once more, within `ms` milliseconds. */
   flush(ms: number): Promise<void>;
 }
 
-/** Between tries, milliseconds: four in some two minutes. */
+/** Pauses between tries, milliseconds: four tries in about two minutes. */
 const PAUSES = [1_000, 10_000, 110_000];
 const CONCURRENCY = 16;
-/** Beyond this many logouts that wait for applications which do not answer, further ones are given up. */
+/** Waiting logout tokens at most; further ones are given up. */
 const CAPACITY = 5_000;
 /** How long an application may take to answer, milliseconds. */
 const TIMEOUT = 5_000;
 
 /** Why an application did not take a token. */
 class Refused extends Error {
-  /** Whether it may take it later. */
+  /** Whether a later try may succeed. */
   readonly mayPass: boolean;
 
   constructor(message: string, mayPass: boolean) {
@@ -45,7 +45,7 @@ class Refused extends Error {
   }
 }
 
-/** The party of the applications with back-channel addresses. */
+/** The channel to applications with back-channel addresses. */
 export function createBackChannel(deps: BackChannelDependencies): BackChannel {
   const { config, log } = deps;
   const queue = createQueue({
@@ -95,14 +95,14 @@ function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[]
   return [...new Set(all)];
 }
 
-/** Whether an application wants to hear of sessions that end so: of logouts by default, as at the hosted service. */
+/** Whether the application asked for this reason; by default user logouts only, as at the hosted service. */
 function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
   const initiators = oidc_logout?.backchannel_logout_initiators;
   if (initiators === undefined) return reason === 'rp-logout';
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
 }
 
-/** @throws Refused when the application does not take it. */
+/** Posts a logout token. @throws Refused when the application does not accept it. */
 async function post(
   { signLogoutToken, allowLoopback }: BackChannelDependencies,
   client: Client,
@@ -112,19 +112,19 @@ async function post(
   if (!isHttpsOrLoopback(address) || (!allowLoopback && !address.toLowerCase().startsWith('https:'))) {
     throw new Refused('its address is not https', false);
   }
-  // Made for each try: it is good for two minutes.
+  // Made for each try, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
   const answer = await fetch(address, {
     method: 'POST',
     body: new URLSearchParams({ logout_token: token }),
-    // Followed, a redirect could lead into our own network.
+    // Not followed: a redirect could lead into our own network (SSRF).
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT),
   }).catch((cause: unknown) => {
     const isLate = cause instanceof Error && cause.name === 'TimeoutError';
     throw new Refused(isLate ? 'it did not answer in time' : 'it could not be reached', true);
   });
-  // What it says matters to nobody, however long it is.
+  // The body is not read: it may be endless.
   await answer.body?.cancel().catch(() => undefined);
   if (answer.ok) return;
   const isBusy = answer.status >= 500 || answer.status === 429 || answer.status === 408;

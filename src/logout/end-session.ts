@@ -1,17 +1,17 @@
-// The way out that every logout takes: the session ends, the parties hear of it, the browser goes on.
+// The end of every logout: ends the session, tells its participants, and sends the browser on.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Events } from '../tenant/events.ts';
 import { type FederatedDependencies, federatedLogout } from './federated.ts';
 import { frontChannelFrames } from './front-channel.ts';
 
-/** What a logout request was found to ask for; all of it checked. */
+/** A logout request after validation. */
 export interface ValidLogout {
-  /** The application that sent the user. */
+  /** The client_id of the application that asked. */
   clientId: string | undefined;
-  /** Where the browser goes in the end; undefined: to our own page. */
+  /** Where the browser goes in the end; undefined: our signed-out page. */
   returnTo: string | undefined;
-  /** Whether the user logs out of the identity provider that the session came from, too. */
+  /** Whether to log out of the upstream identity provider, too. */
   federated: boolean;
 }
 
@@ -21,15 +21,15 @@ export interface EndSessionDependencies extends FederatedDependencies {
   events: Events;
 }
 
-/** How the browser leaves. */
+/** Where a logout leaves the browser. */
 export interface LoggedOut {
-  /** Where it goes now; undefined: it is shown {@link SIGNED_OUT} at once. */
+  /** Where it goes now; undefined: the signed-out page is shown at once. */
   to: string | undefined;
-  /** What it loads in frames before: the front channels of the session's applications. */
+  /** Front-channel logout addresses to load in frames first. */
   frames: string[];
 }
 
-/** The page that says that the user is logged out. */
+/** Path of the signed-out page. */
 export const SIGNED_OUT = '/logout/done';
 
 /** Ends the browser's session, if it has one. */

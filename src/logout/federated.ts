@@ -1,4 +1,4 @@
-// Logging out of the identity provider that a session came from (spec "Logout": `federated`), and back.
+// Logout at the upstream identity provider of a session (spec "Logout": `federated`), and the way back.
 import type { UserSession } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Connection } from '../records/collections.ts';
@@ -14,7 +14,7 @@ export interface FederatedDependencies {
   challenges: Challenges;
 }
 
-/** Where identity providers send the browser back to; they must have it among their own allowed addresses. */
+/** Where identity providers send the browser back to; must be allowed there. */
 export const CALLBACK = '/logout/callback';
 
 const PURPOSE = 'federated_logout';
@@ -23,9 +23,9 @@ const TTL = 3600;
 
 /**
  * The address at which the user logs out of the session's identity provider.
- * @param returnTo where the browser goes after it: kept here, under a secret that is good once. It never
- *   travels, so nobody can put another in its place.
- * @returns undefined when the session's connection has no provider, or none that can be logged out of.
+ * @param returnTo where the browser goes afterwards. Stored under a one-time `state`, never sent along, so that nobody
+ *   can replace it.
+ * @returns undefined when the session's connection has no logout address.
  */
 export async function federatedLogout(
   deps: FederatedDependencies,
@@ -45,7 +45,7 @@ export async function federatedLogout(
   return endpoint(`${deps.baseUrl}${CALLBACK}`, state);
 }
 
-/** @returns where a browser goes that comes back; undefined when it does not, or does so again. */
+/** Takes the browser back. @returns where it goes; undefined when `state` is unknown or was used. */
 export async function returnFromProvider(
   { challenges }: FederatedDependencies,
   state: string | undefined,
@@ -57,9 +57,9 @@ export async function returnFromProvider(
 type Endpoint = (callback: string, state: string) => string;
 
 /**
- * A connection's own logout, by its options: `logoutUrl` of any strategy, which is given `returnTo`; the
+ * A connection's logout address by its options: `logoutUrl` for any strategy, given `returnTo`; the
  * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
- * @returns undefined when it has none, or one that is no https address.
+ * @returns undefined when there is none, or it is not https.
  */
 export function logoutEndpoint(connection: Connection, allowLoopback: boolean): Endpoint | undefined {
   const { options, strategy } = connection;

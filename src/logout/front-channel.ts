@@ -1,9 +1,9 @@
-// Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): addresses of applications that the
-// signed-out page loads in frames, so that they forget the user in this browser.
+// Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): application addresses that the signed-out page
+// loads in frames, so that they end their own sessions in this browser.
 import type { UserSession } from '../engine/sessions.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** The frames for the applications of a session: their addresses, with `iss` and `sid`. */
+/** The frames of a session's applications, with `iss` and `sid`. */
 export async function frontChannelFrames(
   config: Config,
   issuer: string,

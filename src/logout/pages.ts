@@ -1,4 +1,4 @@
-// The pages of logging out: the question, what was decided, and the way on.
+// The pages of a logout: consent, "still logged in", "logged out".
 import type { Context } from 'koa';
 import type { UserSession } from '../engine/sessions.ts';
 import type { Csrf } from '../http/csrf.ts';
@@ -14,13 +14,13 @@ export interface PageDependencies {
   users: Users;
 }
 
-/** Where the question is answered. */
+/** Where the consent form posts. */
 export const CONSENT = '/oidc/logout/consent';
 
-/** Seconds after which the browser goes on from a page with frames, loaded or not, without scripts as well. */
+/** Seconds after which the browser leaves the page with frames, whether they loaded or not. */
 const FRAMES_WAIT = 5;
 
-/** Asks the user; the form brings the request again, and names the session that it was asked of. */
+/** Asks the user; the form repeats the request and names the session it was asked for. */
 export async function askToLogOut(
   { views, csrf, users }: PageDependencies,
   ctx: Context,
@@ -42,17 +42,17 @@ export async function askToLogOut(
       user: nameOf(user),
       ...(client === undefined ? {} : { client: { name: client.name, logo: client.logo_uri } }),
     },
-    // By way of an identity provider or a SAML application the browser may go anywhere by https.
+    // Upstream providers and SAML applications come before `returnTo`; form-action allows https anyway.
     { uiLocales: request.ui_locales, formAction: logout.returnTo ?? ctx.origin },
   );
 }
 
-/** The user stays: says so. */
+/** Tells the user that they are still logged in. */
 export function stillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocales: string | undefined) {
   return views.page(ctx, 'logout/kept', {}, { uiLocales });
 }
 
-/** Sends the browser on, or shows that the user is logged out: a page for people, `OK` for who asks for none. */
+/** Sends the browser on, or shows the signed-out page; clients that do not accept HTML get `OK`. */
 export async function finishLogout(
   { views }: PageDependencies,
   ctx: Context,
@@ -71,7 +71,7 @@ export async function finishLogout(
   ctx.body = 'OK';
 }
 
-/** To the address letter by letter: koa would write it anew. */
+/** Redirects to the exact address that was checked: koa's redirect would re-encode it. */
 function redirect(ctx: Context, to: string): void {
   ctx.status = 302;
   ctx.set('Cache-Control', 'no-store');

@@ -1,8 +1,8 @@
-// Where a browser may be sent after a logout: to addresses of the allow-lists and nowhere else. The strings
-// are compared, not what a URL parser makes of them, so that no two readings of an address can differ.
+// Where a browser may be sent after a logout: addresses on the allow-lists only. Strings are compared, not parsed URLs,
+// so that two parsers cannot disagree about an address.
 import { hasForbiddenScheme } from '../http/schemes.ts';
 
-/** Whether a query and a fragment of the address count, or everything up to them. */
+/** Whether query and fragment are compared, too. */
 export type Matching = 'whole' | 'without-query';
 
 /** An address taken apart as it is written; nothing is decoded or normalized. */
@@ -17,14 +17,14 @@ interface Address {
 
 const WEB = /^(https?):\/\/(\*\.)?([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/i;
 
-/** What browsers drop, turn round, or take for a separator: control characters, white space, backslashes. */
+/** Characters that browsers strip or take for separators: control characters, white space, backslashes. */
 const SLIPPERY = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
 
 /**
- * Whether an address is in an allow-list. Scheme, host, port and path must be as the entry has them, the
- * scheme and the host in any case; an entry's leading `*.` stands for exactly one label of the host, with
- * https alone. An address with a scheme of its own (`com.example.app://out`) must be an entry, letter by letter.
- * @param matching `whole`: query and fragment must be the entry's; `without-query`: the address's are free.
+ * Whether an address is in an allow-list. Scheme, host, port and path must equal the entry's, scheme and
+ * host in any case; a leading `*.` of an entry stands for exactly one host label, with https only. An address with a
+ * private-use scheme (`com.example.app://out`) must equal an entry exactly (RFC 8252 §7.1).
+ * @param matching `whole`: query and fragment must be the entry's; `without-query`: they are ignored.
  */
 export function isAllowed(address: string, list: readonly string[], matching: Matching): boolean {
   if (SLIPPERY.test(address)) return false;
@@ -34,12 +34,12 @@ export function isAllowed(address: string, list: readonly string[], matching: Ma
   if (web === undefined) {
     return parsed.protocol !== 'https:' && parsed.protocol !== 'http:' && list.includes(address);
   }
-  // A browser must see the very host that was compared.
+  // The browser must see the same host that was compared.
   if (parsed.hostname !== web.host || web.host.startsWith('*')) return false;
   return list.some((entry) => matches(web, readWeb(entry), matching));
 }
 
-/** The first entry of an allow-list that a browser can be sent to: one with a `*` is no address. */
+/** The first entry of an allow-list that is an address, not a pattern. */
 export function firstUsable(list: readonly string[]): string | undefined {
   return list.find((entry) => isAllowed(entry, [entry], 'whole'));
 }
@@ -69,7 +69,7 @@ function matches(address: Address, entry: Address | undefined, matching: Matchin
   );
 }
 
-/** `*.example.test`: one label, of a name of at least two others, so that no registry's `*.com` lets all in. */
+/** `*.example.test`: at least two labels after the wildcard, so that `*.com` matches nothing. */
 const WILDCARD = /^\*(\.[a-z0-9-]+(?:\.[a-z0-9-]+)+)$/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 

@@ -1,4 +1,4 @@
-// What a logout request says, and what is wrong with it.
+// The parameters of logout requests, and the errors they are refused with.
 import type { Context } from 'koa';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
@@ -9,8 +9,8 @@ export function badRequest(description: string): AuthError {
 }
 
 /**
- * The parameters of those names; one without a value counts as not given, unless it is a flag.
- * @throws AuthError 400 when one is given twice: which of them was meant is anyone's guess.
+ * The query parameters of those names.
+ * @throws AuthError 400 when one is given twice.
  */
 export function queryFields(ctx: Context, names: readonly string[]): Partial<Record<string, string>> {
   const fields: Partial<Record<string, string>> = {};
@@ -22,7 +22,7 @@ export function queryFields(ctx: Context, names: readonly string[]): Partial<Rec
   return fields;
 }
 
-/** As {@link queryFields}, of a posted form. @throws AuthError 400 likewise, and for a body that is no form. */
+/** As {@link queryFields}, of a posted form. @throws AuthError 400 likewise, and for other content types. */
 export function postedFields(ctx: Context, names: readonly string[]): Partial<Record<string, string>> {
   if (ctx.is('application/x-www-form-urlencoded') === false) {
     throw badRequest('The body must be application/x-www-form-urlencoded.');
@@ -30,7 +30,7 @@ export function postedFields(ctx: Context, names: readonly string[]): Partial<Re
   return bodyFields(ctx, names);
 }
 
-/** An address that is in no allow-list, in the hosted service's words: its SDKs' users look for them. */
+/** An address that is on no allow-list; the text is the hosted service's. */
 export function notAllowed(parameter: string, address: string): AuthError {
   return badRequest(
     `The "${parameter}" querystring parameter "${address.slice(0, LONGEST)}" is not defined as a valid URL in "Allowed Logout URLs".`,
@@ -41,5 +41,5 @@ export function unknownClient(clientId: string): AuthError {
   return badRequest(`Unknown client: ${clientId.slice(0, LONGEST)}`);
 }
 
-/** What a request says is shown again no longer than this. */
+/** Characters of a parameter repeated in an error. */
 const LONGEST = 255;

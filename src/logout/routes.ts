@@ -1,4 +1,4 @@
-// The endpoints that end a session. Nothing is decided here.
+// The routes of logging out.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
@@ -73,14 +73,14 @@ async function rpLogout(
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
-/** The answer of the page that asks: the request is checked again, whatever the page made of it. */
+/** The answer of the consent page. The request is validated again: the form could have been changed. */
 async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { decision, session: asked } = postedFields(ctx, ['decision', 'session']);
   const request: RpRequest = postedFields(ctx, RP_PARAMETERS);
   const logout = await validateRpLogout(deps, request, 'POST');
   const session = await deps.sessions.current(ctx);
-  // Somebody else logged in meanwhile: it was not them who were asked.
+  // Another user logged in meanwhile, who was not asked.
   if (session !== undefined && session.sid !== asked) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
@@ -88,7 +88,7 @@ async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
-/** A logout that is refused is an event, too. */
+/** Records refused logouts as log events. */
 function recorded({ events }: LogoutDependencies, handle: (ctx: Context) => Promise<void>) {
   return async (ctx: Context): Promise<void> => {
     try {

@@ -1,5 +1,5 @@
-// GET and POST /oidc/logout: whether the request is sound, where the browser goes, and whether the user is
-// asked first (spec "Logout"; OpenID Connect RP-Initiated Logout 1.0 §2).
+// GET and POST /oidc/logout: validates the request and decides whether the user is asked first (spec "Logout"; OpenID
+// Connect RP-Initiated Logout 1.0 §2).
 import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
 import type { UserSession } from '../engine/sessions.ts';
 import { matchLanguage } from '../http/languages.ts';
@@ -27,17 +27,18 @@ export interface RpDependencies {
   readIdTokenHint: ReadIdTokenHint;
 }
 
-/** A sound request. */
+/** A valid request. */
 export interface RpLogout extends ValidLogout {
-  /** The application that asks, where it is known. */
+  /** The application that asks, if known. */
   client: Client | undefined;
-  /** Whether the request itself shows that it is this session which is to end; else its user is asked. */
+  /** Whether the request identifies this session; if not, its user is asked. */
   names(session: UserSession): boolean;
 }
 
 /**
- * Checks a request. @param method by which it came: a form's `federated` is `true` or `false`.
- * @throws AuthError 400 that names the rule it breaks; nothing has ended then.
+ * Validates a request; ends nothing.
+ * @param method `federated` is a bare flag in a query and `true` or `false` in a form.
+ * @throws AuthError 400 naming the broken rule.
  */
 export async function validateRpLogout(
   deps: RpDependencies,
@@ -65,7 +66,7 @@ export async function validateRpLogout(
   };
 }
 
-/** The very session of the token; one that was issued without a session is content with its user. */
+/** Whether the ID token is of this session; one without `sid` need only be of its user. */
 function isOf({ userId, sid }: IdTokenHint, session: UserSession): boolean {
   return userId === session.userId && (sid === undefined || sid === session.sid);
 }
@@ -81,9 +82,9 @@ async function readHint(
 }
 
 /**
- * With client_id the application's list applies. Without it the tenant's does and, where there is a hint, that
- * of the application in its `aud`: OpenID libraries send no client_id (RP-Initiated Logout 1.0 §2).
- * @throws AuthError 400 for an address in none of them.
+ * With client_id the application's allow-list applies. Without it the tenant's, and that of the hint's `aud`: OpenID
+ * libraries send no client_id (RP-Initiated Logout 1.0 §2).
+ * @throws AuthError 400 for an address on none of them.
  */
 function redirectTarget(
   config: Config,
@@ -100,14 +101,14 @@ function redirectTarget(
   return state === undefined ? uri : withParameter(uri, 'state', state);
 }
 
-/** Adds a parameter to the query, and leaves all else as it is written. */
+/** Adds a query parameter; the rest keeps its spelling, which was compared with the allow-list. */
 function withParameter(address: string, name: string, value: string): string {
   const [, before = '', fragment = ''] = /^([^#]*)(.*)$/s.exec(address) ?? [];
   const parameter = new URLSearchParams({ [name]: value });
   return `${before}${before.includes('?') ? '&' : '?'}${parameter}${fragment}`;
 }
 
-/** By GET a flag is on by being there; a form says `true` or `false` (spec "Logout"). */
+/** In a query the flag's presence counts; a form says `true` or `false` (spec "Logout"). */
 function readFederated(value: string | undefined, method: 'GET' | 'POST'): boolean {
   if (method === 'GET') return isFlag(value);
   if (value !== undefined && value !== 'true' && value !== 'false') {
@@ -116,7 +117,7 @@ function readFederated(value: string | undefined, method: 'GET' | 'POST'): boole
   return value === 'true';
 }
 
-/** The first of `ui_locales` must be enabled; `de-AT` is content with `de` (RFC 4647 §3.4). */
+/** The first of `ui_locales` must be enabled; `de` serves `de-AT` (RFC 4647 §3.4). */
 function checkLocales(uiLocales: string, enabled: readonly string[]): void {
   const [first] = uiLocales.split(' ').filter(Boolean);
   if (first === undefined) return;

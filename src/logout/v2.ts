@@ -1,4 +1,4 @@
-// GET /v2/logout: which allow-list applies, and where the browser goes (spec "Logout").
+// GET /v2/logout (spec "Logout").
 import type { Config } from '../tenant/config.ts';
 import type { ValidLogout } from './end-session.ts';
 import { firstUsable, isAllowed } from './redirects.ts';
@@ -9,9 +9,9 @@ export const V2_PARAMETERS = ['returnTo', 'client_id', 'federated'] as const;
 type V2Request = Partial<Record<(typeof V2_PARAMETERS)[number], string>>;
 
 /**
- * Where the browser goes: `returnTo` when it is in the list of the application named, or else of the tenant;
- * without it the first of that list.
- * @throws AuthError 400 for an address outside the list and an unknown application: nothing has ended then.
+ * Validates a request: `returnTo` must be on the named application's allow-list, or the tenant's without `client_id`;
+ * without `returnTo` the browser goes to the first address of that list.
+ * @throws AuthError 400 for an address not on the list, or an unknown application.
  */
 export async function validateV2Logout(config: Config, request: V2Request): Promise<ValidLogout> {
   const { client_id: clientId = '', returnTo = '', federated } = request;
@@ -26,7 +26,7 @@ export async function validateV2Logout(config: Config, request: V2Request): Prom
   };
 }
 
-/** A flag is on by being there, `?federated` included; but `federated=false`, which some SDKs send, is off. */
+/** A flag is on when present, also without a value; `federated=false`, which some SDKs send, is off. */
 export function isFlag(value: string | undefined): boolean {
   return value !== undefined && value.toLowerCase() !== 'false';
 }

@@ -1,5 +1,5 @@
-// What of a user may be said to a service provider, which takes it for the user's identity. An address that
-// somebody typed at sign-up is anybody's until it was proved, and so is whatever looks like one.
+// Which values may be released to a service provider, which trusts them as the user's identity. An address typed at
+// sign-up may be somebody else's until it is verified, and so may any self-chosen value that looks like an address.
 
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -7,7 +7,7 @@ import { PROFILE_CLAIMS } from '../users/profile.ts';
 
 type User = Frozen<UserRecord>;
 
-/** The user without the e-mail address and phone number that were not proved, so that nothing is derived from them. */
+/** The user without unverified e-mail address and phone number, so that nothing is derived from them. */
 export function withoutUnproved(user: User): User {
   const { email, phone_number, ...others } = user;
   return {
@@ -17,25 +17,24 @@ export function withoutUnproved(user: User): User {
   };
 }
 
-/** Fields that people fill in as they like. */
+/** Fields that users fill in themselves. */
 const SELF_ASSERTED = new Set<string>([...PROFILE_CLAIMS, 'address']);
 
 const isSelfAsserted = (field: string) => SELF_ASSERTED.has(field) || field.split('.')[0] === 'user_metadata';
 
 /**
- * Whether a value of the profile may be told: not when it was chosen freely and reads as somebody's address.
+ * Whether a profile value may be released: not when it is self-asserted and looks like an e-mail address.
  * @param field as mappings name it: `nickname`, `user_metadata.team` …
  */
-export function isTellable(user: User, field: string, value: unknown): boolean {
+export function isReleasable(user: User, field: string, value: unknown): boolean {
   if (typeof value !== 'string' || !(isSelfAsserted(field) || field === 'username')) return true;
-  return isProvedEmail(user, value) || !readsAsAddress(value);
+  return isProvedEmail(user, value) || !looksLikeAddress(value);
 }
 
 /**
- * Whether a value of the profile may name its user (NameID): not what they chose freely. A username is one per
- * connection.
+ * Whether a profile value may be the user's NameID: no self-asserted one. A username is unique in its connection.
  */
-export function mayName(user: User, field: string, value: unknown): boolean {
+export function mayBeNameId(user: User, field: string, value: unknown): boolean {
   return !isSelfAsserted(field) || (typeof value === 'string' && isProvedEmail(user, value));
 }
 
@@ -43,8 +42,8 @@ function isProvedEmail({ email, email_verified }: User, value: string): boolean 
   return email !== undefined && email_verified && value.toLowerCase() === email.toLowerCase();
 }
 
-/** In any of the forms that a reader may fold into an @ (Unicode UAX #15, NFKC); a handle or a URL is none. */
-function readsAsAddress(text: string): boolean {
-  const folded = text.normalize('NFKC').trim();
-  return !/^https?:\/\//i.test(folded) && /[^\s@]@[^\s@]/.test(folded);
+/** Also with the compatibility forms of `@` (Unicode UAX #15, NFKC); not a handle (`@ada`) or a URL. */
+function looksLikeAddress(text: string): boolean {
+  const normalized = text.normalize('NFKC').trim();
+  return !/^https?:\/\//i.test(normalized) && /[^\s@]@[^\s@]/.test(normalized);
 }

@@ -3,7 +3,7 @@
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import { standardClaims } from '../users/profile.ts';
-import { isTellable, mayName, withoutUnproved } from './attribute-release.ts';
+import { isReleasable, mayBeNameId, withoutUnproved } from './attribute-release.ts';
 import { CLAIMS, NAME_ID } from './names.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
@@ -12,34 +12,34 @@ export type AttributeValue = string | number | boolean;
 export interface Attribute {
   name: string;
   values: AttributeValue[];
-  /** The first of them that may be a NameID; none where all are what the user chose freely. */
+  /** The first value that may be a NameID; undefined when the user chose all of them freely. */
   naming?: AttributeValue | undefined;
 }
 
 type User = Frozen<UserRecord>;
 
-/** What assertions may say of a user without being asked; metadata only where a mapping names it. */
-function profileOf(user: User, clientId: string, provider: ServiceProvider): Record<string, unknown> {
-  // What is derived from an address (name, nickname, upn) is derived from one that may be told.
-  const told = provider.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
+/** The profile fields that assertions may carry; metadata only where a mapping names it. */
+function profileOf(user: User, clientId: string, sp: ServiceProvider): Record<string, unknown> {
+  // name, nickname and upn may be derived from the address, so an unverified one is removed first.
+  const released = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
   const {
     nickname,
     updated_at: _seconds,
     ...claims
-  } = standardClaims(told, ['profile', 'email', 'phone'], { updatedAt: 'iso8601' });
+  } = standardClaims(released, ['profile', 'email', 'phone'], { updatedAt: 'iso8601' });
   const [identity] = user.identities;
   return {
     user_id: user.id,
     ...claims,
-    // Said of an address that is not told, too: the user can do something about it.
+    // Also when the address itself is withheld, so that the application can ask the user to verify it.
     email_verified: user.email === undefined ? undefined : user.email_verified,
     nickname,
     username: user.username,
     created_at: user.created_at,
     updated_at: user.updated_at,
     clientID: clientId,
-    ...(provider.createUpnClaim ? { upn: upnOf(user, told) } : {}),
-    ...(provider.mapIdentities && identity !== undefined
+    ...(sp.createUpnClaim ? { upn: upnOf(user, released) } : {}),
+    ...(sp.mapIdentities && identity !== undefined
       ? {
           'identities/default/provider': identity.provider,
           'identities/default/connection': identity.connection,
@@ -50,42 +50,37 @@ function profileOf(user: User, clientId: string, provider: ServiceProvider): Rec
   };
 }
 
-/** The address, or the username of who has none: an unverified one is not swapped for another name. */
-function upnOf(user: User, told: User): string | undefined {
-  return user.email === undefined ? user.username : told.email;
+/** The e-mail address, or the username of a user without one; an unverified address is not replaced by the username. */
+function upnOf(user: User, released: User): string | undefined {
+  return user.email === undefined ? user.username : released.email;
 }
 
 /**
- * The attributes of a user for a service provider; what nobody proved is left out, unless its addon says that it
- * trusts that.
- * @param vendorHost names the fields that no mapping names.
+ * The attributes of a user for a service provider; unverified values are left out unless its addon allows them.
+ * @param vendorHost host of the namespace for fields without a mapping.
  */
-export function attributesOf(user: User, provider: ServiceProvider, vendorHost: string): Attribute[] {
-  const profile = profileOf(user, provider.clientId, provider);
-  const trusts = provider.allowUnverifiedIdentifiers;
+export function attributesOf(user: User, sp: ServiceProvider, vendorHost: string): Attribute[] {
+  const profile = profileOf(user, sp.clientId, sp);
+  const trusts = sp.allowUnverifiedIdentifiers;
   const attribute = (name: string, field: string, value: unknown): Attribute => {
-    const values = valuesOf(value).filter((one) => trusts || isTellable(user, field, one));
-    return { name, values, naming: values.find((one) => trusts || mayName(user, field, one)) };
+    const values = valuesOf(value).filter((one) => trusts || isReleasable(user, field, one));
+    return { name, values, naming: values.find((one) => trusts || mayBeNameId(user, field, one)) };
   };
-  const mapped = Object.entries(provider.mappings).flatMap(([field, names]) =>
+  const mapped = Object.entries(sp.mappings).flatMap(([field, names]) =>
     names.map((name) => attribute(name, field, lookUp(field, profile, user))),
   );
-  // A name that a mapping gives is not for other fields, also when there is no value for it.
+  // A mapped attribute name is taken even when its field has no value.
   const taken = new Set(mapped.map(({ name }) => name));
   const unmapped = Object.entries(profile)
-    .filter(([field]) => provider.passthroughClaimsWithNoMapping && !Object.hasOwn(provider.mappings, field))
+    .filter(([field]) => sp.passthroughClaimsWithNoMapping && !Object.hasOwn(sp.mappings, field))
     .map(([field, value]) =>
-      attribute(
-        provider.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`,
-        field,
-        value,
-      ),
+      attribute(sp.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`, field, value),
     )
     .filter(({ name }) => !taken.has(name));
   return merged([...mapped, ...unmapped]);
 }
 
-/** Attributes of one name as one; those without a value are left out. */
+/** Merges attributes of the same name; drops those without a value. */
 function merged(attributes: readonly Attribute[]): Attribute[] {
   const byName = new Map<string, Attribute>();
   for (const { name, values, naming } of attributes) {
@@ -96,7 +91,7 @@ function merged(attributes: readonly Attribute[]): Attribute[] {
   return [...byName.values()];
 }
 
-/** A field of the profile; `user_metadata.department` and `app_metadata.roles` where a mapping names it so. */
+/** A profile field, or a metadata path such as `user_metadata.department`. */
 function lookUp(field: string, profile: Readonly<Record<string, unknown>>, user: User): unknown {
   if (Object.hasOwn(profile, field)) return profile[field];
   const [root, ...path] = field.split('.');
@@ -124,36 +119,37 @@ export interface NameId {
 }
 
 const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}name`];
-/** The standard's own limit for persistent names (Core §8.3.7). */
+/** The limit for persistent identifiers (Core §8.3.7). */
 const LONGEST_NAME_ID = 256;
 
 /**
- * The name of a user for a service provider: of what was proved alone, so that no request can choose another.
- * @param asked the format of the request's NameIDPolicy, which is kept or refused (Core §3.4.1.1).
- * @param transient a name for this session alone, used where the format says so.
- * @returns undefined when there is no name of that format.
+ * The NameID of a user for a service provider, from verified values only, so that nobody can log in under a name
+ * they typed themselves.
+ * @param asked the format of the request's NameIDPolicy; must be met exactly (Core §3.4.1.1).
+ * @param transient the identifier for the transient format, valid in this session.
+ * @returns undefined when the user has no identifier of that format.
  */
 export function nameIdOf(
   user: User,
   attributes: readonly Attribute[],
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   asked: string | undefined,
   transient: string,
 ): NameId | undefined {
   const isAsked = asked !== undefined && asked !== NAME_ID.unspecified;
-  const format = isAsked ? asked : provider.nameIdentifierFormat;
-  const isKnown = Object.values<string>(NAME_ID).includes(format) || format === provider.nameIdentifierFormat;
+  const format = isAsked ? asked : sp.nameIdentifierFormat;
+  const isKnown = Object.values<string>(NAME_ID).includes(format) || format === sp.nameIdentifierFormat;
   if (!isKnown) return undefined;
   if (format === NAME_ID.transient) return { value: transient, format };
-  const probes = provider.nameIdentifierProbes ?? (format === NAME_ID.email ? [] : PROBES);
+  const probes = sp.nameIdentifierProbes ?? (format === NAME_ID.email ? [] : PROBES);
   const probed = probes
     .map((probe) => attributes.find(({ name }) => name === probe)?.naming)
     .find((value) => value !== undefined);
   if (probed !== undefined) return named(String(probed), format);
   if (format !== NAME_ID.email) return named(user.id, format);
-  const { email } = provider.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
+  const { email } = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
   if (email !== undefined) return named(email, format);
-  // The addon's format is a preference: its users can log in, as who they are.
+  // The addon's format is only a preference: without an address the user id is sent, and the login works.
   return isAsked ? undefined : named(user.id, NAME_ID.unspecified);
 }
 

@@ -1,33 +1,33 @@
-// For whom an assertion is (SAML Core §2.5.1.4). Service providers take whatever names them, so nobody may have
-// an assertion made that names another: an AuthnRequest is not proof of its Issuer, signed or not.
+// The audience of an assertion (SAML Core §2.5.1.4). A service provider accepts every assertion that names it, and an
+// AuthnRequest does not prove its Issuer: without these checks one application could obtain assertions for another.
 
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 /**
- * The audience of a service provider's assertions: what its addon says; else the issuer of its request, where
- * that can be no other application's.
- * @param issuer of the request; undefined for a login that starts here.
- * @param entityId ours, as the application knows it.
- * @returns undefined when the issuer may be another's: there must be no assertion then.
+ * The audience of a service provider's assertions: the addon's, else the request's issuer if no other application
+ * can have that name.
+ * @param issuer of the request; undefined for an IdP-initiated login.
+ * @param entityId our own, as the application knows it.
+ * @returns undefined when the issuer may belong to another application: then no assertion is issued.
  */
 export async function audienceOf(
   config: Config,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   issuer: string | undefined,
   entityId: string,
 ): Promise<string | undefined> {
-  if (provider.audience !== undefined) return provider.audience;
+  if (sp.audience !== undefined) return sp.audience;
   if (issuer === undefined) {
-    return `urn:${config.settings().vendor_channel}:${entityId}:${provider.clientId}`;
+    return `urn:${config.settings().vendor_channel}:${entityId}:${sp.clientId}`;
   }
-  return (await isOwnName(config, provider, issuer)) ? issuer : undefined;
+  return (await isOwnName(config, sp, issuer)) ? issuer : undefined;
 }
 
 /**
- * Whether a name can only be this application's. Of one that has an audience it is known what it is called. One
- * that has none may be called anything but what lies at an address of this application and at none of its own.
+ * Whether an entity ID can only belong to this application. Another application with an audience has that name and no
+ * other. One without an audience may have any name, except a URL on an origin that only this application uses.
  */
 export async function isOwnName(
   config: Config,
@@ -35,13 +35,13 @@ export async function isOwnName(
   name: string,
 ): Promise<boolean> {
   const origin = originOf(name);
-  const isAtHome = origin !== undefined && acsUrls.some((url) => originOf(url) === origin);
+  const isOwnOrigin = origin !== undefined && acsUrls.some((url) => originOf(url) === origin);
   const others = (await config.clients()).filter((client) => client.client_id !== clientId);
   return others.every((other) => {
     const addon = other.addons?.samlp;
     if (addon === undefined) return true;
-    if (addon.audience !== undefined) return folded(addon.audience) !== folded(name);
-    return isAtHome && !addressesOf(other).some((url) => originOf(url) === origin);
+    if (addon.audience !== undefined) return comparable(addon.audience) !== comparable(name);
+    return isOwnOrigin && !addressesOf(other).some((url) => originOf(url) === origin);
   });
 }
 
@@ -55,7 +55,7 @@ function originOf(name: string): string | undefined {
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
-/** Entity IDs are compared as they are (Core §8.3.6); who compares them loosely is not to be fooled, either. */
-function folded(name: string): string {
+/** Core §8.3.6 compares entity IDs exactly; this also covers service providers that compare them loosely. */
+function comparable(name: string): string {
   return name.normalize('NFKC').trim().toLowerCase().replace(/\/+$/, '');
 }

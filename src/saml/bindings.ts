@@ -1,4 +1,4 @@
-// HTTP-Redirect and HTTP-POST (SAML Bindings §3.4, §3.5): how messages travel through the browser.
+// The HTTP-Redirect and HTTP-POST bindings (SAML Bindings §3.4, §3.5).
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
@@ -15,15 +15,15 @@ import {
 } from './signature.ts';
 import { badMessage, LARGEST_MESSAGE, parseXml } from './xml.ts';
 
-/** The standard's 80 bytes are kept by few: service providers put whole addresses in. */
+/** The standard allows 80 bytes, but service providers put whole URLs in. */
 const LONGEST_RELAY_STATE = 2048;
 
-/** A message as it came; nothing of it is verified. */
+/** A message as received; nothing is verified yet. */
 export interface Received {
   kind: 'request' | 'response';
   bytes: Buffer;
   relayState: string | undefined;
-  /** A post is signed inside, a redirect beside the message. */
+  /** A POST carries an enveloped signature, a redirect signs the query. */
   binding: 'post' | 'redirect';
   query?: SignedQuery;
 }
@@ -31,7 +31,7 @@ export interface Received {
 /**
  * The message of a request.
  * @returns undefined when it brings none.
- * @throws AuthError 400 for two at once, or what cannot be decoded.
+ * @throws AuthError 400 for a request and a response at once, or one that cannot be decoded.
  */
 export function receive(ctx: Context): Received | undefined {
   const parameters = ctx.method === 'POST' ? formOf(ctx) : readParameters(ctx.querystring);
@@ -55,7 +55,7 @@ export function receive(ctx: Context): Received | undefined {
 
 const ENCODING = 'urn:oasis:names:tc:SAML:2.0:bindings:URL-Encoding:DEFLATE';
 
-/** Whatever else a body may be: the binding has forms alone (Bindings §3.5.4). */
+/** Other content types count as no message: the binding posts forms (Bindings §3.5.4). */
 function formOf(ctx: Context): Parameters {
   return ctx.is('application/x-www-form-urlencoded') ? readFormParameters(bodyObject(ctx)) : {};
 }
@@ -68,7 +68,7 @@ function relayStateOf({ RelayState: given }: Parameters): string | undefined {
   return given?.value;
 }
 
-/** RelayState of a request that brings no message. @throws AuthError 400 when it is too long. */
+/** The RelayState of an IdP-initiated login, which has no message. @throws AuthError 400 when it is too long. */
 export function relayStateAlone(ctx: Context): string | undefined {
   return relayStateOf(readParameters(ctx.querystring));
 }
@@ -80,8 +80,7 @@ function fromBase64(value: string, name: string): Buffer {
 }
 
 /**
- * A posted message. The binding has it as it is (Bindings §3.5.4); passport-saml and its like deflate it first,
- * as for a redirect, unless they are told not to.
+ * A posted message. The binding does not compress it (Bindings §3.5.4), but passport-saml deflates it by default.
  */
 function unpacked(bytes: Buffer): Buffer {
   return /^(\ufeff|\s)*</.test(bytes.toString('utf8', 0, 64)) ? bytes : inflate(bytes);
@@ -89,14 +88,14 @@ function unpacked(bytes: Buffer): Buffer {
 
 function inflate(bytes: Buffer): Buffer {
   try {
-    // Stops at the limit: what would be larger is never made.
+    // Inflating stops at the limit, so a small message cannot fill the memory.
     return inflateRawSync(bytes, { maxOutputLength: LARGEST_MESSAGE });
   } catch (thrown) {
     throw badMessage('The SAML message is neither XML nor deflated, or is too large.', thrown);
   }
 }
 
-/** The signed part of a query, in the octets and the order that the sender signed (Bindings §3.4.4.1). */
+/** The signed octets of a query, in the order of Bindings §3.4.4.1. */
 function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | undefined {
   const { RelayState: relayState, SigAlg: algorithm, Signature: signature } = parameters;
   if (signature === undefined || algorithm === undefined) return undefined;
@@ -106,7 +105,7 @@ function signedQuery(message: Parameter, parameters: Parameters): SignedQuery | 
 
 /**
  * Parses a message and verifies its signature where there is a verifier.
- * @returns the root element: of what was signed, if it had to be.
+ * @returns the root element; with a verifier, that of the signed content.
  * @throws AuthError 400 when it is no XML, or not signed as it must be.
  */
 export function open(received: Received, verifier: Verifier | undefined): Element {
@@ -117,7 +116,7 @@ export function open(received: Received, verifier: Verifier | undefined): Elemen
   return root;
 }
 
-/** A message of ours, on its way out. */
+/** A message to be sent. */
 export interface Outgoing {
   kind: 'request' | 'response';
   /** Signed already, where it goes by post. */
@@ -129,7 +128,7 @@ export interface Outgoing {
 
 const parameterOf = (kind: Outgoing['kind']) => (kind === 'request' ? 'SAMLRequest' : 'SAMLResponse');
 
-/** Sends by a page whose form posts itself, or is posted by its button. @param client whom the page names. */
+/** Sends a page with a form that posts itself, or by its button without JavaScript. @param client named on the page. */
 export function sendByPost(
   ctx: Context,
   views: Views,
@@ -151,7 +150,7 @@ export function sendByPost(
   );
 }
 
-/** Sends by redirect, signed. */
+/** Sends a signed redirect. */
 export function sendByRedirect(
   ctx: Context,
   { kind, markup, relayState, location }: Outgoing,

@@ -1,6 +1,5 @@
-// Encrypts an assertion for its service provider (XML Encryption 1.1): AES-256-GCM under a key of its own,
-// which goes along under RSA-OAEP. Node's own cryptography; CBC, which leaks plaintexts to whoever can ask
-// about paddings, is not offered.
+// Encrypts an assertion for its service provider (XML Encryption 1.1) with AES-256-GCM; the key is wrapped by RSA-OAEP.
+// CBC is not offered: it is open to padding oracle attacks.
 import { constants, createCipheriv, type KeyObject, publicEncrypt } from 'node:crypto';
 import type { Random } from '../runtime/random.ts';
 import { NS } from './names.ts';
@@ -34,7 +33,7 @@ function encryptedKey(wrapped: Buffer): Markup {
     xml(
       'xenc:EncryptionMethod',
       { Algorithm: `${NS.encryption}rsa-oaep-mgf1p` },
-      // SHA-1 inside OAEP rests on no collision resistance, and is what all implementations have.
+      // OAEP does not depend on collision resistance, and every implementation has SHA-1 here.
       xml('ds:DigestMethod', { Algorithm: `${NS.signature}sha1` }),
     ),
     cipherData(wrapped),

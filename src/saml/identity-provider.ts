@@ -1,4 +1,4 @@
-// Who we are to a service provider: our names, addresses and keys.
+// We as SAML identity provider: entity ID, addresses and keys.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
@@ -7,11 +7,11 @@ import type { ServiceProvider } from './service-provider.ts';
 import type { Signer } from './signature.ts';
 
 export interface IdentityProvider {
-  /** Our entity ID, as that application knows it. */
+  /** Our entity ID for an application: its addon may set another `issuer`. */
   entityId(clientId: string): Promise<string>;
-  /** `single sign-on`, `logout`, `metadata` of an application. */
+  /** Our single sign-on and single logout addresses for an application. */
   addresses(clientId: string): { login: string; logout: string };
-  signer(provider: Pick<ServiceProvider, 'signatureAlgorithm' | 'digestAlgorithm'>): Signer;
+  signer(sp: Pick<ServiceProvider, 'signatureAlgorithm' | 'digestAlgorithm'>): Signer;
   /** Certificates that we sign with or are about to, base64 DER, the current first. */
   certificates: readonly string[];
 }
@@ -42,7 +42,7 @@ export function identityProvider(
       signatureAlgorithm,
       digestAlgorithm,
     }),
-    // The key before signs nothing any more.
+    // The previous key no longer signs.
     certificates: keys.filter(({ state }) => state !== 'previous').flatMap(({ x5c }) => x5c[0] ?? []),
   };
 }

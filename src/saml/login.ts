@@ -1,5 +1,4 @@
-// Logging in to a service provider: the request goes to the hosted login as one of our own, and what comes
-// of it goes back as a Response.
+// Login at a service provider: the hosted login runs as an internal request, and its outcome becomes a Response.
 import type { Context } from 'koa';
 import { requestExpired } from '../engine/interaction.ts';
 import type { InternalLogin, InternalOutcome, InternalRequests } from '../engine/internal-requests.ts';
@@ -10,7 +9,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import { contentOf } from './assertion.ts';
+import { assertionContent } from './assertion.ts';
 import type { Outgoing } from './bindings.ts';
 import { acrValues } from './context.ts';
 import type { IdentityProvider } from './identity-provider.ts';
@@ -30,19 +29,19 @@ export interface SamlDependencies {
   sessions: Sessions;
   idp: IdentityProvider;
   clock: Clock;
-  /** What messages are dated by. */
+  /** Dates messages. */
   wallClock: Clock;
   random: Random;
 }
 
-/** Parameters of the query that the hosted login is told. */
+/** Query parameters handed on to the hosted login. */
 const FORWARDED = ['connection', 'organization', 'login_hint', 'ui_locales'];
 
 /** @returns the address at which the login begins. */
 export function beginLogin(
   { internalRequests, wallClock }: SamlDependencies,
   ctx: Context,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   request: LoginRequest,
 ): Promise<string> {
   const forwarded = FORWARDED.map((name) => [name, ctx.query[name]] as const).filter(
@@ -50,13 +49,13 @@ export function beginLogin(
   );
   const prompt = request.isPassive ? 'none' : request.forceAuthn ? 'login' : undefined;
   return internalRequests.begin(ctx, {
-    clientId: provider.clientId,
+    clientId: sp.clientId,
     params: {
-      // A name that is none to people would only be in their way.
+      // An opaque NameID would only confuse people in the login field.
       login_hint: request.subject?.includes('@') === true ? request.subject : undefined,
       ...Object.fromEntries(forwarded),
       prompt,
-      // With `none` there is no asking again: a session that exists is then not enough (Core §3.4.1).
+      // Passive and forced at once: a session that exists must not answer (Core §3.4.1).
       max_age: request.isPassive && request.forceAuthn ? '0' : undefined,
       acr_values: acrValues(request),
     },
@@ -64,7 +63,7 @@ export function beginLogin(
   });
 }
 
-/** What waits for the user with the login. */
+/** Kept with the internal request while the user logs in. */
 interface Waiting {
   request: LoginRequest;
   /** Epoch seconds. */
@@ -72,39 +71,37 @@ interface Waiting {
 }
 
 /**
- * What the service provider is told at the end of a login.
- * @throws AuthError 400 when the address of the answer is not the application's any more.
+ * The message to the service provider at the end of a login.
+ * @throws AuthError 400 when the assertion consumer URL is no longer the application's.
  */
 export async function answerLogin(
   deps: SamlDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   { data, login }: InternalOutcome,
 ): Promise<Outgoing> {
   const { request, begunAt } = data as unknown as Waiting;
-  if (!provider.acsUrls.includes(request.acsUrl)) {
+  if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');
   }
-  const frame = await frameOf(deps, provider, request);
-  const markup = await outcomeOf(deps, provider, frame, { request, begunAt, login });
+  const frame = await frameOf(deps, sp, request);
+  const markup = await outcomeOf(deps, sp, frame, { request, begunAt, login });
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
 }
 
 function outcomeOf(
   deps: SamlDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   frame: ResponseFrame,
   { request, begunAt, login }: Waiting & Pick<InternalOutcome, 'login'>,
 ): string | Promise<string> {
-  if ('error' in login) return failure(deps, provider, frame, statusOf(login));
+  if ('error' in login) return failure(deps, sp, frame, statusOf(login));
   const stale = staleness(request, login, begunAt);
-  return stale === undefined
-    ? success(deps, provider, frame, request, login)
-    : failure(deps, provider, frame, stale);
+  return stale === undefined ? success(deps, sp, frame, request, login) : failure(deps, sp, frame, stale);
 }
 
 /**
- * ForceAuthn is ours to see to (Core §3.4.1). The parameters that ask for a new login pass through the browser,
- * whose user can leave them out.
+ * Enforces ForceAuthn (Core §3.4.1): the parameters that ask for a new login pass through the browser, where the user
+ * can remove them.
  */
 function staleness(
   { forceAuthn, isPassive }: LoginRequest,
@@ -115,32 +112,32 @@ function staleness(
   return { code: STATUS.responder, detail: isPassive ? STATUS.noPassive : STATUS.authnFailed };
 }
 
-/** An answer without a login: what is asked for cannot be had. */
+/** Refuses a request without a login. */
 export async function refuse(
   deps: SamlDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   request: LoginRequest,
   status: Status,
 ): Promise<Outgoing> {
-  const markup = failure(deps, provider, await frameOf(deps, provider, request), status);
+  const markup = failure(deps, sp, await frameOf(deps, sp, request), status);
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
 }
 
 async function frameOf(
   { idp, wallClock }: SamlDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   request: LoginRequest,
 ): Promise<ResponseFrame> {
   return {
-    issuer: await idp.entityId(provider.clientId),
+    issuer: await idp.entityId(sp.clientId),
     now: epochSeconds(wallClock),
     inResponseTo: request.id,
-    destination: provider.destination ?? request.acsUrl,
+    destination: sp.destination ?? request.acsUrl,
   };
 }
 
-function failure(deps: SamlDependencies, provider: ServiceProvider, frame: ResponseFrame, status: Status) {
-  return failureResponse(frame, status, deps.idp.signer(provider), deps.random);
+function failure(deps: SamlDependencies, sp: ServiceProvider, frame: ResponseFrame, status: Status) {
+  return failureResponse(frame, status, deps.idp.signer(sp), deps.random);
 }
 
 const DETAIL: Record<string, string> = {
@@ -163,37 +160,37 @@ function statusOf({ error, description }: { error: string; description: string }
 
 async function success(
   deps: SamlDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   frame: ResponseFrame,
   request: LoginRequest,
   login: InternalLogin,
 ): Promise<string> {
-  const before = await samlSessions(deps.store).find(provider.clientId, login.sessionUid);
+  const before = await samlSessions(deps.store).find(sp.clientId, login.sessionUid);
   const transient = before?.name_id.transient ?? newId(deps.random);
-  const said = await contentOf(deps, provider, frame, { request, login, transient });
-  if ('refused' in said) return failure(deps, provider, frame, said.refused);
+  const content = await assertionContent(deps, sp, frame, { request, login, transient });
+  if ('refused' in content) return failure(deps, sp, frame, content.refused);
   const sessionIndex = before?.id ?? newId(deps.random);
   const issuer = request.issuer ?? before?.issuer;
-  const isNoted = await noteSession(deps, provider, login, {
+  const isSaved = await saveSession(deps, sp, login, {
     id: sessionIndex,
-    name_id: { ...said.nameId, transient },
+    name_id: { ...content.nameId, transient },
     ...(issuer === undefined ? {} : { issuer }),
   });
-  // Another tab was first; what it noted is there by now.
-  if (!isNoted) return success(deps, provider, frame, request, login);
+  // Another tab was first: use the session that it stored.
+  if (!isSaved) return success(deps, sp, frame, request, login);
   await checkStillOpen(deps, login);
-  const recipient = provider.recipient ?? request.acsUrl;
+  const recipient = sp.recipient ?? request.acsUrl;
   return loginResponse(
     frame,
-    { ...said, recipient, sessionIndex, authTime: login.authTime },
-    provider,
-    deps.idp.signer(provider),
+    { ...content, recipient, sessionIndex, authTime: login.authTime },
+    sp,
+    deps.idp.signer(sp),
     deps.random,
   );
 }
 
 /**
- * A session that ended while its login was noted told nobody of it: then there is no login.
+ * The session may have ended before its service provider was stored, which was then not told: the login fails.
  * @throws AuthError 400
  */
 async function checkStillOpen({ store, sessions }: SamlDependencies, login: InternalLogin): Promise<void> {
@@ -202,14 +199,14 @@ async function checkStillOpen({ store, sessions }: SamlDependencies, login: Inte
   throw requestExpired();
 }
 
-function noteSession(
+function saveSession(
   { store, config }: SamlDependencies,
   { clientId }: ServiceProvider,
   login: InternalLogin,
   known: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
 ): Promise<boolean> {
   const hours = config.settings().tenant.session_lifetime;
-  return samlSessions(store).note({
+  return samlSessions(store).save({
     ...known,
     client_id: clientId,
     session_uid: login.sessionUid,

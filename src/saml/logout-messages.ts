@@ -1,4 +1,4 @@
-// LogoutRequest and LogoutResponse (SAML Core §3.7), both ways.
+// Reads and writes LogoutRequest and LogoutResponse (SAML Core §3.7).
 import type { Element } from '@xmldom/xmldom';
 import { epochSeconds } from '../runtime/clock.ts';
 import type { NameId } from './attributes.ts';
@@ -7,18 +7,18 @@ import { NS, STATUS } from './names.ts';
 import { nameIdMarkup } from './response.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, textOf, xml } from './xml.ts';
 
-/** How long a request of ours may be on its way, seconds. */
+/** How long our requests are valid, seconds. */
 const LIFETIME = 300;
 
-/** What a service provider wants ended. */
+/** A service provider's request to end sessions. */
 export interface LogoutRequest extends Envelope {
   nameId: string;
   format: string | undefined;
-  /** None: all sessions of the user there. */
+  /** Empty: all sessions of the user at that service provider. */
   sessionIndexes: string[];
 }
 
-/** @throws AuthError 400 when it is none, names nobody, or came too late. */
+/** Reads a LogoutRequest. @throws AuthError 400 when it is malformed, has no NameID, or has expired. */
 export function readLogoutRequest(root: Element, expected: Omit<Expected, 'name'>): LogoutRequest {
   const envelope = readEnvelope(root, { ...expected, name: 'LogoutRequest' });
   const until = attribute(root, 'NotOnOrAfter');
@@ -38,7 +38,7 @@ export function readLogoutRequest(root: Element, expected: Omit<Expected, 'name'
   };
 }
 
-/** @returns whether the service provider ended its session. @throws AuthError 400 when it is no such message. */
+/** Reads a LogoutResponse; `isSuccess`: the service provider ended its session. @throws AuthError 400 when malformed. */
 export function readLogoutResponse(
   root: Element,
   expected: Omit<Expected, 'name'>,

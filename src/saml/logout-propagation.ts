@@ -1,5 +1,5 @@
-// Telling service providers that a session is over, one after another through the user's browser: nobody else
-// can end theirs (Profiles §4.4). Where a run stands is kept here, so that each answer counts once.
+// Single logout of a session's participants (Profiles §4.4), one after another through the user's browser, which has
+// their session cookies. Keeps how far the propagation has come, so that each answer counts once.
 import type { Context } from 'koa';
 import type { LogoutChannel } from '../engine/logout-channels.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
@@ -25,31 +25,31 @@ export interface LogoutPropagationDependencies {
   random: Random;
 }
 
-/** How long a run may take, seconds. */
+/** How long a propagation may take, seconds. */
 const TTL = 600;
 
-type Run = Frozen<SamlLogoutRecord>;
+type Propagation = Frozen<SamlLogoutRecord>;
 
-/** The service providers as parties of sessions. */
+/** SAML single logout as a logout channel. */
 export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutChannel {
   return {
     name: 'saml',
     sessionEnded: async ({ sid, startedBy }, browser) => {
-      const parts = await samlSessions(deps.store).takeAll(sid);
+      const participants = await samlSessions(deps.store).takeAll(sid);
       const waiting = await reachable(
         deps.config,
-        parts.filter(({ client_id }) => client_id !== startedBy),
+        participants.filter(({ client_id }) => client_id !== startedBy),
       );
-      // They are reached through the user's browser alone, which is not at hand.
+      // Without the user's browser no service provider can be reached.
       if (browser === undefined || waiting.length === 0) return undefined;
       return save(deps, {
         sid,
         return_to: browser.returnTo,
-        waiting: waiting.map((part) => ({
-          client_id: part.client_id,
-          ...(part.issuer === undefined ? {} : { issuer: part.issuer }),
-          session_index: part.id,
-          name_id: structuredClone(part.name_id) as SamlLogoutRecord['waiting'][number]['name_id'],
+        waiting: waiting.map((participant) => ({
+          client_id: participant.client_id,
+          ...(participant.issuer === undefined ? {} : { issuer: participant.issuer }),
+          session_index: participant.id,
+          name_id: structuredClone(participant.name_id) as SamlLogoutRecord['waiting'][number]['name_id'],
         })),
         failed: false,
         awaited: startedBy !== undefined,
@@ -59,12 +59,15 @@ export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutCh
   };
 }
 
-/** Those that can be told, and are to be. */
-export async function reachable(config: Config, parts: readonly SamlSession[]): Promise<SamlSession[]> {
+/** The participants that take a LogoutRequest: single logout is on and there is a logout callback. */
+export async function reachable(
+  config: Config,
+  participants: readonly SamlSession[],
+): Promise<SamlSession[]> {
   const told = await Promise.all(
-    parts.map(async (part) => {
-      const provider = await knownProvider(config, part.client_id);
-      return provider?.sloEnabled === true && provider.logoutUrl !== undefined ? [part] : [];
+    participants.map(async (participant) => {
+      const sp = await knownProvider(config, participant.client_id);
+      return sp?.sloEnabled === true && sp.logoutUrl !== undefined ? [participant] : [];
     }),
   );
   return told.flat();
@@ -74,52 +77,52 @@ async function knownProvider(config: Config, clientId: string): Promise<ServiceP
   try {
     return await serviceProvider(config, clientId);
   } catch (thrown) {
-    // The application, or its addon, is gone since.
+    // The application or its addon was removed meanwhile.
     if (thrown instanceof AuthError && thrown.status === 404) return undefined;
     throw thrown;
   }
 }
 
-/** Keeps where a run stands. @returns where the browser goes now. */
+/** Stores the propagation's state. @returns where the browser goes now. */
 async function save(
   { store, idp, random }: LogoutPropagationDependencies,
-  run: Omit<SamlLogoutRecord, 'id'>,
+  propagation: Omit<SamlLogoutRecord, 'id'>,
 ): Promise<string> {
-  const [next] = run.waiting;
-  // The outcome is still looked at by whoever waits for it.
-  if (next === undefined && !run.awaited) return run.return_to;
+  const [next] = propagation.waiting;
+  // A service provider that started the logout still needs the outcome.
+  if (next === undefined && !propagation.awaited) return propagation.return_to;
   const ticket = random(32).toString('base64url');
-  await store.collection('samlLogouts').insert({ ...run, id: sha256(ticket) });
-  if (next === undefined) return run.return_to;
+  await store.collection('samlLogouts').insert({ ...propagation, id: sha256(ticket) });
+  if (next === undefined) return propagation.return_to;
   return `${idp.addresses(next.client_id).logout}/next?state=${ticket}`;
 }
 
 /**
- * Ties a run to the browser that goes it: a service provider that knows the request which it was sent, and no more,
- * must not get to see what the next is sent.
+ * Binds a propagation to the user's browser: a service provider that knows only the ID of its own request must not be
+ * able to fetch the message for the next one.
  */
 const BROWSER = browserCookie('__Host-gatehouse_logout');
 
 /**
- * The service provider that a run has come to, and the ID of the request it is sent.
- * @throws AuthError 400 when there is no such run of this browser, or no more.
+ * The next participant, and the ID of the LogoutRequest to it.
+ * @throws AuthError 400 when there is no such propagation in this browser.
  */
-export async function nextOf(
+export async function nextParticipant(
   { store, random }: LogoutPropagationDependencies,
   ctx: Context,
   clientId: string,
   ticket: string,
-): Promise<{ run: Run; part: Run['waiting'][number]; requestId: string }> {
+): Promise<{ propagation: Propagation; participant: Propagation['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
   const mark = BROWSER.mark(ctx, random);
-  const run = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
+  const propagation = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
     if (current.browser !== undefined && !BROWSER.isMarked(ctx, current.browser)) throw expired();
     return { ...current, request: requestId, browser: mark };
   });
-  const part = run?.waiting[0];
-  if (run === undefined || part === undefined) throw expired();
-  return { run, part, requestId };
+  const participant = propagation?.waiting[0];
+  if (propagation === undefined || participant === undefined) throw expired();
+  return { propagation, participant, requestId };
 }
 
 function expired(): AuthError {
@@ -127,37 +130,44 @@ function expired(): AuthError {
 }
 
 /**
- * What a request of ours was about, by its ID.
- * @throws AuthError 400 when no such request waits for an answer of this application, by this browser.
+ * The propagation that a request of ours belongs to, by the request's ID.
+ * @throws AuthError 400 when no such request to this application waits in this browser.
  */
-export async function runOf(
+export async function propagationOf(
   { store }: LogoutPropagationDependencies,
   ctx: Context,
   clientId: string,
   requestId: string,
-): Promise<Run> {
-  const [run] = await store.collection('samlLogouts').findBy('request', requestId);
-  const isOfBrowser = run?.browser !== undefined && BROWSER.isMarked(ctx, run.browser);
-  if (isOfBrowser && run.waiting[0]?.client_id === clientId) return run;
+): Promise<Propagation> {
+  const [propagation] = await store.collection('samlLogouts').findBy('request', requestId);
+  const isOfBrowser = propagation?.browser !== undefined && BROWSER.isMarked(ctx, propagation.browser);
+  if (isOfBrowser && propagation.waiting[0]?.client_id === clientId) return propagation;
   throw badMessage('The LogoutResponse answers no request of ours.');
 }
 
 /**
- * Notes an answer. @returns where the browser goes now. @throws AuthError 400 when another answer was first.
+ * Records an answer. @returns where the browser goes now. @throws AuthError 400 when another answer was first.
  */
-export async function goOn(
+export async function continueLogout(
   deps: LogoutPropagationDependencies,
-  { id }: Run,
+  { id }: Propagation,
   { isSuccess }: { isSuccess: boolean },
 ): Promise<string> {
   const taken = await deps.store.collection('samlLogouts').take(id);
   if (taken === undefined) throw expired();
-  const { id: _id, request: _request, ...run } = taken;
-  return save(deps, { ...run, waiting: run.waiting.slice(1), failed: run.failed || !isSuccess });
+  const { id: _id, request: _request, ...propagation } = taken;
+  return save(deps, {
+    ...propagation,
+    waiting: propagation.waiting.slice(1),
+    failed: propagation.failed || !isSuccess,
+  });
 }
 
-/** Whether all service providers of a session were told and agreed; the run is over then. */
-export async function wasComplete({ store }: LogoutPropagationDependencies, sid: string): Promise<boolean> {
+/** Ends the propagation. @returns whether all participants were told and confirmed. */
+export async function finishPropagation(
+  { store }: LogoutPropagationDependencies,
+  sid: string,
+): Promise<boolean> {
   const runs = await store.collection('samlLogouts').findBy('session', sid);
   await store.collection('samlLogouts').deleteBy('session', sid);
   return runs.every(({ failed, waiting }) => !failed && waiting.length === 0);

@@ -1,4 +1,4 @@
-// What a service provider hears of the logout that it began, and where the browser goes if it takes no answer.
+// The LogoutResponse to a service provider, or where the browser goes when it takes none.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Outgoing } from './bindings.ts';
@@ -9,15 +9,15 @@ import { type Status, statusResponse } from './response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import { signElement } from './signature.ts';
 
-/** What the browser gets: an address to go to, or a message to carry. */
+/** What the browser is sent: a redirect, or a SAML message. */
 export type Step = { redirect: string } | { message: Outgoing };
 
 export interface LogoutAnswerDependencies {
   idp: IdentityProvider;
-  /** What messages are dated by. */
+  /** Dates messages. */
   wallClock: Clock;
   random: Random;
-  /** Our page that says that the user is logged out. */
+  /** Address of our signed-out page. */
   signedOutPage: string;
 }
 
@@ -33,34 +33,33 @@ export function statusOf(partial: boolean): Status {
 }
 
 /**
- * The answer to a LogoutRequest that was carried out. An application without a logout callback takes none: its user is logged out all
- * the same, and sees the page that says so, or the address that RelayState names if it is one of the
- * application's allowed logout URLs.
+ * The answer to a LogoutRequest that was carried out. An application without a logout callback gets none: the browser
+ * goes to RelayState if that is one of the application's allowed logout URLs, else to the signed-out page.
  */
 export async function answerLogout(
   { idp, wallClock, random, signedOutPage }: LogoutAnswerDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   { requestId, relayState }: Answered,
   status: Status,
 ): Promise<Step> {
-  const { logoutUrl: location } = provider;
+  const { logoutUrl: location } = sp;
   if (location === undefined) {
-    return { redirect: provider.logoutAddresses.find((url) => url === relayState) ?? signedOutPage };
+    return { redirect: sp.logoutAddresses.find((url) => url === relayState) ?? signedOutPage };
   }
   const id = newId(random);
   const frame = {
-    issuer: await idp.entityId(provider.clientId),
+    issuer: await idp.entityId(sp.clientId),
     now: epochSeconds(wallClock),
     inResponseTo: requestId,
     destination: location,
   };
   const { markup } = statusResponse('samlp:LogoutResponse', frame, id, status);
   return {
-    message: { kind: 'response', markup: signed(idp, provider, markup, id), relayState, location },
+    message: { kind: 'response', markup: signed(idp, sp, markup, id), relayState, location },
   };
 }
 
-/** A message about logout as it goes out: a redirect is signed beside it (Bindings §3.4.4.1). */
-export function signed(idp: IdentityProvider, provider: ServiceProvider, markup: string, id: string): string {
-  return provider.logoutBinding === 'redirect' ? markup : signElement(markup, id, idp.signer(provider));
+/** Signs a logout message for its binding; a redirect signs the query instead (Bindings §3.4.4.1). */
+export function signed(idp: IdentityProvider, sp: ServiceProvider, markup: string, id: string): string {
+  return sp.logoutBinding === 'redirect' ? markup : signElement(markup, id, idp.signer(sp));
 }

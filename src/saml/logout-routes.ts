@@ -1,4 +1,4 @@
-// The addresses of single logout: /samlp/<client_id>/logout and its steps. Nothing is decided here.
+// The routes of single logout: /samlp/<client_id>/logout and its steps.
 import type { Context } from 'koa';
 import type { Route } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
@@ -18,7 +18,7 @@ export function logoutRoutes(deps: SamlLogoutRoutesDependencies): Route[] {
   const at = (
     methods: Route['methods'],
     path: string,
-    decide: (ctx: Context, provider: ServiceProvider) => Promise<Step>,
+    decide: (ctx: Context, sp: ServiceProvider) => Promise<Step>,
   ): Route => ({
     methods,
     path: `/samlp/:client_id/logout${path}`,
@@ -26,32 +26,32 @@ export function logoutRoutes(deps: SamlLogoutRoutesDependencies): Route[] {
     cors: 'none',
     errors: 'page',
     handle: async (ctx) => {
-      const provider = await serviceProvider(deps.config, String(ctx.params.client_id));
-      await carryOut(deps, ctx, provider, await decide(ctx, provider));
+      const sp = await serviceProvider(deps.config, String(ctx.params.client_id));
+      await carryOut(deps, ctx, sp, await decide(ctx, sp));
     },
   });
   const stateOf = ({ query }: Context) => (typeof query.state === 'string' ? query.state : '');
   return [
-    at(['GET', 'POST'], '', async (ctx, provider) => {
+    at(['GET', 'POST'], '', async (ctx, sp) => {
       const received = receive(ctx);
       if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
-      if (received.kind === 'request') return takeLogoutRequest(deps, ctx, provider, received);
-      return takeLogoutResponse(deps, ctx, provider, received);
+      if (received.kind === 'request') return takeLogoutRequest(deps, ctx, sp, received);
+      return takeLogoutResponse(deps, ctx, sp, received);
     }),
-    at(['GET'], '/next', (ctx, provider) => askNext(deps, ctx, provider, stateOf(ctx))),
-    at(['GET'], '/done', (ctx, provider) => finishLogout(deps, provider, stateOf(ctx))),
+    at(['GET'], '/next', (ctx, sp) => askNext(deps, ctx, sp, stateOf(ctx))),
+    at(['GET'], '/done', (ctx, sp) => finishLogout(deps, sp, stateOf(ctx))),
   ];
 }
 
 async function carryOut(
   { idp, views }: SamlLogoutRoutesDependencies,
   ctx: Context,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   step: Step,
 ): Promise<void> {
   if ('message' in step) {
-    if (provider.logoutBinding === 'post') return sendByPost(ctx, views, step.message, provider);
-    return sendByRedirect(ctx, step.message, idp.signer(provider));
+    if (sp.logoutBinding === 'post') return sendByPost(ctx, views, step.message, sp);
+    return sendByRedirect(ctx, step.message, idp.signer(sp));
   }
   ctx.set('Cache-Control', 'no-store');
   ctx.redirect(step.redirect);

@@ -1,11 +1,11 @@
-// Single logout: what a LogoutRequest ends, and what the service provider that sent it is told.
+// Single logout started by a service provider: which sessions its LogoutRequest ends, and the answer.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Events } from '../tenant/events.ts';
 import { open, type Received } from './bindings.ts';
 import { type LogoutRequest, readLogoutRequest } from './logout-messages.ts';
-import { type LogoutPropagationDependencies, reachable, wasComplete } from './logout-propagation.ts';
+import { finishPropagation, type LogoutPropagationDependencies, reachable } from './logout-propagation.ts';
 import { answerLogout, type LogoutAnswerDependencies, type Step, statusOf } from './logout-response.ts';
 import { countOnce, type Expected, newId } from './message.ts';
 import { NAME_ID, STATUS } from './names.ts';
@@ -23,80 +23,79 @@ export interface SamlLogoutDependencies extends LogoutPropagationDependencies, L
 const PURPOSE = 'saml_logout';
 const TTL = 900;
 
-/** What is kept of a LogoutRequest until all parties of its session were told. */
+/** A LogoutRequest while the other participants are told. */
 interface Started {
   clientId: string;
   requestId: string;
   relayState?: string | undefined;
   sid: string;
-  /** Sessions in other browsers had parties that cannot be told. */
+  /** Whether sessions in other browsers had participants that could not be told. */
   partial: boolean;
 }
 
 /**
- * Takes a LogoutRequest: the sessions it names end.
- * @throws AuthError 400 when it is not taken, or could not be answered.
+ * Takes a LogoutRequest and ends the sessions it names.
+ * @throws AuthError 400 when it is invalid, or there is nowhere to send the answer.
  */
 export async function takeLogoutRequest(
   deps: SamlLogoutDependencies,
   ctx: Context,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   received: Received,
 ): Promise<Step> {
-  const root = open(received, provider.verifier);
-  const request = readLogoutRequest(root, expectation(deps, provider));
+  const root = open(received, sp.verifier);
+  const request = readLogoutRequest(root, expectation(deps, sp));
   const { relayState } = received;
   const browser = await deps.sessions.current(ctx);
-  const named = await sessionsNamed(deps, provider, request, browser?.sid);
-  // Of what anybody can say only that counts which ends something: the rest would only fill the store.
-  if (provider.verifier !== undefined || (named ?? []).length > 0) {
-    await countOnce(deps.store, deps.clock, provider.clientId, request.id);
+  const named = await sessionsNamed(deps, sp, request, browser?.sid);
+  // An unsigned request that ends nothing is not remembered: anybody could fill the store with them.
+  if (sp.verifier !== undefined || (named ?? []).length > 0) {
+    await countOnce(deps.store, deps.clock, sp.clientId, request.id);
   }
-  const answer = (status: Status) =>
-    answerLogout(deps, provider, { requestId: request.id, relayState }, status);
-  if (named === undefined) return denied(provider, answer);
+  const answer = (status: Status) => answerLogout(deps, sp, { requestId: request.id, relayState }, status);
+  if (named === undefined) return denied(sp, answer);
   const own = named.find(({ session_uid }) => session_uid === browser?.sid);
   const partial = await endElsewhere(
     deps,
-    provider,
+    sp,
     named.filter((one) => one !== own),
   );
-  recordLogout(deps, ctx, provider, named);
+  recordLogout(deps, ctx, sp, named);
   if (own === undefined) return answer(statusOf(partial));
   const started: Started = {
-    clientId: provider.clientId,
+    clientId: sp.clientId,
     requestId: request.id,
     relayState,
     sid: own.session_uid,
     partial,
   };
-  return { redirect: await endHere(deps, ctx, provider, started) };
+  return { redirect: await endHere(deps, ctx, sp, started) };
 }
 
-/** Somebody is logged in, but not whom the service provider means; in the hosted service's words. */
-function denied(provider: ServiceProvider, answer: (status: Status) => Promise<Step>): Promise<Step> {
+/** The session belongs to another user than the request names; the message is the hosted service's. */
+function denied(sp: ServiceProvider, answer: (status: Status) => Promise<Step>): Promise<Step> {
   const message = 'Invalid Session Participant';
-  // Nothing has ended: a page that says the user is logged out would be wrong.
-  if (provider.logoutUrl === undefined) throw badMessage(message);
+  // Nothing has ended, so the signed-out page would be wrong.
+  if (sp.logoutUrl === undefined) throw badMessage(message);
   return answer({ code: STATUS.responder, message });
 }
 
-/** What a message about logout must be, to be ours. */
+/** What a logout message to us must satisfy. */
 export function expectation(
   { idp, wallClock }: SamlLogoutDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
 ): Omit<Expected, 'name'> {
   return {
-    destination: idp.addresses(provider.clientId).logout,
-    destinationRequired: provider.verifier !== undefined,
+    destination: idp.addresses(sp.clientId).logout,
+    destinationRequired: sp.verifier !== undefined,
     clock: wallClock,
   };
 }
 
 /**
- * The sessions that a request names. What is signed may end sessions of any browser; what is not, which anybody
- * could have written, only that of the browser that brings it.
- * @returns undefined when there is a session of this browser there, but the request does not name it.
+ * The sessions that a request names. A signed request may end sessions in any browser; an unsigned one, which anybody
+ * could have written, only that of the browser that sends it.
+ * @returns undefined when there are sessions, but the request names none of them.
  */
 async function sessionsNamed(
   { store }: SamlLogoutDependencies,
@@ -125,7 +124,7 @@ function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): 
   );
 }
 
-/** Ends sessions of other browsers. @returns whether parties of them could not be told. */
+/** Ends sessions of other browsers. @returns whether some of their participants could not be told. */
 async function endElsewhere(
   deps: SamlLogoutDependencies,
   { clientId }: ServiceProvider,
@@ -134,11 +133,11 @@ async function endElsewhere(
   const sessions = samlSessions(deps.store);
   const untold = await Promise.all(
     named.map(async ({ session_uid }) => {
-      const parts = await sessions.ofSession(session_uid);
-      const others = parts.filter(({ client_id }) => client_id !== clientId);
+      const participants = await sessions.ofSession(session_uid);
+      const others = participants.filter(({ client_id }) => client_id !== clientId);
       const missed = (await reachable(deps.config, others)).length > 0;
       await deps.sessions.end(session_uid, { reason: 'rp-logout', startedBy: clientId });
-      // A session that had expired is told to nobody.
+      // An expired session is not announced, so its participants are removed here.
       await sessions.takeAll(session_uid);
       return missed;
     }),
@@ -146,7 +145,7 @@ async function endElsewhere(
   return untold.includes(true);
 }
 
-/** Ends this browser's session. @returns where it goes: to the other parties first, then back to be answered. */
+/** Ends this browser's session. @returns where it goes: to the other participants, then back for the answer. */
 async function endHere(
   deps: SamlLogoutDependencies,
   ctx: Context,
@@ -181,18 +180,18 @@ function recordLogout(
   });
 }
 
-/** The end of a logout that a service provider began. @throws AuthError 400 when there is none, or no more. */
+/** Answers the service provider at the end of its logout. @throws AuthError 400 when no such logout is under way. */
 export async function finishLogout(
   deps: SamlLogoutDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   state: string,
 ): Promise<Step> {
   const met = await deps.challenges.peekTicket(PURPOSE, state);
   const started = met?.data as unknown as Started | undefined;
-  const isOwn = started?.clientId === provider.clientId;
+  const isOwn = started?.clientId === sp.clientId;
   if (!isOwn || (await deps.challenges.spendTicket(PURPOSE, state)) === undefined) {
     throw badMessage('This logout has expired or is already done.');
   }
-  const complete = await wasComplete(deps, started.sid);
-  return answerLogout(deps, provider, started, statusOf(started.partial || !complete));
+  const complete = await finishPropagation(deps, started.sid);
+  return answerLogout(deps, sp, started, statusOf(started.partial || !complete));
 }

@@ -1,4 +1,4 @@
-// What all protocol messages have in common (SAML Core §3.2): who sent it, when, to whom, and that it counts once.
+// What all protocol messages have in common (SAML Core §3.2): ID, issuer, destination, date; each counts once.
 import type { Element } from '@xmldom/xmldom';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -8,7 +8,7 @@ import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
 
 /** How far a service provider's clock may be off, seconds. */
 export const SKEW = 180;
-/** How long a message may be on its way, seconds. */
+/** How long a message is valid after it was issued, seconds. */
 const FRESH = 600;
 const LONGEST_NAME = 1024;
 
@@ -21,7 +21,7 @@ export interface Envelope {
 export interface Expected {
   /** Local name of the message. */
   name: 'AuthnRequest' | 'LogoutRequest' | 'LogoutResponse';
-  /** Our address that it came to. */
+  /** Our address that received it. */
   destination: string;
   /** A signed message must say whom it is for (Bindings §3.4.5.2, §3.5.5.2). */
   destinationRequired: boolean;
@@ -31,7 +31,7 @@ export interface Expected {
 
 /**
  * Reads the envelope of a message.
- * @throws AuthError 400 when it is of another kind, for somebody else, too old or from the future.
+ * @throws AuthError 400 when it is another message, for another destination, too old or from the future.
  */
 export function readEnvelope(root: Element, expected: Expected): Envelope {
   if (!isNamed(root, NS.protocol, expected.name)) {
@@ -48,7 +48,7 @@ export function readEnvelope(root: Element, expected: Expected): Envelope {
   return { id, issuer: name, inResponseTo: attribute(root, 'InResponseTo') };
 }
 
-/** The query is not compared: service providers are given addresses with `?connection=…`. */
+/** The query is not compared: service providers may be configured with `?connection=…`. */
 function checkDestination(destination: string | undefined, expected: Expected): void {
   if (destination === undefined && !expected.destinationRequired) return;
   const [to, we] = [URL.parse(destination ?? ''), new URL(expected.destination)];
@@ -64,7 +64,7 @@ function checkFresh(instant: string | undefined, clock: Clock): void {
   }
 }
 
-/** Epoch seconds of a dateTime (SAML Core §1.3.3: UTC, of whatever precision); undefined when it is none. */
+/** Epoch seconds of a dateTime (SAML Core §1.3.3: UTC); undefined when malformed. */
 export function epochOf(instant: string | undefined): number | undefined {
   if (
     instant === undefined ||
@@ -87,8 +87,8 @@ export function newId(random: Random): string {
 }
 
 /**
- * Counts a message: each ID of an application once, for as long as the message is fresh.
- * @throws AuthError 400 the second time.
+ * Marks a message as used, for as long as it is valid: against replay (Profiles §4.1.4.5).
+ * @throws AuthError 400 when the application's message ID was used before.
  */
 export async function countOnce(store: Store, clock: Clock, clientId: string, id: string): Promise<void> {
   const expiresAt = epochSeconds(clock) + FRESH + 2 * SKEW + 1 + SET_BACK;

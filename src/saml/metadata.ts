@@ -5,7 +5,7 @@ import { BINDING, CLAIMS, NAME_ID, NS } from './names.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import { type Markup, xml } from './xml.ts';
 
-/** What an assertion may say, by the last part of its claim type. */
+/** Attributes offered, by the last part of the claim type. */
 const ATTRIBUTES: [string, string][] = [
   ['emailaddress', 'E-Mail Address'],
   ['givenname', 'Given Name'],
@@ -14,18 +14,18 @@ const ATTRIBUTES: [string, string][] = [
   ['nameidentifier', 'Name ID'],
 ];
 
-/** The metadata document, with every certificate that a signature may be of. */
-export async function metadata(idp: IdentityProvider, provider: ServiceProvider): Promise<string> {
-  const { login, logout } = idp.addresses(provider.clientId);
+/** The metadata document, with every certificate that we sign with or will next. */
+export async function metadata(idp: IdentityProvider, sp: ServiceProvider): Promise<string> {
+  const { login, logout } = idp.addresses(sp.clientId);
   const services = (name: string, location: string): Markup[] =>
     [BINDING.redirect, BINDING.post].map((binding) => xml(name, { Binding: binding, Location: location }));
   const { markup } = xml(
     'EntityDescriptor',
-    { xmlns: NS.metadata, entityID: await idp.entityId(provider.clientId) },
+    { xmlns: NS.metadata, entityID: await idp.entityId(sp.clientId) },
     xml(
       'IDPSSODescriptor',
       {
-        WantAuthnRequestsSigned: String(provider.verifier !== undefined),
+        WantAuthnRequestsSigned: String(sp.verifier !== undefined),
         protocolSupportEnumeration: NS.protocol,
       },
       ...idp.certificates.map(keyDescriptor),

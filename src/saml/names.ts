@@ -1,4 +1,4 @@
-// The names that SAML 2.0 and XML Signature give to things.
+// URIs of SAML 2.0 and XML Signature.
 
 export const NS = {
   assertion: 'urn:oasis:names:tc:SAML:2.0:assertion',
@@ -35,5 +35,5 @@ export const STATUS = {
   unsupportedBinding: 'urn:oasis:names:tc:SAML:2.0:status:UnsupportedBinding',
 } as const;
 
-/** The claim types that attributes are named by. */
+/** Prefix of the claim types that name attributes. */
 export const CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/';

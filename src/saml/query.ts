@@ -1,26 +1,25 @@
-// The parameters of HTTP-Redirect (SAML Bindings §3.4.4), read once: what is verified and what is used are the
-// same piece of the query, so that no second reading of it can find something that nobody signed.
+// The parameters of HTTP-Redirect (SAML Bindings §3.4.4), parsed once: the verified octets and the used value come from
+// the same piece of the query, so that two parsers cannot disagree about what was signed.
 import { badMessage } from './xml.ts';
 
 const NAMES = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SAMLEncoding', 'SigAlg', 'Signature'] as const;
 
 export type ParameterName = (typeof NAMES)[number];
 
-/** A parameter as it was sent, and what it means. */
+/** A parameter, raw and decoded. */
 export interface Parameter {
-  /** `name=value`, in the octets of the query: what a signature is of. */
+  /** `name=value` as sent: what a signature covers. */
   raw: string;
-  /** Decoded. */
   value: string;
 }
 
 export type Parameters = Partial<Record<ParameterName, Parameter>>;
 
 /**
- * The SAML parameters of a query; what else there is in it is left alone.
+ * The SAML parameters of a query; others are ignored.
  * @param query without the question mark, as it came.
- * @throws AuthError 400 when one comes twice, under an escaped name, or cannot be decoded: a name that the
- *   signature's reader and the value's reader do not both know would let an unsigned value in.
+ * @throws AuthError 400 when one comes twice, under an escaped name, or cannot be decoded: a name that only one of
+ *   two parsers recognizes would let an unsigned value in.
  */
 export function readParameters(query: string): Parameters {
   const found: Parameters = {};
@@ -38,9 +37,9 @@ export function readParameters(query: string): Parameters {
 }
 
 /**
- * The SAML parameters of a form. Nothing of it is signed but the message, inside.
+ * The SAML parameters of a form. Only the message inside is signed.
  * @param form as the body parser read it.
- * @throws AuthError 400 when one comes twice, or is no text.
+ * @throws AuthError 400 when one comes twice, or is not a string.
  */
 export function readFormParameters(form: Readonly<Record<string, unknown>>): Parameters {
   const found: Parameters = {};
@@ -57,7 +56,7 @@ function twice() {
   return badMessage('The SAML parameters must come once.');
 }
 
-/** @returns undefined for what is no UTF-8 in percent-encoding (RFC 3986 §2.1). */
+/** Percent-decodes (RFC 3986 §2.1). @returns undefined when malformed or not UTF-8. */
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

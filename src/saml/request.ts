@@ -1,13 +1,13 @@
-// What an AuthnRequest asks for (SAML Core §3.4.1), and what of it the hosted login is told.
+// Reads an AuthnRequest (SAML Core §3.4.1).
 import type { Element } from '@xmldom/xmldom';
 import { type Expected, readEnvelope } from './message.ts';
 import { BINDING, NS } from './names.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import { attribute, badMessage, booleanAttribute, childOf, elementsOf, isNamed, textOf } from './xml.ts';
 
-/** A request to log somebody in; JSON, so that it can wait for its user. */
+/** A request for a login; plain JSON, because it is stored while the user logs in. */
 export interface LoginRequest {
-  /** None when nobody asked: a login that starts here. */
+  /** Undefined for an IdP-initiated login. */
   id?: string | undefined;
   /** The service provider's entity ID. */
   issuer?: string | undefined;
@@ -17,21 +17,21 @@ export interface LoginRequest {
   forceAuthn: boolean;
   nameIdFormat?: string | undefined;
   spNameQualifier?: string | undefined;
-  /** Authentication contexts that would do; none given where any would. */
+  /** Acceptable authentication contexts; undefined when any will do. */
   classRefs?: string[] | undefined;
-  /** The user it must be about, by NameID. */
+  /** NameID of the user who must log in. */
   subject?: string | undefined;
-  /** Only an answer by POST can be had. */
+  /** Whether the request asks for another response binding than HTTP-POST. */
   unsupportedBinding: boolean;
 }
 
 /**
  * Reads an AuthnRequest.
- * @throws AuthError 400 when it is none, or would have the answer sent where it must not go.
+ * @throws AuthError 400 when it is malformed, or names an assertion consumer URL that is not registered.
  */
 export function readAuthnRequest(
   root: Element,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   expected: Omit<Expected, 'name'>,
   relayState: string | undefined,
 ): LoginRequest & { id: string } {
@@ -41,7 +41,7 @@ export function readAuthnRequest(
   return {
     id,
     issuer,
-    acsUrl: acsUrl(provider, attribute(root, 'AssertionConsumerServiceURL')),
+    acsUrl: acsUrl(sp, attribute(root, 'AssertionConsumerServiceURL')),
     relayState,
     isPassive: booleanAttribute(root, 'IsPassive'),
     forceAuthn: booleanAttribute(root, 'ForceAuthn'),
@@ -53,20 +53,20 @@ export function readAuthnRequest(
   };
 }
 
-/** What a request says waits with it, for anybody who asks: names have the length of names. */
+/** Characters of a name: the request is stored, and anybody can send one. */
 const LONGEST = 256;
 const MOST_CLASSES = 20;
 
-/** @throws AuthError 400 when it is longer than a name may be. */
+/** @throws AuthError 400 when the text is longer than {@link LONGEST}. */
 function short(text: string | undefined, what: string): string | undefined {
   if (text !== undefined && text.length > LONGEST) throw badMessage(`${what} is too long.`);
   return text;
 }
 
-/** A login that starts here, for the application's first address. @throws AuthError 400 when it has none. */
-export function unsolicited(provider: ServiceProvider, relayState: string | undefined): LoginRequest {
+/** An IdP-initiated login, for the application's first callback. @throws AuthError 400 when it has none. */
+export function unsolicited(sp: ServiceProvider, relayState: string | undefined): LoginRequest {
   return {
-    acsUrl: acsUrl(provider, undefined),
+    acsUrl: acsUrl(sp, undefined),
     relayState,
     isPassive: false,
     forceAuthn: false,
@@ -74,7 +74,7 @@ export function unsolicited(provider: ServiceProvider, relayState: string | unde
   };
 }
 
-/** Whoever sends the request chooses among registered addresses, and never another. */
+/** The assertion consumer URL: the requested one if it is registered, else the first. */
 function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string {
   const found = asked === undefined ? acsUrls[0] : acsUrls.find((url) => url === asked);
   if (found !== undefined) return found;
@@ -86,9 +86,9 @@ function acsUrl({ acsUrls }: ServiceProvider, asked: string | undefined): string
 }
 
 /**
- * The classes that a request is content with (Core §3.3.2.2.1). Without an order of contexts a minimum or maximum
- * is met by what is equal alone, and nothing is better than another; declarations are none of ours.
- * @returns undefined when it asks for none. @throws AuthError 400 for another comparison.
+ * The acceptable classes (Core §3.3.2.2.1). Contexts have no order here: `minimum` and `maximum` are met by an equal
+ * one, `better` by none. Declaration references are not supported.
+ * @returns undefined when any class will do. @throws AuthError 400 for an unknown Comparison.
  */
 function classRefs(root: Element): string[] | undefined {
   const requested = childOf(root, NS.protocol, 'RequestedAuthnContext');

@@ -1,4 +1,4 @@
-// The Response to a login (SAML Core §3.3.3, Profiles §4.1.4.2).
+// The Response to a content (SAML Core §3.3.3, Profiles §4.1.4.2).
 import type { Random } from '../runtime/random.ts';
 import type { Attribute, AttributeValue, NameId } from './attributes.ts';
 import { encryptAssertion } from './encryption.ts';
@@ -8,14 +8,14 @@ import type { ServiceProvider } from './service-provider.ts';
 import { type Signer, signElement } from './signature.ts';
 import { type Markup, xml } from './xml.ts';
 
-/** A code, one below it, and a sentence for people. */
+/** Status code, second-level code, and a message for people (Core §3.2.2.1). */
 export interface Status {
   code: string;
   detail?: string;
   message?: string;
 }
 
-/** What every response of ours says. */
+/** What every response carries. */
 export interface ResponseFrame {
   /** Our entity ID. */
   issuer: string;
@@ -25,8 +25,8 @@ export interface ResponseFrame {
   destination: string;
 }
 
-/** What an assertion says. */
-export interface Login {
+/** What an assertion states. */
+export interface Assertion {
   nameId: NameId;
   attributes: readonly Attribute[];
   audience: string;
@@ -37,28 +37,28 @@ export interface Login {
   context: string;
 }
 
-/** Service providers' clocks go slow as well, seconds. */
+/** How far a service provider's clock may be behind, seconds. */
 const BACKDATED = 60;
 
-/** The Response for a login that succeeded, signed and encrypted as the service provider has it. */
+/** The Response to a successful content, signed and encrypted as the service provider is configured. */
 export function loginResponse(
   frame: ResponseFrame,
-  login: Login,
-  provider: ServiceProvider,
+  content: Assertion,
+  sp: ServiceProvider,
   signer: Signer,
   random: Random,
 ): string {
-  const assertion = assertionOf(frame, login, provider, signer, random);
+  const assertion = assertionOf(frame, content, sp, signer, random);
   const sealed =
-    provider.encryptionKey === undefined
+    sp.encryptionKey === undefined
       ? { markup: assertion }
-      : encryptAssertion(assertion, provider.encryptionKey, random);
+      : encryptAssertion(assertion, sp.encryptionKey, random);
   const id = newId(random);
   const { markup } = response(frame, id, { code: STATUS.success }, sealed);
-  return provider.signResponse ? signElement(markup, id, signer) : markup;
+  return sp.signResponse ? signElement(markup, id, signer) : markup;
 }
 
-/** The Response for a login that did not; signed, so that nobody else can say so. */
+/** The Response to a failed content; signed, so that nobody can forge one. */
 export function failureResponse(
   frame: ResponseFrame,
   status: Status,
@@ -106,13 +106,13 @@ export function statusResponse(
 
 function assertionOf(
   { issuer, now, inResponseTo }: ResponseFrame,
-  login: Login,
-  provider: ServiceProvider,
+  content: Assertion,
+  sp: ServiceProvider,
   signer: Signer,
   random: Random,
 ): string {
   const id = newId(random);
-  const until = instantOf(now + provider.lifetimeInSeconds);
+  const until = instantOf(now + sp.lifetimeInSeconds);
   const { markup } = xml(
     'saml:Assertion',
     {
@@ -127,13 +127,13 @@ function assertionOf(
     xml(
       'saml:Subject',
       {},
-      nameIdMarkup(login.nameId),
+      nameIdMarkup(content.nameId),
       xml(
         'saml:SubjectConfirmation',
         { Method: 'urn:oasis:names:tc:SAML:2.0:cm:bearer' },
         xml('saml:SubjectConfirmationData', {
           NotOnOrAfter: until,
-          Recipient: login.recipient,
+          Recipient: content.recipient,
           InResponseTo: inResponseTo,
         }),
       ),
@@ -141,43 +141,43 @@ function assertionOf(
     xml(
       'saml:Conditions',
       { NotBefore: instantOf(now - BACKDATED), NotOnOrAfter: until },
-      xml('saml:AudienceRestriction', {}, xml('saml:Audience', {}, login.audience)),
+      xml('saml:AudienceRestriction', {}, xml('saml:Audience', {}, content.audience)),
     ),
     xml(
       'saml:AuthnStatement',
-      { AuthnInstant: instantOf(login.authTime), SessionIndex: login.sessionIndex },
-      xml('saml:AuthnContext', {}, xml('saml:AuthnContextClassRef', {}, login.context)),
+      { AuthnInstant: instantOf(content.authTime), SessionIndex: content.sessionIndex },
+      xml('saml:AuthnContext', {}, xml('saml:AuthnContextClassRef', {}, content.context)),
     ),
-    attributeStatement(login.attributes, provider),
+    attributeStatement(content.attributes, sp),
   );
-  return provider.signAssertion ? signElement(markup, id, signer) : markup;
+  return sp.signAssertion ? signElement(markup, id, signer) : markup;
 }
 
-/** A NameID, as assertions and logout requests have it. */
+/** The NameID element of assertions and logout requests. */
 export function nameIdMarkup({ value, format, spNameQualifier }: NameId): Markup {
   return xml('saml:NameID', { Format: format, SPNameQualifier: spNameQualifier }, value);
 }
 
-function attributeStatement(attributes: readonly Attribute[], provider: ServiceProvider): Markup | undefined {
+function attributeStatement(attributes: readonly Attribute[], sp: ServiceProvider): Markup | undefined {
   if (attributes.length === 0) return undefined;
-  return xml('saml:AttributeStatement', {}, ...attributes.map((one) => attributeMarkup(one, provider)));
+  return xml('saml:AttributeStatement', {}, ...attributes.map((one) => attributeMarkup(one, sp)));
 }
 
-function attributeMarkup({ name, values }: Attribute, provider: ServiceProvider): Markup {
+function attributeMarkup({ name, values }: Attribute, sp: ServiceProvider): Markup {
   return xml(
     'saml:Attribute',
-    { Name: name, NameFormat: provider.includeAttributeNameFormat ? nameFormat(name) : undefined },
+    { Name: name, NameFormat: sp.includeAttributeNameFormat ? nameFormat(name) : undefined },
     ...values.map((value) =>
       xml(
         'saml:AttributeValue',
-        { 'xsi:type': provider.typedAttributes ? typeOf(value) : undefined },
+        { 'xsi:type': sp.typedAttributes ? typeOf(value) : undefined },
         String(value),
       ),
     ),
   );
 }
 
-/** Core §8.2: a URI, a plain name, or whatever. */
+/** NameFormat by the shape of the name (Core §8.2). */
 function nameFormat(name: string): string {
   const format = 'urn:oasis:names:tc:SAML:2.0:attrname-format:';
   if (/^(https?:|urn:)/i.test(name)) return `${format}uri`;

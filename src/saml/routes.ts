@@ -1,4 +1,4 @@
-// The SAML identity provider's addresses: /samlp/<client_id> and what is below it. Nothing is decided here.
+// The routes of the SAML identity provider: /samlp/<client_id> and below.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
@@ -30,14 +30,14 @@ export function samlRoutes(deps: SamlRoutesDependencies): Route[] {
       methods: ['GET', 'POST'],
       path: '/samlp/:client_id',
       handle: async (ctx) => {
-        const provider = await providerOf(ctx);
-        const request = await requestOf(deps, ctx, provider);
+        const sp = await providerOf(ctx);
+        const request = await requestOf(deps, ctx, sp);
         if (request.unsupportedBinding) {
           const status = { code: STATUS.responder, detail: STATUS.unsupportedBinding };
-          return answer(deps, ctx, provider, await refuse(deps, provider, request, status));
+          return answer(deps, ctx, sp, await refuse(deps, sp, request, status));
         }
         ctx.set('Cache-Control', 'no-store');
-        ctx.redirect(await beginLogin(deps, ctx, provider, request));
+        ctx.redirect(await beginLogin(deps, ctx, sp, request));
       },
     },
     {
@@ -45,9 +45,9 @@ export function samlRoutes(deps: SamlRoutesDependencies): Route[] {
       methods: ['GET'],
       path: '/samlp/:client_id/callback',
       handle: async (ctx) => {
-        const provider = await providerOf(ctx);
-        const outcome = await deps.internalRequests.finish(ctx, provider.clientId);
-        await answer(deps, ctx, provider, await answerLogin(deps, provider, outcome));
+        const sp = await providerOf(ctx);
+        const outcome = await deps.internalRequests.finish(ctx, sp.clientId);
+        await answer(deps, ctx, sp, await answerLogin(deps, sp, outcome));
       },
     },
     ...logoutRoutes(deps),
@@ -69,7 +69,7 @@ export function samlRoutes(deps: SamlRoutesDependencies): Route[] {
   ];
 }
 
-/** A message that is refused is an event: whoever sets the application up looks for the reason there. */
+/** Records refused messages as log events: administrators look for the reason there. */
 function recorded({ events }: SamlRoutesDependencies, handle: Route['handle']) {
   return async (ctx: Context): Promise<void> => {
     try {
@@ -91,51 +91,51 @@ function recorded({ events }: SamlRoutesDependencies, handle: Route['handle']) {
 function answer(
   { views }: SamlRoutesDependencies,
   ctx: Context,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   message: Outgoing,
 ): Promise<void> {
-  return sendByPost(ctx, views, message, provider);
+  return sendByPost(ctx, views, message, sp);
 }
 
-/** @throws AuthError 400 for a message that is not taken. */
+/** Reads the login request. @throws AuthError 400 when it is refused. */
 async function requestOf(
   deps: SamlRoutesDependencies,
   ctx: Context,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
 ): Promise<LoginRequest> {
   const received = receive(ctx);
   if (received === undefined) {
     if (ctx.method === 'POST') throw badMessage('Missing required parameter: SAMLRequest');
-    return unsolicited(provider, relayStateAlone(ctx));
+    return unsolicited(sp, relayStateAlone(ctx));
   }
   if (received.kind !== 'request') throw badMessage('A SAMLResponse is not expected here.');
-  const root = open(received, provider.verifier);
+  const root = open(received, sp.verifier);
   const request = readAuthnRequest(
     root,
-    provider,
+    sp,
     {
-      destination: deps.idp.addresses(provider.clientId).login,
-      destinationRequired: provider.verifier !== undefined,
+      destination: deps.idp.addresses(sp.clientId).login,
+      destinationRequired: sp.verifier !== undefined,
       clock: deps.wallClock,
     },
     received.relayState,
   );
-  await checkAudience(deps, provider, request);
-  // What is not signed anybody can say anew: to keep it would only fill the store.
-  if (provider.verifier !== undefined) {
-    await countOnce(deps.store, deps.clock, provider.clientId, request.id);
+  await checkAudience(deps, sp, request);
+  // An unsigned request can be sent anew by anybody: remembering it would only fill the store.
+  if (sp.verifier !== undefined) {
+    await countOnce(deps.store, deps.clock, sp.clientId, request.id);
   }
   return request;
 }
 
-/** @throws AuthError 400 when the issuer may be another application's: nobody logs in for nothing. */
+/** Refuses before the login. @throws AuthError 400 when the issuer may be another application's. */
 async function checkAudience(
   { config, idp }: SamlRoutesDependencies,
-  provider: ServiceProvider,
+  sp: ServiceProvider,
   { issuer }: LoginRequest,
 ): Promise<void> {
-  const entityId = await idp.entityId(provider.clientId);
-  if ((await audienceOf(config, provider, issuer, entityId)) !== undefined) return;
+  const entityId = await idp.entityId(sp.clientId);
+  if ((await audienceOf(config, sp, issuer, entityId)) !== undefined) return;
   throw badMessage(
     `The Issuer "${issuer?.slice(0, 255)}" may be another application's. If it is this one's, it must be the audience in its SAML addon.`,
   );

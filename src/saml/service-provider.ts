@@ -1,4 +1,4 @@
-// An application as a SAML service provider: its addon, with the hosted service's defaults for what is not set.
+// An application as SAML service provider: its addon's options, with the hosted service's defaults.
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import type { Client } from '../records/collections.ts';
@@ -7,13 +7,12 @@ import type { Config } from '../tenant/config.ts';
 import { BINDING, CLAIMS, NAME_ID } from './names.ts';
 import type { DigestAlgorithm, SignatureAlgorithm, Verifier } from './signature.ts';
 
-/** A service provider. */
 export interface ServiceProvider {
   clientId: string;
   name: string;
-  /** Where responses may go: the callbacks, and the addon's own addresses. */
+  /** Assertion consumer URLs: the callbacks and the addon's own addresses. */
   acsUrls: readonly string[];
-  /** Of its assertions; that of the request where it is not set. */
+  /** Audience of its assertions; undefined: see audience.ts. */
   audience: string | undefined;
   recipient: string | undefined;
   destination: string | undefined;
@@ -28,25 +27,25 @@ export interface ServiceProvider {
   signResponse: boolean;
   signAssertion: boolean;
   nameIdentifierFormat: string;
-  /** None: by the format. */
+  /** Attributes tried for the NameID; undefined: by the format. */
   nameIdentifierProbes: readonly string[] | undefined;
-  /** Whether it is told addresses that nobody proved, and names that people gave themselves, as who they are. */
+  /** Whether unverified addresses and self-asserted names are released to it, also as NameID. */
   allowUnverifiedIdentifiers: boolean;
   authnContextClassRef: string;
   typedAttributes: boolean;
   includeAttributeNameFormat: boolean;
-  /** Where logout messages go; nowhere without it. */
+  /** Where logout messages go; without it there are none. */
   logoutUrl: string | undefined;
-  /** Where its users may be sent after a logout, letter by letter. */
+  /** Where its users may be sent after a logout; compared exactly. */
   logoutAddresses: readonly string[];
   sloEnabled: boolean;
   logoutBinding: 'post' | 'redirect';
-  /** Set where its messages must be signed. */
+  /** Set when its messages must be signed. */
   verifier: Verifier | undefined;
   encryptionKey: KeyObject | undefined;
 }
 
-/** Profile fields and the attributes they become, unless the addon says otherwise. */
+/** Default attribute names of profile fields. */
 const MAPPINGS: Record<string, string> = {
   user_id: `${CLAIMS}nameidentifier`,
   email: `${CLAIMS}emailaddress`,
@@ -56,11 +55,11 @@ const MAPPINGS: Record<string, string> = {
   upn: `${CLAIMS}upn`,
 };
 
-/** Assertions are good for an hour. */
+/** Default lifetime of assertions, seconds. */
 const LIFETIME = 3600;
 
 /**
- * The service provider that an application is.
+ * Reads an application as a service provider.
  * @throws AuthError 404 when there is no such application, or it has no `addons.samlp`.
  */
 export async function serviceProvider(config: Config, clientId: string): Promise<ServiceProvider> {
@@ -79,13 +78,13 @@ function identity(client: Client, addon: SamlpAddon) {
   return {
     clientId: client.client_id,
     name: client.name,
-    // A form can be sent nowhere else.
+    // A form can only be posted to a web address.
     acsUrls: addresses.filter(isWeb),
     audience: addon.audience,
     recipient,
     destination,
     logoutUrl: logout?.callback,
-    // An entry with a wildcard is no address.
+    // An entry with a wildcard is not an address to go to.
     logoutAddresses: client.allowed_logout_urls.filter((url) => isWeb(url) && !url.includes('*')),
     sloEnabled: logout?.slo_enabled ?? true,
     logoutBinding: addon.binding === BINDING.redirect ? ('redirect' as const) : ('post' as const),

@@ -1,5 +1,4 @@
-// Which service providers were told of which session, and by what name the user goes there: what logging out
-// needs to know.
+// The service providers that take part in each session, with the NameID they know the user by: needed at logout.
 
 import type { Frozen } from '../records/record.ts';
 import type { SamlSessionRecord } from '../records/saml-sessions.ts';
@@ -8,27 +7,27 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 export type SamlSession = Frozen<SamlSessionRecord>;
 
 export interface SamlSessions {
-  /** The part that an application has in a browser session. */
+  /** An application's participation in a browser session. */
   find(clientId: string, sessionUid: string): Promise<SamlSession | undefined>;
   /**
-   * Notes a login; a later one in the same session takes the place of the earlier, under its SessionIndex.
-   * @returns false when another login of the application in the session was noted meanwhile, under another one.
+   * Stores a login; a later one in the same session replaces the earlier, under its SessionIndex.
+   * @returns false when a racing login of the application in this session was stored under another SessionIndex.
    */
-  note(session: SamlSessionRecord): Promise<boolean>;
+  save(session: SamlSessionRecord): Promise<boolean>;
   /** The sessions of a user at one application. */
   ofName(clientId: string, nameId: string): Promise<SamlSession[]>;
-  /** What all service providers have in a browser session. */
+  /** All participants of a browser session. */
   ofSession(sessionUid: string): Promise<SamlSession[]>;
-  /** Ends what all service providers had in a browser session. @returns what they had. */
+  /** Removes all participants of a browser session. @returns them. */
   takeAll(sessionUid: string): Promise<SamlSession[]>;
 }
 
-/** The sessions in a store. Names are compared as they are, capitals and all (Core §8.3). */
+/** The sessions in a store. NameIDs are compared case-sensitively (Core §8.3). */
 export function samlSessions(store: Store): SamlSessions {
   const sessions = store.collection('samlSessions');
   return {
     find: async (clientId, sessionUid) => (await sessions.findBy('party', `${clientId}\n${sessionUid}`))[0],
-    note: async (session) => {
+    save: async (session) => {
       try {
         await sessions.put(session);
         return true;

@@ -1,6 +1,5 @@
-// XML signatures and signed queries. The key is always the one that was configured: what a message says of
-// its own key is not looked at. What was verified is read from the signed bytes themselves, never from the
-// message around them, so that nothing can be wrapped around a signature.
+// XML signatures and signed queries. The verification key is always the configured one, never the message's KeyInfo.
+// Verified content is read from the signed bytes, never from the message around them, against signature wrapping.
 import { createSign, createVerify, type KeyObject } from 'node:crypto';
 import type { Element } from '@xmldom/xmldom';
 import { SignedXml } from 'xml-crypto';
@@ -38,14 +37,14 @@ export interface Signer {
   digestAlgorithm: DigestAlgorithm;
 }
 
-/** Whose signatures are taken. */
+/** How signatures of a service provider are verified. */
 export interface Verifier {
   publicKey: KeyObject;
-  /** SHA-1 collides for whoever can choose what is signed: only for those who have nothing better. */
+  /** Only where the addon asks for it: SHA-1 collisions can be made by whoever chooses what is signed. */
   allowSha1: boolean;
 }
 
-/** Signs the element with that ID, which has an Issuer; the signature goes after it, where the schemas have it. */
+/** Signs the element with that ID; the signature follows its Issuer, as the schemas want it. */
 export function signElement(markup: string, id: string, signer: Signer): string {
   const signed = new SignedXml({
     privateKey: signer.privateKey,
@@ -66,8 +65,8 @@ export function signElement(markup: string, id: string, signer: Signer): string 
 
 /**
  * Verifies the signature inside a message.
- * @returns the root of what was signed: the only thing to be read from then on.
- * @throws AuthError 400 when it is missing, wrong, or of anything but the whole message.
+ * @returns the root of the signed content; read nothing else from then on.
+ * @throws AuthError 400 when it is missing, invalid, or does not cover the whole message.
  */
 export function verifyEnveloped(text: string, root: Element, verifier: Verifier): Element {
   const signature = childOf(root, NS.signature, 'Signature');
@@ -75,7 +74,7 @@ export function verifyEnveloped(text: string, root: Element, verifier: Verifier)
   if (root.getElementsByTagNameNS(NS.signature, 'Signature').length !== 1) throw wrongSignature();
   const algorithm = checkShape(signature, attribute(root, 'ID') ?? '', verifier);
   const signed = new SignedXml({ publicCert: verifier.publicKey, signatureAlgorithm: algorithm });
-  // The library's list, cut down to what was looked at above.
+  // The library shall accept no other algorithm than the one checked above.
   for (const known of Object.keys(signed.SignatureAlgorithms)) {
     if (known !== algorithm) delete signed.SignatureAlgorithms[known];
   }
@@ -100,8 +99,7 @@ function wrongSignature(cause?: unknown) {
 }
 
 /**
- * The signature has exactly the form of SAML Core §5.4: one reference, to the root by its ID, with the two
- * transforms, and nothing beside.
+ * Checks the signature's form (SAML Core §5.4): one reference, to the root by its ID, with the two transforms.
  * @returns the URI of its algorithm.
  */
 function checkShape(signature: Element, id: string, verifier: Verifier): string {
@@ -149,7 +147,7 @@ function isDs(element: Element | undefined, name: string): element is Element {
   return element !== undefined && isNamed(element, NS.signature, name);
 }
 
-/** By name, out of a short list: there is no "none" and no HMAC on it. */
+/** An allow-list: "none" and HMAC are not on it. */
 function allowedAlgorithm(uri: string, { allowSha1 }: Verifier): string {
   const isAllowed =
     uri === SIGNATURE_URI['rsa-sha256'] ||
@@ -159,7 +157,7 @@ function allowedAlgorithm(uri: string, { allowSha1 }: Verifier): string {
   return uri;
 }
 
-/** A query as it was signed: octets, not their meaning (Bindings §3.4.4.1). */
+/** A signed query; the signature covers its octets as sent (Bindings §3.4.4.1). */
 export interface SignedQuery {
   octets: string;
   /** URI, decoded. */
@@ -168,7 +166,7 @@ export interface SignedQuery {
   signature: string;
 }
 
-/** @throws AuthError 400 when the query's signature is missing or wrong. */
+/** Verifies a redirect's signature. @throws AuthError 400 when it is missing or invalid. */
 export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
   if (query === undefined) throw badMessage('The SAML message must be signed.');
   const uri = allowedAlgorithm(query.algorithm, verifier);
@@ -179,7 +177,7 @@ export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier):
   if (!verify.verify(verifier.publicKey, query.signature, 'base64')) throw wrongSignature();
 }
 
-/** The query with `SigAlg` and `Signature` added. @param query of SAMLRequest or SAMLResponse and RelayState. */
+/** Adds `SigAlg` and `Signature`. @param query SAMLRequest or SAMLResponse, and RelayState. */
 export function signQuery(query: string, { privateKey, signatureAlgorithm }: Signer): string {
   const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
   const signature = createSign(HASH[signatureAlgorithm]).update(octets).sign(privateKey, 'base64');

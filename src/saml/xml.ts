@@ -1,20 +1,20 @@
-// Reading and writing XML. What is read comes from strangers: it is measured and stripped of all that SAML
-// does not need (document types, entities, comments, instructions) before a parser sees it.
+// Reads and writes XML. Messages come from anybody: size, nesting, and everything SAML does not need (document types,
+// entities, comments, processing instructions) are refused.
 import { DOMParser, type Element, type Node } from '@xmldom/xmldom';
 import { AuthError } from '../http/errors.ts';
 
-/** Of a message, in bytes; logout requests of service providers are some 2,000. */
+/** Bytes of a message; a usual logout request has 2,000. */
 export const LARGEST_MESSAGE = 65_536;
 const DEEPEST = 24;
 const MOST_ELEMENTS = 500;
 const MOST_ATTRIBUTES = 40;
 
-/** A message of a service provider that is not taken. */
+/** The error for a message that is refused. */
 export function badMessage(description: string, cause?: unknown): AuthError {
   return new AuthError(400, 'invalid_request', description, cause === undefined ? {} : { cause });
 }
 
-/** Characters that XML 1.0 §2.2 does not have. */
+/** Characters that XML 1.0 §2.2 does not allow. */
 const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
 /**
@@ -25,7 +25,7 @@ const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 export function parseXml(message: Uint8Array | string): Element {
   const text = typeof message === 'string' ? message : decodeUtf8(message);
   if (text.length > LARGEST_MESSAGE) throw badMessage('The SAML message is too large.');
-  // A comment splits a text in two, and some read only the first part; a document type brings entities.
+  // Comments split text nodes, which some readers then cut short; document types define entities.
   if (/<!/.test(text)) {
     throw badMessage('SAML messages must not contain document types, entities, comments or CDATA.');
   }
@@ -64,7 +64,7 @@ function parse(text: string): Element {
   throw notXml();
 }
 
-/** Whoever walks the tree later may do so recursively. */
+/** Limits depth and size, so that later code may recurse. */
 function measure(root: Element): void {
   const open: [Element, number][] = [[root, 1]];
   let count = 0;
@@ -116,10 +116,10 @@ export function booleanAttribute(element: Element, name: string): boolean {
   return value === 'true' || value === '1';
 }
 
-/** A piece of XML that is complete as it is. */
+/** Finished XML, not escaped again. */
 export type Markup = { readonly markup: string };
 
-/** Writes an element: strings among its content are text, and escaped. */
+/** Writes an element; strings in its content are escaped as text. */
 export function xml(
   name: string,
   attributes: Readonly<Record<string, string | undefined>>,
@@ -134,7 +134,7 @@ export function xml(
   return { markup: `<${name}${written.join('')}>${inside.join('')}</${name}>` };
 }
 
-/** Escapes for text and for attributes in double quotes; what XML cannot say is left out. */
+/** Escapes text and attribute values; characters that XML does not allow are dropped. */
 function escapeXml(text: string): string {
   return text
     .replaceAll(FORBIDDEN, '')
