@@ -9,8 +9,8 @@ import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store } from '../store/contract.ts';
 import { type ConfirmOptions, confirm, isBegun, removeIf } from './confirm.ts';
 import type { FactorChanges } from './factor-changes.ts';
-import type { FactorType } from './factors.ts';
-import { stepOf } from './totp.ts';
+import { stepOf } from './otp/totp.ts';
+import type { FactorType } from './policy.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
 export type Kind = AuthenticatorRecord['kind'];

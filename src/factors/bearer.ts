@@ -4,7 +4,7 @@ import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Right } from './elevation.ts';
-import { activeAuthenticators, type MfaDependencies, malformed, readMfaToken } from './service.ts';
+import { activeAuthenticators, type MfaDependencies, malformed, readMfaToken } from './second-factor.ts';
 
 /** The API that users' own tokens are for: its identifier, and what its scopes allow. */
 export const mfaAudience = (issuer: string) => `${issuer}mfa/`;

@@ -2,7 +2,7 @@
 import { AuthError } from '../http/errors.ts';
 import type { Authenticator, Kind } from './authenticators.ts';
 import { type EnrollDependencies, type EnrollRequest, sendCode } from './enroll.ts';
-import { activeAuthenticators } from './service.ts';
+import { activeAuthenticators } from './second-factor.ts';
 
 export type ChallengeType = 'otp' | 'oob';
 

@@ -7,12 +7,12 @@ import type { Languages } from '../http/languages.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
-import { enabledFactors } from './factors.ts';
-import { CODE_SECONDS } from './oob.ts';
-import { activeAuthenticators } from './service.ts';
-import { otpauthUri } from './totp.ts';
+import { otpauthUri } from './otp/totp.ts';
+import { CODE_SECONDS } from './out-of-band.ts';
+import { enabledFactors } from './policy.ts';
+import type { WebPush } from './push/web-push.ts';
+import { activeAuthenticators } from './second-factor.ts';
 import type { VerifyDependencies } from './verify.ts';
-import type { WebPush } from './web-push.ts';
 
 export interface EnrollDependencies extends VerifyDependencies {
   baseUrl: string;

@@ -6,8 +6,14 @@ import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
-import { MFA_POLICY } from './factors.ts';
-import { type MfaSession, malformed, penaliseMfaToken, readMfaToken, spendMfaToken } from './service.ts';
+import { MFA_POLICY } from './policy.ts';
+import {
+  type MfaSession,
+  malformed,
+  penaliseMfaToken,
+  readMfaToken,
+  spendMfaToken,
+} from './second-factor.ts';
 import {
   type Given,
   type Giver,

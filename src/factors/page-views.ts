@@ -4,12 +4,12 @@ import QRCode from 'qrcode';
 import { pageModel, renderPage, stepPath } from '../flow/request-page.ts';
 import { countryOf } from '../http/languages.ts';
 
-import { countries } from './countries.ts';
-import { enabledFactors, type FactorType } from './factors.ts';
-import type { MfaPagesDependencies, MfaVisit, Ways } from './page-visit.ts';
+import { countries } from './message/countries.ts';
+import type { MfaPagesDependencies, MfaVisit, Ways } from './mfa-page.ts';
+import { otpauthUri } from './otp/totp.ts';
+import { enabledFactors, type FactorType } from './policy.ts';
 import { displayName } from './routes.ts';
-import { activeAuthenticators } from './service.ts';
-import { otpauthUri } from './totp.ts';
+import { activeAuthenticators } from './second-factor.ts';
 import { findAuthenticator } from './verify.ts';
 
 interface Again {

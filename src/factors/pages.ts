@@ -6,10 +6,8 @@ import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
 import { FACTORS } from './authenticators.ts';
 import { startChallenge } from './challenge.ts';
-import { numberOf } from './countries.ts';
 import { type Enrollment, enroll } from './enroll.ts';
-import { enabledFactors, type FactorType, MFA_POLICY } from './factors.ts';
-import { showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
+import { numberOf } from './message/countries.ts';
 import {
   alertOf,
   type MfaPagesDependencies,
@@ -19,8 +17,10 @@ import {
   requestOf,
   type Ways,
   waysOf,
-} from './page-visit.ts';
-import { activeAuthenticators } from './service.ts';
+} from './mfa-page.ts';
+import { showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
+import { enabledFactors, type FactorType, MFA_POLICY } from './policy.ts';
+import { activeAuthenticators } from './second-factor.ts';
 import { type Given, giveOob, giveOtp, giveRecoveryCode } from './verify.ts';
 
 const KINDS = { otp: 'otp', phone: 'sms', email: 'email', 'push-notification': 'push' } as const;

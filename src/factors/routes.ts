@@ -11,7 +11,7 @@ import type { Authenticator } from './authenticators.ts';
 import { type BearerDependencies, bearerOf, judge, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
 import { type EnrollDependencies, type Enrolled, type Enrollment, enroll } from './enroll.ts';
-import { activeAuthenticators, isProfileEmail, malformed, readMfaToken } from './service.ts';
+import { activeAuthenticators, isProfileEmail, malformed, readMfaToken } from './second-factor.ts';
 
 export interface MfaRoutesDependencies extends EnrollDependencies, BearerDependencies {
   log: Logger;

@@ -9,9 +9,9 @@ import type { EventType } from '../tenant/events.ts';
 import type { User } from '../users/user.ts';
 import { type Authenticator, FACTORS } from './authenticators.ts';
 import type { Right } from './elevation.ts';
-import { enabledFactors } from './factors.ts';
-import type { OobChallenges } from './oob.ts';
-import { activeAuthenticators, type MfaDependencies } from './service.ts';
+import type { OobChallenges } from './out-of-band.ts';
+import { enabledFactors } from './policy.ts';
+import { activeAuthenticators, type MfaDependencies } from './second-factor.ts';
 
 export interface VerifyDependencies extends MfaDependencies {
   oob: OobChallenges;

@@ -2,15 +2,15 @@
 // half we know. Whatever a device says is a JWT signed with it, for us, and fresh.
 import { importJWK, type JWK, errors as joseErrors, jwtVerify } from 'jose';
 import { z } from 'zod';
-import { AuthError } from '../http/errors.ts';
-import type { Challenges } from '../protection/challenges.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Config } from '../tenant/config.ts';
-import type { Events } from '../tenant/events.ts';
-import type { Users } from '../users/users.ts';
-import type { Authenticator, Authenticators } from './authenticators.ts';
-import { DEVICE_ENROLLMENT } from './enroll.ts';
-import type { OobChallenge, OobChallenges } from './oob.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
+import type { Authenticator, Authenticators } from '../authenticators.ts';
+import { DEVICE_ENROLLMENT } from '../enroll.ts';
+import type { OobChallenge, OobChallenges } from '../out-of-band.ts';
 import type { WebPush } from './web-push.ts';
 
 export interface DeviceDependencies {

@@ -2,10 +2,10 @@
 // to approve the device asks for itself; the push service learns nothing but that there is something.
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
-import type { Background } from '../runtime/background.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Config } from '../tenant/config.ts';
-import type { Authenticator, Authenticators } from './authenticators.ts';
+import type { Background } from '../../runtime/background.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Authenticator, Authenticators } from '../authenticators.ts';
 
 /** Push services of browsers: nobody else's address is called, whatever a device says. */
 const SERVICES = [

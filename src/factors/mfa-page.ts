@@ -10,8 +10,8 @@ import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import { FACTORS } from './authenticators.ts';
 import type { EnrollDependencies } from './enroll.ts';
-import { enabledFactors, type FactorType } from './factors.ts';
-import { activeAuthenticators } from './service.ts';
+import { enabledFactors, type FactorType } from './policy.ts';
+import { activeAuthenticators } from './second-factor.ts';
 import type { Giver } from './verify.ts';
 
 export interface MfaPagesDependencies extends HostedDependencies, EnrollDependencies {}

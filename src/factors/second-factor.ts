@@ -13,7 +13,7 @@ import type { Users } from '../users/users.ts';
 import { type Authenticator, type Authenticators, FACTORS, onlyId } from './authenticators.ts';
 import type { KnownBrowsers } from './browsers.ts';
 import type { Elevation } from './elevation.ts';
-import { canEnroll, demandOf, enabledFactors, type FactorType, MFA_POLICY } from './factors.ts';
+import { canEnroll, demandOf, enabledFactors, type FactorType, MFA_POLICY } from './policy.ts';
 
 /** An MFA token is good for ten minutes and takes ten wrong codes. */
 const TOKEN_SECONDS = 600;

@@ -4,11 +4,11 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { bodyOf } from '../http/body-fields.ts';
-import { AuthError, oauthShape } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
-import type { Views } from '../pages/views.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
+import { bodyOf } from '../../http/body-fields.ts';
+import { AuthError, oauthShape } from '../../http/errors.ts';
+import type { Route } from '../../http/routes.ts';
+import type { Views } from '../../pages/views.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
 import {
   answerRequest,
   type DeviceDependencies,
