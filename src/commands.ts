@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
 import { rotateSigningKeys } from './engine/keys.ts';
+import { LIMITS } from './features.ts';
 import { resetSealed } from './protection/secret-box.ts';
+import { unknownLimits } from './protection/settings.ts';
 import { fail, faultText, isFirstStart, runServer } from './run.ts';
 import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
@@ -63,7 +65,8 @@ async function tenantOf(
   settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
 ): Promise<LoadedTenant> {
   const loaded = await loadTenantFile(settings.tenantFile, process.env);
-  for (const warning of loaded.warnings) console.log(`warning: ${warning}`);
+  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
+  for (const warning of [...loaded.warnings, ...unknown]) console.log(`warning: ${warning}`);
   const faults = settings.production ? productionFaults(loaded.tenant, settings) : [];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
   return loaded;

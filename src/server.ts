@@ -17,9 +17,11 @@ import type { Engine } from './engine/provider.ts';
 import { mfaPages } from './factors/pages.ts';
 import { deviceRoutes } from './factors/push/device-routes.ts';
 import { mfaRoutes } from './factors/routes.ts';
+import { ROUTE_LIMITS } from './features.ts';
 import { crossOriginRoutes } from './flow/cross-origin.ts';
 import { createFlow } from './flow/routes.ts';
 import { widgetRoutes } from './flow/widget.ts';
+import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
 import { oauthShape } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
@@ -30,7 +32,7 @@ import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logoutRoutes } from './logout/routes.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
-import { isByRoute, type RouteLimit } from './records/limits.ts';
+import type { LimitName } from './records/limits.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import type { Random } from './runtime/random.ts';
@@ -40,7 +42,6 @@ import { samlRoutes } from './saml/routes.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
-import type { Store } from './store/contract.ts';
 import { isApplicationOrigin } from './tenant/config.ts';
 
 export interface Tenant {
@@ -63,9 +64,6 @@ const LARGEST_BODY = 56 * 1024;
 /** Requests that are worked on at once: more than wait for passwords to be hashed, which take longest. */
 const MOST_AT_ONCE = 1_000;
 
-/** What a load balancer asks, by plain HTTP even where all else must come by HTTPS. */
-const PROBES = { alive: '/healthz', ready: '/readyz' };
-
 /**
  * Builds the server of the tenant whose file was applied to the store.
  * @throws Error when the store holds no tenant.
@@ -82,7 +80,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   app.use(closeUnread(LARGEST_BODY));
   app.use(requestTarget());
   if (settings.tls.mode === 'proxy') {
-    app.use(behindProxy(settings.tls.trustedProxies, Object.values(PROBES)));
+    app.use(behindProxy(settings.tls.trustedProxies, PROBES));
   }
   app.use(requestLog(log, clock, random));
   app.use(
@@ -90,9 +88,9 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       log,
       isApplicationOrigin: (origin) => isApplicationOrigin(config, origin),
       errorPage: (ctx, error) => views.error(ctx, error),
-      isLimit: isByRoute,
+      isLimit: (name) => ROUTE_LIMITS.has(name),
       // The router has asked at start whether it is one.
-      limit: (ctx, name) => limits.takeFrom(ctx, name as RouteLimit),
+      limit: (ctx, name) => limits.takeFrom(ctx, name as LimitName),
       readBody: readBody(LARGEST_BODY),
       mostAtOnce: MOST_AT_ONCE,
     }),
@@ -116,7 +114,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
   services.logoutChannels.add(samlLogoutChannel(saml));
   const flow = createFlow({ ...services, loginPageOf: loginPages(services) });
   return [
-    ...health(store, log),
+    ...bind(health, { store, log }).routes,
     ...views.assets.routes,
     ...engine.routes,
     ...keysAndUserinfo(engine, limits),
@@ -173,33 +171,6 @@ function keysAndUserinfo({ userinfo, keySet }: Engine, limits: RateLimits): Rout
         if (holder === undefined) return;
         await limits.take(ctx, 'userinfo', holder);
         await userinfo.respond(ctx);
-      },
-    },
-  ];
-}
-
-/** `/healthz`: the process answers. `/readyz`: the store does, too. */
-function health(store: Store, log: Logger): Route[] {
-  const probe = { methods: ['GET', 'HEAD'], limit: 'unlimited', cors: 'none', errors: oauthShape } as const;
-  return [
-    {
-      ...probe,
-      path: PROBES.alive,
-      handle: (ctx) => {
-        ctx.body = { status: 'ok' };
-      },
-    },
-    {
-      ...probe,
-      path: PROBES.ready,
-      handle: async (ctx) => {
-        const fault = await store.ready().then(
-          () => undefined,
-          (error: unknown) => error,
-        );
-        if (fault !== undefined) log.error({ err: fault }, 'the store is not ready');
-        ctx.status = fault === undefined ? 200 : 503;
-        ctx.body = { status: fault === undefined ? 'ok' : 'unavailable' };
       },
     },
   ];

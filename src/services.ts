@@ -26,6 +26,7 @@ import { MFA_POLICY } from './factors/policy.ts';
 import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
+import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
 import { AuthError } from './http/errors.ts';
 import { createBackChannel } from './logout/back-channel.ts';
@@ -184,9 +185,16 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   const tenantConfig = await openConfig(store);
   const withApi = withMfaApi(tenantConfig, settings.issuer);
   const config = isForThisMachine(settings) ? withTryLogin(withApi, baseUrl) : withApi;
-  const events = createEvents({ store, clock, random, log, budget: createEventBudget(clock) });
+  const events = createEvents({
+    store,
+    clock,
+    random,
+    log,
+    budget: createEventBudget(clock),
+    types: new Set(Object.keys(EVENTS)),
+  });
   const challenges = createChallenges({ store, clock, random });
-  const limits = createRateLimits(store, config, clock);
+  const limits = createRateLimits({ store, config, clock, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const background = createBackground(log);
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, ...transports } = chooseTransports(settings, config, outbox);

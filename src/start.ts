@@ -7,7 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Pause } from './delivery/queue.ts';
+import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
+import { unknownLimits } from './protection/settings.ts';
 import type { TenantFile } from './records/tenant.ts';
 import { because } from './runtime/because.ts';
 import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
@@ -70,7 +72,8 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const loaded = await options.loadTenant(read);
   const faults = read.production ? productionFaults(loaded.tenant, read) : [];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
-  for (const warning of loaded.warnings) log.warn({ file: read.tenantFile }, warning);
+  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
+  for (const warning of [...loaded.warnings, ...unknown]) log.warn({ file: read.tenantFile }, warning);
   if (!read.production && !isForThisMachine(read)) {
     sayWhyNoPages(read, log);
     for (const fault of productionFaults(loaded.tenant, read)) {

@@ -1,8 +1,9 @@
 // Messages as features send them: rendered, handed to the transport of their channel, tried again, and each
 // outcome told to the log and to the tenant's events.
 import type { Logger } from 'pino';
+import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Events, EventType } from '../tenant/events.ts';
+import type { Events } from '../tenant/events.ts';
 import { type Carried, DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
 import { createQueue, type Pause, type Queue, timerPause } from './queue.ts';
 import type { Templates } from './templates.ts';

@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import type { EventType } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { EventType } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import { refusalOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';

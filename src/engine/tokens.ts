@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
-import type { EventType } from '../tenant/events.ts';
+import type { EventType } from '../records/log-events.ts';
 import { applicationSettings } from './applications.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';

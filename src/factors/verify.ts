@@ -5,7 +5,7 @@ import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
-import type { EventType } from '../tenant/events.ts';
+import type { EventType } from '../records/log-events.ts';
 import type { User } from '../users/user.ts';
 import { type Authenticator, FACTORS } from './authenticators.ts';
 import type { Right } from './elevation.ts';

@@ -1,10 +1,11 @@
 // What failed proofs are counted for: an account from one address, an account from all strangers, and an address
 // across accounts.
-import { type Bucket, DEFAULTS } from '../records/limits.ts';
+import type { Bucket } from '../records/limits.ts';
 import type { AttackProtection } from '../records/protection.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { addressKey, isListed } from './addresses.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
+import { limits } from './declaration.ts';
 import type { Tally } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
@@ -88,7 +89,7 @@ function guessesCount(
   // The second factor has a count for the user of its own.
   if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
   const name = isCode ? 'codeFailures' : 'passwordFailures';
-  const { capacity, perMinute }: Bucket = rateLimits[name] ?? DEFAULTS[name];
+  const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];
   return [
     {
       id: `guesses:${sha256(`${accountOf(attempt)}\n${attempt.what}\n${known ?? ''}`)}`,

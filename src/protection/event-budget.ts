@@ -1,7 +1,9 @@
 // How many log events people may cause who are nobody to us: whoever looks for a reason finds some, and nobody
 // fills the store, from however many addresses.
+
+import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { EventBudget, EventType, TenantEvent } from '../tenant/events.ts';
+import type { EventBudget, TenantEvent } from '../tenant/events.ts';
 import { addressKey } from './addresses.ts';
 
 interface Bucket {

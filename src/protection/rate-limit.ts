@@ -2,7 +2,7 @@
 // is left. Counters need not survive a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
-import { type Bucket, DEFAULTS, isByRoute, type LimitName } from '../records/limits.ts';
+import type { Bucket, Limit, LimitName, Limits } from '../records/limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -29,13 +29,35 @@ export interface RateLimits {
   giveBack(name: LimitName, key: string): Promise<void>;
 }
 
+export interface RateLimitDependencies {
+  store: Store;
+  config: Config;
+  clock: Clock;
+  /** All that are declared. */
+  limits: Limits;
+  /** Those of routes: each process counts for itself, lest every request wait for the store. */
+  ofRoutes: ReadonlySet<string>;
+}
+
 /** The rate limits of a tenant; their sizes are read from its settings at each request. */
-export function createRateLimits(store: Store, config: Config, clock: Clock): RateLimits {
+export function createRateLimits({
+  store,
+  config,
+  clock,
+  limits,
+  ofRoutes,
+}: RateLimitDependencies): RateLimits {
   const [local, stored] = [localCounters(), storedCounters(store)];
+  const countersOf = (name: LimitName) => (ofRoutes.has(name) ? local : stored);
+  const bucketOf = (name: LimitName): Bucket => {
+    const limit = limits[name];
+    if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
+    return tenantBucket(config, name, limit);
+  };
   /** @returns what is left; negative when there was none. */
   const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
     let left = 0;
-    await (isByRoute(name) ? local : stored).change(name, key, (current) => {
+    await countersOf(name).change(name, key, (current) => {
       const level = refill(bucket, current, now);
       left = level - 1;
       const tokens = left >= 0 ? left : level;
@@ -45,7 +67,7 @@ export function createRateLimits(store: Store, config: Config, clock: Clock): Ra
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
-    const [bucket, now] = [limitOf(config, name), clock()];
+    const [bucket, now] = [bucketOf(name), clock()];
     answer(ctx, bucket, await takeOne(bucket, name, key, now), now);
   };
   const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
@@ -53,10 +75,10 @@ export function createRateLimits(store: Store, config: Config, clock: Clock): Ra
   return {
     take,
     takeFrom,
-    spend: async (name, key) => (await takeOne(limitOf(config, name), name, key, clock())) >= 0,
+    spend: async (name, key) => (await takeOne(bucketOf(name), name, key, clock())) >= 0,
     giveBack: async (name, key) => {
-      const [bucket, now] = [limitOf(config, name), clock()];
-      await (isByRoute(name) ? local : stored).change(name, key, (current) => {
+      const [bucket, now] = [bucketOf(name), clock()];
+      await countersOf(name).change(name, key, (current) => {
         const tokens = Math.min(bucket.capacity, refill(bucket, current, now) + 1);
         return {
           level: { tokens, at: now },
@@ -68,12 +90,11 @@ export function createRateLimits(store: Store, config: Config, clock: Clock): Ra
 }
 
 /** The bucket of a limit: the tenant's where it sets one, else the default. */
-function limitOf(config: Config, name: LimitName): Bucket {
+function tenantBucket(config: Config, name: string, limit: Limit): Bucket {
   const { rateLimits, suspiciousIpThrottling } = protectionSettings(config);
   const own = rateLimits[name];
-  if (own !== undefined) return own;
-  if (name !== 'signup') return DEFAULTS[name];
-  const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage['pre-user-registration'];
+  if (own !== undefined || limit.stage === undefined) return own ?? limit;
+  const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage[limit.stage];
   return { capacity, perMinute: 60_000 / rate };
 }
 

@@ -1,6 +1,8 @@
 // What the tenant says of its protection, with what it leaves out filled in.
 
+import type { Limits } from '../records/limits.ts';
 import { type AttackProtection, attackProtectionSchema } from '../records/protection.ts';
+import type { TenantFile } from '../records/tenant.ts';
 import type { Config } from '../tenant/config.ts';
 
 /** Read once for each state of the tenant's settings: it is asked for at every request. */
@@ -14,4 +16,14 @@ export function protectionSettings(config: Config): AttackProtection {
   const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});
   read.set(settings, parsed);
   return parsed;
+}
+
+/** One sentence for each limit of a tenant file that there is none of, so that a misspelt one is not thought to hold. */
+export function unknownLimits(
+  { attackProtection }: Pick<TenantFile, 'attackProtection'>,
+  limits: Limits,
+): string[] {
+  return Object.keys(attackProtection?.rateLimits ?? {})
+    .filter((name) => !Object.hasOwn(limits, name))
+    .map((name) => `attackProtection.rateLimits.${name} is not known here: it is kept, and has no effect`);
 }

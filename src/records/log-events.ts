@@ -1,6 +1,13 @@
 // The tenant's log.
 import type { Stored } from './record.ts';
 
+/** The types of events: whoever declares one adds it here (`declare module`), so that no other can be written. */
+// biome-ignore lint/suspicious/noEmptyInterface: its members are where they are declared
+export interface EventTypes {}
+
+/** The hosted service's code of an event. */
+export type EventType = keyof EventTypes;
+
 /** A tenant log event; `type` is the hosted service's code, such as `s`, `f`, `ss`. Never holds a secret. */
 export interface LogEventRecord extends Stored {
   type: string;

@@ -1,6 +1,5 @@
 // The section `attackProtection` of the tenant file, in the deploy tool's vocabulary.
 import { z } from 'zod';
-import { LIMIT_NAMES, type LimitName } from './limits.ts';
 
 const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
 
@@ -10,13 +9,6 @@ const bucket = z.looseObject({
   capacity: z.number().min(1).max(1e9),
   perMinute: z.number().min(SLOWEST).max(1e9),
 });
-
-const rateLimits = z.looseObject(
-  Object.fromEntries(LIMIT_NAMES.map((name) => [name, bucket.optional()])) as Record<
-    LimitName,
-    z.ZodOptional<typeof bucket>
-  >,
-);
 
 /** The hosted service's defaults. */
 export const attackProtectionSchema = z.looseObject({
@@ -56,7 +48,7 @@ export const attackProtectionSchema = z.looseObject({
     })
     .prefault({}),
   /** Buckets of our own, by name (docs/operating.md). */
-  rateLimits: rateLimits.prefault({}),
+  rateLimits: z.record(z.string(), bucket).prefault({}),
 });
 
 export type AttackProtection = z.output<typeof attackProtectionSchema>;

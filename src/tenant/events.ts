@@ -1,81 +1,10 @@
 // The tenant's log events (logins, sign-ups, failures …), with the hosted service's type codes. They are
 // for people who look into what happened; no request waits for them, and none holds a secret.
 import type { Logger } from 'pino';
-import type { LogEventRecord } from '../records/log-events.ts';
+import type { EventType, LogEventRecord } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
-
-/** The codes of the hosted service that are recorded here. */
-export const EVENT_TYPES = [
-  // A login: it ended well, otherwise, with a wrong password or code, with an unknown name; a second factor is due.
-  's',
-  'f',
-  'fp',
-  'fu',
-  'mfar',
-  // Signing up.
-  'ss',
-  'fs',
-  // At the token endpoint: tokens for a password, and with a second factor (an app's code, out of band, recovery).
-  'sepft',
-  'seotpft',
-  'seoobft',
-  'sercft',
-  // None for a password, an app's code, out of band, a recovery code, a passwordless code, an authorization code, a
-  // refresh token, a refresh token that was used before, an application's own credentials.
-  'fepft',
-  'feotpft',
-  'feoobft',
-  'fercft',
-  'fepotpft',
-  'feacft',
-  'fertft',
-  'ferrt',
-  'feccft',
-  // Messages: a link or code sent, a code by SMS sent, one that could not be.
-  'cls',
-  'cs',
-  'fn',
-  // A change of password: asked for, and done.
-  'scpr',
-  'fcpr',
-  'scp',
-  'fcp',
-  // The verification of an address: asked for, and done.
-  'svr',
-  'fvr',
-  'sv',
-  'fv',
-  // A user was deleted.
-  'sdu',
-  // A cross-origin login's credentials.
-  'scoa',
-  'fcoa',
-  // Logging out.
-  'slo',
-  'flo',
-  'oidc_backchannel_logout_succeeded',
-  'oidc_backchannel_logout_failed',
-  // Attack protection: an account is locked, an address slowed down.
-  'limit_wc',
-  'limit_mu',
-  // The second factor.
-  'gd_start_enroll',
-  'gd_enrollment_complete',
-  'gd_start_auth',
-  'gd_auth_succeed',
-  'gd_auth_failed',
-  'gd_auth_rejected',
-  'gd_otp_rate_limit_exceed',
-  'gd_recovery_succeed',
-  'gd_recovery_failed',
-  'gd_unenroll',
-  'gd_send_email',
-  'gd_send_sms',
-] as const;
-
-export type EventType = (typeof EVENT_TYPES)[number];
 
 /** An event as it is told; `user_name` is the identifier as the user typed it. */
 export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'details' | 'type'> & {
@@ -106,13 +35,19 @@ export interface EventsDependencies {
   random: Random;
   log: Logger;
   budget: EventBudget;
+  /** The types that are declared: no other is written. */
+  types: ReadonlySet<string>;
 }
 
 /** The event log of a tenant, in its store. */
-export function createEvents({ store, clock, random, log, budget }: EventsDependencies): Events {
+export function createEvents({ store, clock, random, log, budget, types }: EventsDependencies): Events {
   const pending = new Set<Promise<void>>();
   return {
     record: (event) => {
+      if (!types.has(event.type)) {
+        log.error({ event: event.type }, 'an event that nobody declares was not recorded');
+        return;
+      }
       const { isRecorded, leftOut } = budget(event);
       if (!isRecorded) return;
       const record: LogEventRecord = {

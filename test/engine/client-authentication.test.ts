@@ -8,6 +8,7 @@ import { SignJWT } from 'jose';
 import Koa from 'koa';
 import { createLogoutChannels } from '../../src/engine/logout-channels.ts';
 import { createEngine } from '../../src/engine/provider.ts';
+import { EVENTS } from '../../src/features.ts';
 import { readBody } from '../../src/http/body.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
@@ -68,6 +69,7 @@ describe('client authentication at endpoints of ours', () => {
         clock: Date.now,
         random: systemRandom,
         log,
+        types: new Set(Object.keys(EVENTS)),
         budget: createEventBudget(Date.now),
       }),
       ...NO_SECOND_FACTOR,

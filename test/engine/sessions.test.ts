@@ -5,6 +5,7 @@ import { createAdapter } from '../../src/engine/adapter.ts';
 import { createLogoutChannels, type EndedSession } from '../../src/engine/logout-channels.ts';
 import { createEngine } from '../../src/engine/provider.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
+import { EVENTS } from '../../src/features.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
 import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
@@ -61,6 +62,7 @@ describe('the sessions of a user', () => {
         clock: Date.now,
         random: systemRandom,
         log,
+        types: new Set(Object.keys(EVENTS)),
         budget: createEventBudget(Date.now),
       }),
       errorPage: async () => {},

@@ -1,8 +1,10 @@
 // Limits that go by path, and their cost in memory.
 import { expect } from 'chai';
 import type { Context } from 'koa';
+import { LIMITS, ROUTE_LIMITS } from '../../src/features.ts';
 import { addressKey, isListed } from '../../src/protection/addresses.ts';
 import { createRateLimits } from '../../src/protection/rate-limit.ts';
+import { unknownLimits } from '../../src/protection/settings.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -141,7 +143,7 @@ describe('limits that go by address', () => {
 describe('attackProtection in the tenant file', () => {
   it('names what is misspelt, at any depth', () => {
     const bucket = { capacity: 1, perMinute: 1 };
-    const { warnings } = readTenant({
+    const { tenant: read, warnings } = readTenant({
       ...tenant,
       attackProtection: {
         bruteForceProtection: { max_attempt: 5 },
@@ -149,7 +151,8 @@ describe('attackProtection in the tenant file', () => {
         rateLimits: { tokens: bucket, token: bucket },
       },
     });
-    expect(warnings.map((warning) => warning.split(' ')[0])).to.deep.equal([
+    const all = [...warnings, ...unknownLimits(read, LIMITS)];
+    expect(all.map((warning) => warning.split(' ')[0])).to.deep.equal([
       'attackProtection.bruteForceProtection.max_attempt',
       'attackProtection.suspiciousIpThrottling.stage.pre-logn',
       'attackProtection.rateLimits.tokens',
@@ -214,7 +217,13 @@ describe('the counters of limits', () => {
     try {
       const config = await openConfig(server.store);
       const now = Date.now();
-      const limits = createRateLimits(server.store, config, () => now);
+      const limits = createRateLimits({
+        store: server.store,
+        config,
+        clock: () => now,
+        limits: LIMITS,
+        ofRoutes: ROUTE_LIMITS,
+      });
       const headers = new Map<string, string>();
       const ctx = {
         set: (name: string, value: string) => headers.set(name, value),

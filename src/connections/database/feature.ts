@@ -1,0 +1,82 @@
+// Database connections: sign-up, new passwords, verified addresses.
+import { feature } from '../../engine/feature.ts';
+import type { Limits } from '../../records/limits.ts';
+import type { DatabaseDependencies } from './routes.ts';
+
+const limits = {
+  login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'wherever a password is tried' },
+  lockNotice: {
+    capacity: 1,
+    perMinute: 1 / 60,
+    per: 'account and address',
+    where: 'mails about a locked account',
+  },
+  lockNoticeAccount: {
+    capacity: 5,
+    perMinute: 1 / 12,
+    per: 'account',
+    where: 'the same, from however many addresses it is attacked',
+  },
+  lockNoticeEverywhere: {
+    capacity: 1,
+    perMinute: 1 / 720,
+    per: 'account',
+    where: 'mails about an account that is locked for all strangers',
+  },
+  signup: {
+    capacity: 50,
+    perMinute: 50,
+    per: 'address',
+    where:
+      '`/dbconnections/signup` and the hosted page; also `suspiciousIpThrottling`, stage `pre-user-registration`',
+    stage: 'pre-user-registration',
+  },
+  changePassword: {
+    capacity: 10,
+    perMinute: 1,
+    per: 'e-mail address and address',
+    where: '`/dbconnections/change_password` and the hosted page',
+  },
+  changePasswordDestination: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user: all strangers together, each known caller',
+    where: 'mails with a reset link; beyond it the answer is the same and no mail is sent',
+  },
+} satisfies Limits;
+
+const events = {
+  fu: 'A password was tried for a user who does not exist.',
+  sepft: 'Tokens were given for a password.',
+  fepft: 'No tokens were given for a password.',
+  limit_wc: 'An account was locked after too many failed logins.',
+  scp: 'A new password was set.',
+  fcp: 'A new password was refused, or its link was too old.',
+  sv: 'An address was verified.',
+  fv: 'An address was not verified: the link was too old, used, or for another address.',
+  sdu: 'An account was deleted by the owner of its address, who had not made it.',
+};
+
+declare module '../../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const database = feature<DatabaseDependencies>({
+  name: 'database',
+  limits,
+  events,
+  pages: [
+    'account/done',
+    'account/unblock',
+    'login/login',
+    'login/signup',
+    'account/forgot',
+    'account/reset',
+    'account/sent',
+    'account/verify',
+  ],
+});

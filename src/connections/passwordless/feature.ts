@@ -1,0 +1,51 @@
+// Passwordless connections: a code or a link by e-mail, a code by SMS.
+import { feature } from '../../engine/feature.ts';
+import type { Limits } from '../../records/limits.ts';
+import type { PasswordlessDependencies } from './routes.ts';
+
+const limits = {
+  passwordlessStart: {
+    capacity: 50,
+    perMinute: 50 / 60,
+    per: 'address',
+    where: '`/passwordless/start` and the hosted page',
+  },
+  passwordlessDestination: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'e-mail address or phone number: all strangers together, each caller',
+    where:
+      "the same, and codes of a second factor; 429 for one caller's own, beyond the strangers' the answer is the same and nothing is sent",
+  },
+  passwordlessResend: {
+    capacity: 1,
+    perMinute: 2,
+    per: 'destination, application and address',
+    where: 'another code at the hosted pages',
+  },
+  passwordlessVerify: {
+    capacity: 50,
+    perMinute: 50,
+    per: 'address',
+    where: '`/passwordless/verify`, both forms, and links',
+  },
+} satisfies Limits;
+
+const events = {
+  fepotpft: 'No tokens were given for a passwordless code.',
+};
+
+declare module '../../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const passwordless = feature<PasswordlessDependencies>({
+  name: 'passwordless',
+  limits,
+  events,
+  pages: ['passwordless/address', 'passwordless/code', 'passwordless/continue'],
+});

@@ -1,0 +1,72 @@
+// The second factor: the MFA API, its grants, its pages.
+import { feature } from '../engine/feature.ts';
+import type { Limits } from '../records/limits.ts';
+import type { MfaRoutesDependencies } from './routes.ts';
+
+const limits = {
+  mfaChallenge: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/challenge`' },
+  mfaAssociate: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/associate`' },
+  mfaVerify: { capacity: 100, perMinute: 100, per: 'address', where: 'the rest of `/mfa/`' },
+  mfaCode: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where: 'codes of a second factor, whatever token or address they come by; right ones are given back',
+  },
+  mfaMessage: {
+    capacity: 10,
+    perMinute: 1 / 60,
+    per: 'user',
+    where: 'codes of a second factor that are sent, wherever to; used ones are given back',
+  },
+  mfaPush: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where: "requests to a user's devices to approve a login; allowed ones are given back",
+  },
+} satisfies Limits;
+
+const events = {
+  seotpft: 'Tokens were given for the code of an authenticator app.',
+  seoobft: 'Tokens were given for a code that was sent, or a login that a device approved.',
+  sercft: 'Tokens were given for a recovery code.',
+  feotpft: 'No tokens were given for the code of an authenticator app.',
+  feoobft: 'No tokens were given for a code that was sent, or a login that a device did not approve.',
+  fercft: 'No tokens were given for a recovery code.',
+  gd_start_enroll: 'The enrolment of an authenticator began.',
+  gd_enrollment_complete: 'An authenticator was enrolled.',
+  gd_start_auth: 'A second factor was asked for.',
+  gd_auth_succeed: 'A second factor was right.',
+  gd_auth_failed: 'A second factor was wrong.',
+  gd_auth_rejected: 'A login was rejected at a device.',
+  gd_otp_rate_limit_exceed: 'Too many codes of a second factor were tried.',
+  gd_recovery_succeed: 'A recovery code was right.',
+  gd_recovery_failed: 'A recovery code was wrong.',
+  gd_unenroll: 'An authenticator was removed.',
+};
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const mfa = feature<MfaRoutesDependencies>({
+  name: 'mfa',
+  limits,
+  events,
+  collections: ['authenticators', 'factorChanges', 'browsers'],
+  pages: [
+    'mfa/choose',
+    'mfa/code',
+    'mfa/enroll-address',
+    'mfa/enroll-otp',
+    'mfa/enroll-push',
+    'mfa/push',
+    'mfa/recovery',
+    'mfa/recovery-code',
+  ],
+});

@@ -1,0 +1,64 @@
+// The list: every part of the house that declares something of itself. A feature that is not here does not exist.
+import { database } from './connections/database/feature.ts';
+import { passwordless } from './connections/passwordless/feature.ts';
+import { delivery } from './delivery/declaration.ts';
+import { development } from './development/feature.ts';
+import { declaration as engine } from './engine/declaration.ts';
+import { mfa } from './factors/feature.ts';
+import { authenticator } from './factors/push/feature.ts';
+import { declaration as flow } from './flow/declaration.ts';
+import { health } from './health.ts';
+import { logout } from './logout/feature.ts';
+import { protection } from './protection/declaration.ts';
+import type { Declaration, EventMeanings } from './records/declaration.ts';
+import type { Limits } from './records/limits.ts';
+import { saml } from './saml/feature.ts';
+import { tenant } from './tenant/declaration.ts';
+import { users } from './users/declaration.ts';
+
+export const DECLARATIONS: readonly Declaration[] = [
+  { name: 'engine', ...engine },
+  { name: 'flow', ...flow },
+  database,
+  passwordless,
+  mfa,
+  authenticator,
+  logout,
+  saml,
+  development,
+  health,
+  protection,
+  delivery,
+  users,
+  tenant,
+];
+
+/** All limits, by name. */
+export const LIMITS: Limits = collected('limits');
+
+/** The limits of routes, which each process counts for itself. */
+export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
+  'token',
+  'revoke',
+  'authorize',
+  'hosted',
+  'discovery',
+  'mfaChallenge',
+  'mfaAssociate',
+  'mfaVerify',
+  'logout',
+  'samlp',
+  'other',
+]);
+
+/** All log events, by type. */
+export const EVENTS: EventMeanings = collected('events');
+
+/** What the parts declare under that key, as one. @throws Error when two declare the same. */
+function collected<K extends 'limits' | 'events'>(key: K): NonNullable<Declaration[K]> {
+  const all = DECLARATIONS.flatMap((one) => Object.entries(one[key] ?? {}));
+  for (const [index, [name]] of all.entries()) {
+    if (all.findIndex(([other]) => other === name) !== index) throw new Error(`${name} is declared twice`);
+  }
+  return Object.fromEntries(all) as NonNullable<Declaration[K]>;
+}

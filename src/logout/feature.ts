@@ -1,0 +1,30 @@
+// Logging out.
+import { feature } from '../engine/feature.ts';
+import type { Limits } from '../records/limits.ts';
+import type { LogoutDependencies } from './routes.ts';
+
+const limits = {
+  logout: { capacity: 200, perMinute: 300, per: 'address', where: '`/v2/logout`, `/oidc/logout`' },
+} satisfies Limits;
+
+const events = {
+  slo: 'A user logged out.',
+  flo: 'A logout was refused; the description says why.',
+  oidc_backchannel_logout_succeeded: 'An application took the logout token of a session that ended.',
+  oidc_backchannel_logout_failed: 'An application did not take the logout token of a session that ended.',
+};
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const logout = feature<LogoutDependencies>({
+  name: 'logout',
+  limits,
+  events,
+  pages: ['logout/consent', 'logout/kept', 'logout/signed-out'],
+});

@@ -1,0 +1,37 @@
+// What attack protection declares of itself.
+import type { Declaration } from '../records/declaration.ts';
+import type { Limits } from '../records/limits.ts';
+
+/** Counted with the failures of a login, not by requests. */
+export const limits = {
+  passwordFailures: {
+    capacity: 100,
+    perMinute: 100 / 1440,
+    per: 'account: all strangers together',
+    where: 'wrong passwords, from whatever addresses; part of brute-force protection',
+  },
+  codeFailures: {
+    capacity: 30,
+    perMinute: 30 / 1440,
+    per: 'account: all strangers together, each known caller',
+    where: 'wrong passwordless codes; whether or not brute-force protection is on',
+  },
+} satisfies Limits;
+
+const events = {
+  limit_mu: 'An address was slowed down after too many failed logins of whatever accounts.',
+};
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const protection: Declaration = {
+  name: 'protection',
+  limits,
+  events,
+  collections: ['limits', 'failures', 'knownCallers', 'challenges', 'keyChecks'],
+};

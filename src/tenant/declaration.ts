@@ -1,0 +1,15 @@
+// What the tenant declares of itself.
+import type { Declaration } from '../records/declaration.ts';
+
+export const tenant: Declaration = {
+  name: 'tenant',
+  collections: [
+    'tenant',
+    'clients',
+    'resourceServers',
+    'clientGrants',
+    'connections',
+    'organizations',
+    'logs',
+  ],
+};

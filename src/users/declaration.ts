@@ -1,0 +1,14 @@
+// What the users declare of themselves.
+import type { Declaration } from '../records/declaration.ts';
+
+const events = {
+  fp: 'A password or code was wrong.',
+  ss: 'Somebody signed up.',
+  fs: 'A sign-up was refused; the description says why.',
+};
+
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const users: Declaration = { name: 'users', events, collections: ['users', 'credentials'] };
