@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { createOutbox } from '../../src/delivery/outbox.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the development inbox', () => {
@@ -112,7 +112,7 @@ describe('the development inbox', () => {
   });
 
   describe('in a browser', () => {
-    let browser: Browser;
+    let browser: TestBrowser;
     let context: BrowserContext;
     let page: Page;
     beforeEach(async () => {

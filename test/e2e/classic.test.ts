@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { factors } from '../factors/tenant.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { bundle } from '../support/bundle.ts';
 import { type Callback, startCallback } from '../support/callback.ts';
 import { payload, USER } from '../support/flows.ts';
@@ -65,7 +65,7 @@ const FORM_PAGE = `<!doctype html><html><head><meta charset="utf-8"><title>Form<
 
 describe('a customized login page in a browser', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let callback: Callback;
   let context: BrowserContext;
   let page: Page;

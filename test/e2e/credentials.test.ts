@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { factors } from '../factors/tenant.ts';
 import { type Application, clientsAt, startApplication } from '../support/application.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { payload, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -18,7 +18,7 @@ const CAREFUL = { email: 'careful@example.test', password: USER.password };
 
 describe('auth0-js with credentials', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let application: Application;
   let origin: string;
   let context: BrowserContext;

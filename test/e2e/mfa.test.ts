@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK, SignJWT } from 'jose';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { codeOf, tenant } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { payload, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
@@ -169,7 +169,7 @@ const SPA_JS = readFileSync(
 
 describe('@auth0/auth0-spa-js, MFA in a browser', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let application: http.Server;
   let page: Page;
   let origin: string;
@@ -190,7 +190,7 @@ describe('@auth0/auth0-spa-js, MFA in a browser', () => {
       },
     });
     browser = await launchBrowser(server.ca);
-    page = await browser.newPage();
+    page = await (await browser.newContext()).newPage();
     await page.goto(origin);
   });
   after(async () => {

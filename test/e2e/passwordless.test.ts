@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { type Application, clientsAt, startApplication } from '../support/application.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { follow, payload, USER, WEB_CALLBACK } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
@@ -94,7 +94,7 @@ const AUTH0_JS = readFileSync(join(dirname(require.resolve('auth0-js/package.jso
 
 describe('auth0-js in a browser', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let application: Application;
   let origin: string;
   let context: BrowserContext;

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { API, payload, tenant, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -32,7 +32,7 @@ async function startApplication(): Promise<{ origin: string; close(): Promise<vo
 
 describe('@auth0/auth0-spa-js in a browser', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let application: { origin: string; close(): Promise<void> };
   let context: BrowserContext;
   let page: Page;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Application, clientsAt, startApplication } from '../support/application.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { bundle } from '../support/bundle.ts';
 import { payload, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -10,7 +10,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the login widget in an application', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let application: Application;
   let origin: string;
   let context: BrowserContext;

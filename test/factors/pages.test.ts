@@ -1,10 +1,10 @@
 // The second factor as people give it: in a browser, with an app, by SMS, with a recovery code, and by approving
 // the login in another browser.
-import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
 import jsqr from 'jsqr';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityFaults } from '../support/accessibility.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { type Callback, startCallback } from '../support/callback.ts';
 import { payload, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -13,7 +13,7 @@ import { callsOf, codeOf, POLICY, tenant } from './tenant.ts';
 
 describe('the hosted pages of the second factor', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let callbacks: Callback;
   let callback: string;
   let context: BrowserContext;
@@ -84,7 +84,7 @@ describe('the hosted pages of the second factor', () => {
     expect(await box.getAttribute('aria-label')).to.be.a('string');
     return jsqr.default(Uint8ClampedArray.from(pixels), 400, 400)?.data ?? '';
   };
-  const seen = async () => expect((await new AxeBuilder({ page }).analyze()).violations).to.deep.equal([]);
+  const seen = async () => expect(await accessibilityFaults(page)).to.deep.equal([]);
 
   it('enrol an authenticator app by its QR code, and log in with it the next time', async () => {
     const email = someone();
@@ -222,7 +222,7 @@ describe('the hosted pages of the second factor', () => {
     it('enrols, and approves a login whose number it shows', async () => {
       const email = someone();
       const barcode = await enrollDevice(email);
-      expect((await new AxeBuilder({ page: device }).analyze()).violations).to.deep.equal([]);
+      expect(await accessibilityFaults(device)).to.deep.equal([]);
       await start(email);
       await page.getByText('Ada’s phone').waitFor();
       await seen();

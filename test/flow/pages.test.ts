@@ -3,10 +3,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityFaults } from '../support/accessibility.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { API, pkce, spaRequest as spa, tenant, USER, webRequest as web } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -14,7 +14,7 @@ const SHOTS = process.env.SHOTS;
 
 describe('the hosted pages', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let callbacks: http.Server;
   let CALLBACK: string;
   const { challenge } = pkce();
@@ -50,7 +50,7 @@ describe('the hosted pages', () => {
     callbacks?.close();
   });
 
-  type ContextOptions = Parameters<Browser['newContext']>[0];
+  type ContextOptions = Parameters<TestBrowser['newContext']>[0];
   const open = async (options: ContextOptions = {}): Promise<{ context: BrowserContext; page: Page }> => {
     const context = await browser.newContext(options);
     const page = await context.newPage();
@@ -131,11 +131,7 @@ describe('the hosted pages', () => {
               path: `${SHOTS}/${name.replaceAll(' ', '-')}-${colorScheme}-${width}.png`,
               fullPage: true,
             });
-          const { violations } = await new AxeBuilder({ page }).analyze();
-          expect(
-            violations.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html).join(' ')}`),
-            `${width}`,
-          ).to.deep.equal([]);
+          expect(await accessibilityFaults(page), `${width}`).to.deep.equal([]);
         }
         await context.close();
       });
@@ -266,8 +262,7 @@ describe('the hosted pages', () => {
     await page.goto(authorizeUrl(spaRequest({ screen_hint: 'signup' })));
     expect(await page.locator('html').getAttribute('dir')).to.equal('rtl');
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/signup-arabic.png` });
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    expect(violations).to.deep.equal([]);
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
     await context.close();
   });
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import type { Browser } from 'playwright-core';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
 
@@ -109,7 +108,7 @@ describe('cross-site request forgery', () => {
   });
 
   describe('in a browser', () => {
-    let browser: Browser;
+    let browser: TestBrowser;
     before(async () => {
       browser = await launchBrowser(site.ca);
     });

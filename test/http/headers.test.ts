@@ -3,10 +3,10 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { cspSource, securityHeaders } from '../../src/http/headers.ts';
 import { createAgent } from '../support/agent.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
 
@@ -29,7 +29,7 @@ async function startApplication(): Promise<{ origin: string; html: string; stop(
 
 describe('security headers', () => {
   let site: Site;
-  let browser: Browser;
+  let browser: TestBrowser;
   let application: Awaited<ReturnType<typeof startApplication>>;
   let page: Page;
 

@@ -1,8 +1,8 @@
 // What the pages look and feel like in a real browser, in states that a whole server is slow to get into.
-import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { accessibilityFaults, BY_COLOUR, BY_LAYOUT } from '../support/accessibility.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
 
@@ -10,13 +10,9 @@ const WIDE = { width: 1280, height: 860 };
 const PHONE = { width: 375, height: 740 };
 const NARROW = { width: 320, height: 640 };
 
-/** The rules of axe whose outcome depends on the colours, and on the layout. */
-const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
-const BY_LAYOUT = [...BY_COLOUR, 'target-size', 'scrollable-region-focusable', 'meta-viewport'];
-
 describe('the pages', () => {
   let site: Site;
-  let browser: Browser;
+  let browser: TestBrowser;
 
   before(async () => {
     site = await startSite(PAGES);
@@ -37,14 +33,6 @@ describe('the pages', () => {
     await context.close();
   };
 
-  const faults = async (page: Page, rules?: string[]): Promise<string[]> => {
-    const axe = new AxeBuilder({ page });
-    const { violations, incomplete } = await (rules === undefined ? axe : axe.withRules(rules)).analyze();
-    // What axe cannot see through, nobody has checked the contrast of.
-    const unseen = incomplete.filter(({ id }) => id === 'color-contrast');
-    return [...violations, ...unseen].map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html).join(' ')}`);
-  };
-
   it('have no accessibility faults, light and dark, wide and on a phone', async function sweep() {
     // Every page, four times.
     this.timeout(180_000);
@@ -54,14 +42,14 @@ describe('the pages', () => {
         await page.emulateMedia({ colorScheme: 'light' });
         await page.setViewportSize(WIDE);
         await page.goto(site.url + path);
-        expect(await faults(page), path).to.deep.equal([]);
+        expect(await accessibilityFaults(page), path).to.deep.equal([]);
         // The markup stays as it is; what a scheme or a width changes is looked at again.
         await page.emulateMedia({ colorScheme: 'dark' });
-        expect(await faults(page, BY_COLOUR), `${path}, dark`).to.deep.equal([]);
+        expect(await accessibilityFaults(page, BY_COLOUR), `${path}, dark`).to.deep.equal([]);
         await page.setViewportSize(PHONE);
-        expect(await faults(page, BY_LAYOUT), `${path}, dark, on a phone`).to.deep.equal([]);
+        expect(await accessibilityFaults(page, BY_LAYOUT), `${path}, dark, on a phone`).to.deep.equal([]);
         await page.emulateMedia({ colorScheme: 'light' });
-        expect(await faults(page, BY_COLOUR), `${path}, on a phone`).to.deep.equal([]);
+        expect(await accessibilityFaults(page, BY_COLOUR), `${path}, on a phone`).to.deep.equal([]);
       }
     });
   });
@@ -78,7 +66,7 @@ describe('the pages', () => {
         await inBrowser({ colorScheme }, async (page) => {
           for (const path of ['/login-choices', '/signup-failed', '/account', '/home']) {
             await page.goto(site.url + path);
-            expect(await faults(page), path).to.deep.equal([]);
+            expect(await accessibilityFaults(page), path).to.deep.equal([]);
           }
         });
       });
@@ -320,7 +308,7 @@ describe('the pages', () => {
         };
         const [field, toggle] = [await box('#password'), await box('.toggle')];
         expect(toggle.x - field.x).to.be.below(field.width / 2);
-        expect(await faults(page)).to.deep.equal([]);
+        expect(await accessibilityFaults(page)).to.deep.equal([]);
       });
     });
   });

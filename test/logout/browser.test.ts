@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityFaults } from '../support/accessibility.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { pkce, spaRequest, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { logoutTenant } from './support.ts';
@@ -39,7 +39,7 @@ async function startApplication(name: string): Promise<Application> {
 
 describe('logging out in a browser', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let shop: Application;
   let blog: Application;
   let context: BrowserContext;
@@ -66,7 +66,7 @@ describe('logging out in a browser', () => {
   });
   afterEach(() => context.close());
 
-  const open = async (options: Parameters<Browser['newContext']>[0] = {}) => {
+  const open = async (options: Parameters<TestBrowser['newContext']>[0] = {}) => {
     context = await browser.newContext(options);
     page = await context.newPage();
     page.setDefaultTimeout(10_000);
@@ -162,19 +162,14 @@ describe('logging out in a browser', () => {
       await open({ ...options });
       await logInAtBoth();
       await page.goto(question({ ui_locales: locale }));
-      expect(await faults()).to.deep.equal([]);
+      expect(await accessibilityFaults(page)).to.deep.equal([]);
       if (process.env.SCREENSHOTS !== undefined) {
         await page.screenshot({ path: `${process.env.SCREENSHOTS}/logout-${name}.png` });
       }
       await page.locator('button.secondary').click();
-      expect(await faults()).to.deep.equal([]);
+      expect(await accessibilityFaults(page)).to.deep.equal([]);
       await page.goto(`${server.url}/v2/logout?client_id=leeway`);
-      expect(await faults()).to.deep.equal([]);
+      expect(await accessibilityFaults(page)).to.deep.equal([]);
     });
   }
-
-  const faults = async (): Promise<string[]> => {
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html).join(' ')}`);
-  };
 });

@@ -1,11 +1,11 @@
 // One session of a real browser: two OpenID Connect applications and a SAML service provider nobody here wrote.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AxeBuilder } from '@axe-core/playwright';
 import type { Profile, SAML } from '@node-saml/node-saml';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityFaults } from '../support/accessibility.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { samlClient, serviceProvider, startSamlServer } from './support.ts';
@@ -61,7 +61,7 @@ async function startApplication(): Promise<Application> {
 describe('a SAML service provider in a browser', () => {
   let server: TestServer;
   let application: Application;
-  let browser: Browser;
+  let browser: TestBrowser;
 
   before(async () => {
     application = await startApplication();
@@ -178,8 +178,7 @@ describe('a SAML service provider in a browser', () => {
         )
           await fillIn(page);
         await page.getByRole('heading', { name: 'One moment' }).waitFor();
-        const { violations } = await new AxeBuilder({ page }).analyze();
-        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).to.deep.equal([]);
+        expect(await accessibilityFaults(page)).to.deep.equal([]);
         const { scrollWidth, clientWidth } = await page.evaluate(
           () => (globalThis as any).document.documentElement,
         );

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
 
 /** Quiet, and no network of its own: whatever reaches out must be what the test does. */
 const SWITCHES = [
@@ -28,14 +28,45 @@ const SWITCHES = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]',
 ];
 
+/** What a test has of the browser: contexts, which share nothing with those of others. */
+export interface TestBrowser {
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
+  /** Closes the contexts that were opened here. */
+  close(): Promise<void>;
+}
+
+/** The browsers of this process, by the certificate that they trust. */
+const browsers = new Map<string | undefined, Promise<Browser>>();
+
 /**
- * Starts a browser; the caller closes it. On systems other than Linux, CHROMIUM_PATH names the browser to
- * use.
+ * A browser, started once per process and certificate; it ends with the process, or by {@link closeBrowsers}. On
+ * systems other than Linux, CHROMIUM_PATH names the browser to use.
  * @param ca a certificate (PEM) to trust wherever it is in a chain, of the test server's CA say: by its
  *   public key, so that all others are checked as ever.
- * @param args further switches of Chromium.
  */
-export async function launchBrowser(ca?: string, args: readonly string[] = []): Promise<Browser> {
+export async function launchBrowser(ca?: string): Promise<TestBrowser> {
+  const known = browsers.get(ca);
+  const browser = await (known ?? start(ca));
+  const contexts: BrowserContext[] = [];
+  return {
+    newContext: async (options) => {
+      const context = await browser.newContext(options);
+      contexts.push(context);
+      return context;
+    },
+    close: async () => {
+      await Promise.all(contexts.splice(0).map((context) => context.close()));
+    },
+  };
+}
+
+function start(ca: string | undefined): Promise<Browser> {
+  const starting = launch(ca);
+  browsers.set(ca, starting);
+  return starting;
+}
+
+async function launch(ca: string | undefined): Promise<Browser> {
   const { executablePath, env } = await installation();
   return chromium.launch({
     executablePath,
@@ -43,9 +74,15 @@ export async function launchBrowser(ca?: string, args: readonly string[] = []): 
     args: [
       ...SWITCHES,
       ...(ca === undefined ? [] : [`--ignore-certificate-errors-spki-list=${publicKeyHash(ca)}`]),
-      ...args,
     ],
   });
+}
+
+/** Ends the browsers of this process. */
+export async function closeBrowsers(): Promise<void> {
+  const started = [...browsers.values()];
+  browsers.clear();
+  for (const browser of started) await (await browser).close();
 }
 
 /** SHA-256 of a certificate's public key (SPKI, DER), base64: how Chromium's switch names it. */

@@ -8,10 +8,14 @@ import { createLog } from '../../src/runtime/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
+import { fillDataDir } from './template.ts';
 import { testClock } from './time.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
 export const CHEAP: HashCost = { memoryCost: 64, timeCost: 1 };
+
+/** Settings that decide which certificates a server has. */
+const OF_CERTIFICATES = ['BASE_URL', 'HOST', 'TLS'];
 
 export interface TestServer extends Running {
   url: string;
@@ -32,8 +36,10 @@ export interface TestServerOptions {
   env?: Record<string, string>;
   /** Hashes as a server in production does. */
   realHashes?: boolean;
-  /** Kept when the server stops, and used again; a new one otherwise. */
+  /** Kept when the server stops, and used again; otherwise a new one, with ready-made keys. */
   dataDir?: string;
+  /** Makes its keys and certificates itself, as at any first start. */
+  ownKeys?: boolean;
   /** One that costs next to nothing otherwise. */
   hasher?: Hasher;
 }
@@ -44,9 +50,16 @@ export async function startServer({
   env = {},
   realHashes,
   dataDir,
+  ownKeys,
   hasher,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  if (dataDir === undefined && ownKeys !== true) {
+    await fillDataDir(
+      directory,
+      OF_CERTIFICATES.every((name) => env[name] === undefined),
+    );
+  }
   const clock = testClock();
   const lines: string[] = [];
   const destination = new Writable({

@@ -1,8 +1,8 @@
 // The hosted passwordless and password-reset pages, as people use them in a browser.
-import { AxeBuilder } from '@axe-core/playwright';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { launchBrowser } from '../../support/browser.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { accessibilityFaults } from '../../support/accessibility.ts';
+import { launchBrowser, type TestBrowser } from '../../support/browser.ts';
 import { type Callback, startCallback } from '../../support/callback.ts';
 import { USER, webRequest } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
@@ -11,7 +11,7 @@ import { generous, tenant } from './tenant.ts';
 
 describe('the hosted passwordless pages', () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let callbacks: Callback;
   let callback: string;
   let context: BrowserContext;
@@ -238,7 +238,7 @@ describe('the hosted passwordless pages', () => {
     const field = page.getByLabel('New password', { exact: true });
     await field.pressSequentially('Brand-New');
     expect(await page.locator('#rules > .unmet').count()).to.equal(0);
-    expect((await new AxeBuilder({ page }).analyze()).violations).to.deep.equal([]);
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
     await field.fill('Brand-New-Words-1');
     await page.getByLabel('Repeat the new password').fill('Brand-New-Words-2');
     await page.getByRole('button', { name: 'Save the password' }).click();

@@ -1,0 +1,45 @@
+// What axe says of a page. Its own driver reads its source anew, and opens one page more, each time that it is asked;
+// here it is put into a document once and asked as often as the colours or the width change.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+
+const driver = createRequire(import.meta.url).resolve('@axe-core/playwright');
+const SOURCE = readFileSync(createRequire(driver).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The rules of axe whose outcome depends on the colours, and on the layout. */
+export const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
+export const BY_LAYOUT = [...BY_COLOUR, 'target-size', 'scrollable-region-focusable', 'meta-viewport'];
+
+interface Results {
+  violations: { id: string; nodes: { html: string }[] }[];
+  incomplete: Results['violations'];
+}
+
+/**
+ * The faults of a page as it is shown now, each with its elements. What axe cannot see through, nobody has checked the
+ * contrast of: that is one, too.
+ * @param rules to check; axe's own choice unless said otherwise.
+ */
+export async function accessibilityFaults(page: Page, rules?: string[]): Promise<string[]> {
+  // The driver knows how to look into frames.
+  const { violations, incomplete } = await (page.frames().length > 1 ? byDriver : inPage)(page, rules);
+  const unseen = incomplete.filter(({ id }) => id === 'color-contrast');
+  return [...violations, ...unseen].map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html).join(' ')}`);
+}
+
+function byDriver(page: Page, rules?: string[]): Promise<Results> {
+  const axe = new AxeBuilder({ page });
+  return (rules === undefined ? axe : axe.withRules(rules)).analyze();
+}
+
+async function inPage(page: Page, rules?: string[]): Promise<Results> {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(SOURCE);
+  const options = {
+    resultTypes: ['violations', 'incomplete'],
+    ...(rules && { runOnly: { type: 'rule', values: rules } }),
+  };
+  const names = '({ violations, incomplete }) => ({ violations, incomplete })';
+  return (await page.evaluate(`axe.run(${JSON.stringify(options)}).then(${names})`)) as Results;
+}

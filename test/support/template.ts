@@ -1,0 +1,29 @@
+// A data directory as after a first start, made once per process: keys and certificates take longer to make than all
+// else of a start, and no test but those of the making is about them.
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { signingKeys } from '../../src/engine/keys.ts';
+import { openStore } from '../../src/store/open.ts';
+import { localCertificate } from '../../src/tls/authority.ts';
+
+let template: Promise<string> | undefined;
+
+/** Puts ready-made signing keys, and with `tls` the local CA and its certificate, into an empty data directory. */
+export async function fillDataDir(directory: string, tls: boolean): Promise<void> {
+  template ??= makeTemplate();
+  const from = await template;
+  for (const name of tls ? ['store', 'tls'] : ['store']) {
+    cpSync(join(from, name), join(directory, name), { recursive: true });
+  }
+}
+
+async function makeTemplate(): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-template-'));
+  process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
+  const store = await openStore({ dataDir, clock: Date.now });
+  await signingKeys(store, Date.now, 'localhost');
+  await store.close();
+  await localCertificate(join(dataDir, 'tls'), ['localhost', '127.0.0.1', '::1'], Date.now);
+  return dataDir;
+}
