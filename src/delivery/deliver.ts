@@ -1,5 +1,5 @@
-// Messages as features send them: rendered, handed to the transport of their channel, tried again, and each
-// outcome told to the log and to the tenant's events.
+// Sends messages: renders them, hands them to the channel's transport with retries, and records each outcome in the log
+// and the tenant's log events.
 import type { Logger } from 'pino';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -19,24 +19,24 @@ export interface MessagesDependencies {
   pause?: Pause;
 }
 
-/** How long somebody waits for the outcome, milliseconds, over all tries. */
+/** How long a caller waits for the outcome over all tries, milliseconds. */
 const PATIENCE = 2_000;
-/** Who still waits when so many tries have failed is told so. */
+/** Failed tries after which a waiting caller gets the failure. */
 const PATIENT_TRIES = 3;
 const PATIENT_PAUSES = [300, 1_500, 5_000, 30_000, 120_000];
-/** In the background: over some ten minutes, which a provider's restart or a greylisting mail server need. */
+/** Pauses in the background: about ten minutes, enough for a provider's restart or a greylisting mail server. */
 const BACKGROUND_PAUSES = [1_000, 5_000, 30_000, 120_000, 480_000];
 const CONCURRENCY = 8;
 const CAPACITY = 2_000;
 
-/** A message on its way. */
+/** A message being sent. */
 interface Sending {
   kind: MessageKind;
   notice: Notice;
   carried: Carried | undefined;
-  /** Whether somebody waits for the outcome just now. */
+  /** Whether a caller still waits for the outcome. */
   isAwaited(): boolean;
-  /** Called once, with why it was given up, or undefined when it was sent. */
+  /** Called once: with the reason when given up, undefined when sent. */
   ended(error: DeliveryError | undefined): void;
 }
 
@@ -44,7 +44,7 @@ interface Sending {
 export function createMessages(deps: MessagesDependencies): Messages {
   const { templates, pause = timerPause } = deps;
   const settings = { pauses: BACKGROUND_PAUSES, concurrency: CONCURRENCY, capacity: CAPACITY, pause };
-  // One each: a mail server that hangs must not keep an SMS waiting.
+  // One queue each, so that a hanging mail server does not delay SMS.
   const queues = { email: createQueue(settings), sms: createQueue(settings) };
   const queueOf = (kind: MessageKind) => queues[isSms(kind) ? 'sms' : 'email'];
 
@@ -75,7 +75,7 @@ export function createMessages(deps: MessagesDependencies): Messages {
   };
 }
 
-/** Puts a message into its channel's queue; what becomes of it is recorded, whoever waits. */
+/** Queues a message; its outcome is recorded whether or not a caller waits. */
 function start(deps: MessagesDependencies, queue: Queue, sending: Sending): void {
   const { templates, log, clock } = deps;
   const { kind, notice, carried, isAwaited, ended } = sending;
@@ -137,7 +137,7 @@ const SENT: Partial<Record<MessageKind, EventType>> = {
 
 const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr', reset_email: 'fcpr' };
 
-/** Says how a message went; never what was in it. */
+/** Records the outcome of a message, never its content. */
 function report(
   { events, log }: MessagesDependencies,
   kind: MessageKind,

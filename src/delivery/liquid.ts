@@ -1,24 +1,24 @@
-// Liquid for templates that the tenant brings: they fill in what they are given, read no files, and end.
+// Liquid for the tenant's own templates: they see their variables only, read no files, and are limited in time and size.
 import { Liquid, type Template } from 'liquidjs';
 
 /** Milliseconds that one template may take. */
 const RENDER_LIMIT = 100;
 /** Characters of a template. */
 const PARSE_LIMIT = 200_000;
-/** Characters and items that it may make, about. */
+/** Approximate limit on characters and items that it creates. */
 const MEMORY_LIMIT = 2_000_000;
-/** Templates kept parsed; a tenant has a few. */
+/** Parsed templates kept. */
 const MOST_PARSED = 100;
 
 export interface TenantLiquid {
   /**
-   * Fills a template in; in `html` what is filled in is escaped.
-   * @throws Error when it is broken, or takes more than it may.
+   * Renders a template; `html` escapes variables.
+   * @throws Error when it is malformed or exceeds a limit.
    */
   render(kind: 'html' | 'text', source: string, variables: object): Promise<string>;
 }
 
-/** An engine for templates that are data. */
+/** An engine for the tenant's templates. */
 export function createTenantLiquid(): TenantLiquid {
   const limits = { parseLimit: PARSE_LIMIT, renderLimit: RENDER_LIMIT, memoryLimit: MEMORY_LIMIT };
   const base = { ownPropertyOnly: true, jsTruthy: false, templates: {}, ...limits };
@@ -38,14 +38,14 @@ export function createTenantLiquid(): TenantLiquid {
   };
 }
 
-/** The older notation of the hosted service, `@@password@@`, in Liquid's. */
+/** Rewrites the hosted service's older notation `@@name@@` to Liquid's. */
 function withMacros(source: string): string {
   return source.replace(/@@\s*([\w.]+)\s*@@/g, '{{ $1 }}');
 }
 
 const ESCAPES: Record<string, string> = { '<': '&lt;', '>': '&gt;', '"': '&#34;', "'": '&#39;' };
 
-/** Escapes; what a template has escaped itself, as those of the hosted service must, stays as it is. */
+/** Escapes unless the template has escaped already, as templates written for the hosted service do. */
 function escapeOnce(value: unknown): string {
   return String(value ?? '')
     .replace(/&(?!(#\d+|#x[\da-f]+|\w+);)/gi, '&amp;')

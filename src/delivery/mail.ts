@@ -1,4 +1,4 @@
-// Mail over SMTP (RFC 5321), by nodemailer: one pool of connections, TLS, and an end to every wait.
+// Mail over SMTP (RFC 5321) with nodemailer: pooled connections, TLS, timeouts.
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
 import type { OutgoingEmail, Transport } from './transport.ts';
@@ -8,7 +8,7 @@ export interface MailSettings {
   port: number;
   /** TLS from the first byte; otherwise STARTTLS. */
   secure: boolean;
-  /** Whether a server that offers no STARTTLS is spoken to in the clear: on this machine alone. */
+  /** Whether plain text is allowed without STARTTLS: for a server on this machine only. */
   allowPlain: boolean;
   user?: string;
   password?: string;
@@ -24,7 +24,7 @@ export interface MailOptions {
 }
 
 const TIMEOUT = 15_000;
-/** One message at most, in such steps: a server that trickles its answers would never be too slow in any step. */
+/** A message may take so many step timeouts in all: a server that trickles its answers exceeds none of them. */
 const STEPS = 3;
 const CONNECTIONS = 4;
 
@@ -38,7 +38,7 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
     host,
     port,
     secure,
-    // Without it a password would go in the clear where somebody takes STARTTLS out of the server's answer.
+    // Otherwise removing STARTTLS from the server's answer would expose the password (downgrade).
     requireTLS: !secure && !allowPlain,
     tls: { minVersion: 'TLSv1.2' as const, ...(ca === undefined ? {} : { ca }) },
     connectionTimeout: timeout,
@@ -46,17 +46,17 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
     socketTimeout: timeout,
     dnsTimeout: timeout,
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
-    // Messages are rendered here: nothing is read from files or fetched for them.
+    // Attachments and bodies are never read from files or URLs.
     disableFileAccess: true,
     disableUrlAccess: true,
   };
-  // Loaded when the first mail goes out: a server that sends none does without it.
+  // Loaded with the first mail.
   const mailer = once(async () => (await import('nodemailer')).createTransport(poolOf));
   return {
     deliver: async ({ to, from, subject, text, html }) => {
       try {
         await (await mailer()).sendMail({
-          // As an object the address is one, whatever is in it.
+          // As an object, it cannot be parsed as a list of addresses.
           to: { name: '', address: to },
           from,
           subject: subject.replace(/[\r\n]+/g, ' '),
@@ -72,19 +72,19 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
       }
     },
     close: async () => {
-      // With what is still being sent: the caller has waited for it as long as it wanted to.
+      // Also closes connections in use: the caller has already waited.
       if (mailer.isMade()) (await mailer()).close({ force: true });
     },
   };
 }
 
-/** What nodemailer says of a failure. */
+/** A failure as nodemailer reports it. */
 interface MailFailure {
   code?: string;
   responseCode?: number;
 }
 
-/** 5yz is for good (RFC 5321 §4.2.1), and so is what is wrong with our own settings; all else may pass. */
+/** 5yz replies are permanent (RFC 5321 §4.2.1), and so are faults of our settings; all others are temporary. */
 function mailError(thrown: unknown): DeliveryError {
   const { code, responseCode } = thrown as MailFailure;
   const isFinal =

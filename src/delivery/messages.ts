@@ -1,11 +1,11 @@
-// What features see of delivery: a message of a kind, to one person. Which template, which language, which
-// provider, how often it is tried again: all that is behind this.
+// Delivery's interface to features: send a message of a kind to a person. Template, language, provider and retries are
+// hidden behind it.
 import type { Languages } from '../http/languages.ts';
 import type { Client, Connection, Organization } from '../records/collections.ts';
 import type { User } from '../users/user.ts';
 
 /**
- * By their names in the tenant file's `emailTemplates`; `password_changed` is ours, and the template of
+ * Named as in the tenant file's `emailTemplates`; `password_changed` is our own, and the template of
  * `passwordless_email` is in the connection's options.
  */
 export type EmailKind =
@@ -22,7 +22,7 @@ export type SmsKind = 'passwordless_sms' | 'mfa_sms';
 
 export type MessageKind = EmailKind | SmsKind;
 
-/** One message: whom it goes to, and what its template may say. */
+/** A message: recipient and template variables. */
 export interface Notice {
   /** An e-mail address, or a phone number in E.164. */
   to: string;
@@ -30,19 +30,17 @@ export interface Notice {
   connection?: Connection | undefined;
   organization?: Organization | undefined;
   user?: User | undefined;
-  /** The link, where the kind has one. */
   url?: string;
-  /** The code, where the kind has one. */
   code?: string;
   languages?: Languages | undefined;
-  /** Who asked, for the log event. */
+  /** Address of who asked for it, for the log event. */
   ip?: string;
 }
 
-/** A message that could not be handed over, after whatever was tried. */
+/** A message that was given up after all tries. */
 export class DeliveryError extends Error {
   readonly code: 'unavailable' | 'rejected' | 'invalid-number' | 'queue-full';
-  /** The provider's own number for it, such as Twilio's 21211. */
+  /** The provider's error code, such as Twilio's 21211. */
   readonly providerCode: string | undefined;
 
   constructor(
@@ -57,34 +55,34 @@ export class DeliveryError extends Error {
   }
 }
 
-/** The code or link in a message. */
+/** The credential in a message. */
 export interface Carried {
-  /** Called once when the message is given up: what nobody was sent must not stay valid. */
+  /** Called once when the message is given up: an unsent credential must not stay valid. */
   revoke(): Promise<void>;
-  /** Seconds for which it is good: the message is not sent later than that. */
+  /** Lifetime, seconds; the message is not sent after it. */
   ttlSeconds: number;
 }
 
 export interface Messages {
   /**
-   * Sends, and waits for about two seconds: until the provider has taken the message, or three tries have
-   * failed. What is not decided by then goes on as with {@link Messages.post}, and this resolves.
+   * Sends and waits: until the provider has taken the message, three tries have failed, or two seconds have passed. What
+   * is undecided then continues as with {@link Messages.post}, and this resolves.
    * @throws DeliveryError when the message was given up meanwhile.
    */
   send(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
-  /** Sends in the background, trying again for longer; nobody waits, the outcome is a log event. */
+  /** Sends in the background with more retries; the outcome is a log event. */
   post(kind: MessageKind, notice: Notice, carried?: Carried): void;
-  /** What the tenant file says of an e-mail template, with what it leaves out filled in. */
+  /** Settings of an e-mail template, with defaults. */
   template(kind: EmailKind): TemplateSettings;
-  /** Waits for what is in the queue, at most `ms` milliseconds; what is left then is logged as not sent. */
+  /** Empties the queues within `ms` milliseconds; the rest is logged as not sent. */
   flush(ms: number): Promise<void>;
 }
 
 export interface TemplateSettings {
   enabled: boolean;
-  /** How long the link in it may be used. */
+  /** Lifetime of the link. */
   urlLifetimeInSeconds: number;
-  /** Where the person goes from the page behind the link. */
+  /** Where the page behind the link leads. */
   resultUrl?: string;
   includeEmailInRedirect: boolean;
 }

@@ -1,13 +1,12 @@
-// Clients that take a while to load: made when they are first needed.
+// Lazily created clients.
 
-/** Something that is made once. */
 export interface Once<T> {
   (): Promise<T>;
-  /** Whether anybody has needed it yet. */
+  /** Whether it was created. */
   isMade(): boolean;
 }
 
-/** Makes it at the first call; where that fails (no file descriptor was left, say), at the next one again. */
+/** Creates it at the first call; a failed creation is tried again at the next. */
 export function once<T>(make: () => Promise<T>): Once<T> {
   let made: Promise<T> | undefined;
   const get = () => {

@@ -1,4 +1,4 @@
-// The development outbox: messages as files, where no provider is set. `/dev/inbox` shows them.
+// The development outbox: without a provider, messages become files, shown at `/dev/inbox`.
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -18,23 +18,23 @@ const messageSchema = z.object({
   at: z.string(),
 });
 
-/** A message as the outbox has it; `id` is its file's name. */
+/** A stored message; `id` is its file's name. */
 export type OutboxMessage = z.output<typeof messageSchema> & { id: string };
 
 export interface Outbox extends Transport<Outgoing> {
   /** The messages, newest first, at most {@link SHOWN} of them. */
   list(): Promise<OutboxMessage[]>;
-  /** One message; undefined when there is none of that id. */
+  /** The message with that id, if any. */
   get(id: string): Promise<OutboxMessage | undefined>;
   /** Deletes all messages. */
   clear(): Promise<void>;
 }
 
-/** How many messages a list shows. */
+/** Messages listed at most. */
 const SHOWN = 200;
 const ID = /^\d{13}-\d{6}-[0-9a-f]{8}$/;
 
-/** The outbox in a directory, made when the first message comes. Its files are their owner's alone. */
+/** The outbox in a directory, created with the first message; files are readable by their owner only. */
 export function createOutbox({
   directory,
   clock,
@@ -44,7 +44,7 @@ export function createOutbox({
   clock: Clock;
   random: Random;
 }): Outbox {
-  // Of one millisecond the later message is the newer one.
+  // Orders messages of the same millisecond.
   let count = 0;
   const ids = async (): Promise<string[]> => {
     const files = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
@@ -75,7 +75,7 @@ export function createOutbox({
         null,
         2,
       );
-      // Whole or not at all, for whoever looks meanwhile.
+      // Written under another name first, so that a list never reads half a message.
       const handle = await open(`${file}.part`, 'wx', 0o600);
       await handle.writeFile(text).finally(() => handle.close());
       await rename(`${file}.part`, file);

@@ -1,27 +1,26 @@
-// Messages on their way: so many at once, tried again with growing pauses, and no more of them than memory is
-// meant for.
+// A queue of jobs with bounded concurrency and length, and retries with growing pauses.
 import { AsyncResource } from 'node:async_hooks';
 import PQueue from 'p-queue';
 
-/** One thing to be done, and again when it fails in a way that may pass. */
+/** A job, retried while its failures are temporary. */
 export interface Job {
   run(): Promise<void>;
-  /** Whether another try may help. @param tries how many there were. */
+  /** Whether the failure is temporary. @param tries how many there were. */
   mayPass(error: unknown, tries: number): boolean;
-  /** Called once, when it is given up. */
+  /** Called once when the job is given up. */
   gaveUp(error: unknown): Promise<void>;
-  /** Pauses of its own between tries, milliseconds; the queue's otherwise. */
+  /** Pauses between tries, milliseconds; default: the queue's. */
   pauses?: readonly number[];
-  /** Whether somebody waits for it: its tries come before those of jobs that nobody waits for. */
+  /** Whether a caller waits for it: urgent jobs go first. */
   urgent?: boolean;
 }
 
 export interface Queue {
-  /** Takes a job. @returns false when the queue is full; the job was then not taken. */
+  /** Adds a job. @returns false when the queue is full and the job was not added. */
   add(job: Job): boolean;
   /**
-   * Ends what waits: pauses are cut short, each job gets one more try. Resolves when all is done or after `ms`
-   * milliseconds. @returns how many jobs are left undone.
+   * Gives each waiting job one more try, without pauses. Resolves when all are done or after `ms` milliseconds.
+   * @returns how many jobs are left.
    */
   flush(ms: number): Promise<number>;
 }
@@ -30,16 +29,16 @@ export interface Queue {
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export interface QueueOptions {
-  /** Pauses between tries, milliseconds; their number is that of further tries. */
+  /** Pauses between tries, milliseconds: one retry after each. */
   pauses: readonly number[];
-  /** Jobs that run at once; those that pause do not count. */
+  /** Jobs that run at once; pausing ones do not count. */
   concurrency: number;
   /** Jobs at most, waiting, running and pausing. */
   capacity: number;
   pause?: Pause;
 }
 
-/** Waits by the machine's timer. */
+/** Pauses by a timer. */
 export const timerPause: Pause = (ms, signal) =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -52,7 +51,7 @@ export const timerPause: Pause = (ms, signal) =>
     signal.addEventListener('abort', end);
   });
 
-/** A queue in memory: what it holds is lost with the process, so it is flushed before that ends. */
+/** A queue in memory; flush it before the process ends. */
 export function createQueue({ pauses, concurrency, capacity, pause = timerPause }: QueueOptions): Queue {
   const open = new Set<Promise<void>>();
   const ending = new AbortController();
@@ -60,7 +59,7 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
 
   const attempt = async (job: Job): Promise<unknown> => {
     try {
-      // In the context of whoever added it: the library would run it in that of the job which ended before it.
+      // Keeps the async context of the caller; p-queue would run the job in that of the one before it.
       await turns.add(
         AsyncResource.bind(() => job.run()),
         { priority: job.urgent === true ? 1 : 0 },

@@ -1,29 +1,29 @@
-// SMS by Twilio's Messages API, through Twilio's own client.
+// SMS with Twilio's client.
 import { setTimeout } from 'node:timers/promises';
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
 
-/** Twilio's account, and where its messages come from: a number or name, or a messaging service. */
+/** Twilio account and sender: a number, a name, or a messaging service. */
 export interface SmsSettings {
   accountSid: string;
   authToken: string;
   from?: string;
   messagingServiceSid?: string;
-  /** Another address than Twilio's, for tests. */
+  /** Replaces Twilio's address in tests. */
   apiUrl?: string;
 }
 
-/** Numbers that no message will ever reach, or that want none (Twilio's error dictionary). */
+/** Twilio's error codes for numbers that are invalid, unreachable, or have opted out. */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
 const TIMEOUT = 15_000;
-/** One message at most, in such timeouts: the client's own begins anew with every byte of a trickling answer. */
+/** A message may take so many timeouts in all: the client's own restarts with every byte of a trickling answer. */
 const STEPS = 2;
 
 /** A transport to Twilio. @param timeout milliseconds that a request may take. */
 export function createSmsTransport(settings: SmsSettings, timeout: number = TIMEOUT): Transport<OutgoingSms> {
   const { accountSid, authToken, from, messagingServiceSid } = settings;
-  // The client takes a while to load: only who sends an SMS waits for it.
+  // Loaded with the first SMS: the client is large.
   const client = once(() => createClient(accountSid, authToken, settings.apiUrl, timeout));
   return {
     deliver: async (message) => {
@@ -65,13 +65,13 @@ async function createClient(
   if (apiUrl === undefined) return twilio(accountSid, authToken, { httpClient });
   const request = httpClient.request.bind(httpClient);
   const { origin } = new URL(apiUrl);
-  // The client knows hosts of Twilio's alone.
+  // The client only takes hosts of Twilio's.
   httpClient.request = (options) =>
     request({ ...options, uri: origin + new URL(options.uri).pathname + new URL(options.uri).search });
   return twilio(accountSid, authToken, { httpClient });
 }
 
-/** What Twilio's client says of a failure. */
+/** A failure as Twilio's client reports it. */
 interface SmsFailure {
   status?: number;
   code?: number | string;

@@ -1,4 +1,4 @@
-// What messages say: the tenant's own templates where it has them, ours otherwise, in the person's language.
+// Renders messages from the tenant's own templates, or ours, in the person's language.
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
@@ -18,7 +18,7 @@ export interface TemplatesOptions {
   directory: string;
   baseUrl: string;
   settings(): Frozen<TenantRecord>;
-  /** The sender where a template names none. */
+  /** Default sender. */
   mailFrom: string;
   log: Logger;
 }
@@ -28,11 +28,10 @@ export interface Templates {
   settings(kind: EmailKind): TemplateSettings;
 }
 
-/** Links are good for five days, as with the hosted service, where the tenant says nothing. */
+/** Default lifetime of links, seconds: five days, as with the hosted service. */
 const LINK_SECONDS = 432_000;
 /**
- * Who asks for a new password, or for a code, waits for it, and an owner hears of a lock at once: none of these need
- * be good for long, and the link of a reset is the account itself to whoever finds it in a mailbox.
+ * Shorter lifetimes of links that people wait for. A reset link gives the account to whoever finds it in a mailbox.
  */
 const LIFETIMES: Partial<Record<EmailKind, number>> = {
   reset_email: 4 * 3600,
@@ -40,7 +39,7 @@ const LIFETIMES: Partial<Record<EmailKind, number>> = {
   mfa_oob_code: 300,
 };
 
-/** A template as the tenant has it. */
+/** A template of the tenant's. */
 interface OwnTemplate {
   /** Names it in the log. */
   name: string;
@@ -49,7 +48,7 @@ interface OwnTemplate {
   body?: string | undefined;
 }
 
-/** The templates of a tenant; ours are read once. */
+/** The templates of a tenant; our own are read once. */
 export function createTemplates(options: TemplatesOptions): Templates {
   const { directory, settings, mailFrom, baseUrl, log } = options;
   const locales = readLocales(join(directory, 'locales'));
@@ -59,7 +58,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
   const own = createTenantLiquid();
   const broken = new Set<string>();
 
-  /** A text of the tenant's own, or undefined where it has none or it does not work. */
+  /** Renders a text of the tenant's own; undefined when there is none or it fails. */
   const tryOwn = async (
     { name }: OwnTemplate,
     part: string,
@@ -70,7 +69,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
     try {
       return await own.render(part === 'body' ? 'html' : 'text', source, variables);
     } catch (error) {
-      // Once: it would fail for every message.
+      // Logged once, not for every message.
       const key = `${name}\n${part}\n${source}`;
       if (!broken.has(key))
         log.error({ template: name, part, err: error }, 'a template is broken: ours is used');
@@ -143,7 +142,7 @@ function ourLiquid(root: string, outputEscape?: 'escape'): Liquid {
 
 function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): TemplateSettings {
   return {
-    // A greeting goes out only where somebody wants it to, as with the hosted service.
+    // The welcome mail is off by default, as with the hosted service.
     enabled: own?.enabled ?? kind !== 'welcome_email',
     urlLifetimeInSeconds: Math.min(
       own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
@@ -172,7 +171,7 @@ function ownTemplate(tenant: Frozen<TenantRecord>, kind: EmailKind, { connection
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-/** Seconds for which what the message carries is good, where its text says so. */
+/** Lifetime of the credential in the message, seconds, for its text. */
 function lifetimeOf(kind: EmailKind, { connection }: Notice, own: Frozen<EmailTemplate> | undefined): number {
   if (kind !== 'passwordless_email') return settingsOf(kind, own).urlLifetimeInSeconds;
   const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
@@ -226,7 +225,7 @@ function localeOf(
 
 const LONGEST_LINE = 300;
 
-/** A header's value: what would start another header is a space. */
+/** A header's value on one line, against header injection. */
 function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

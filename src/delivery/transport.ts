@@ -1,14 +1,14 @@
-// A message ready to go, and what takes it: a mail server, an SMS provider, the development outbox.
+// A rendered message, and the transports that take it: mail server, SMS provider, development outbox.
 
 export interface OutgoingEmail {
   channel: 'email';
   to: string;
-  /** As a mail header has it: `Name <address>` or the address. */
+  /** `Name <address>` or the address. */
   from: string;
   subject: string;
   text: string;
   html: string;
-  /** For the development inbox, which shows them large. */
+  /** Shown in the development inbox. */
   code?: string;
   link?: string;
 }
@@ -18,19 +18,19 @@ export interface OutgoingSms {
   /** E.164. */
   to: string;
   text: string;
-  /** The sender that the connection names; the transport's own otherwise. */
+  /** The connection's sender; default: the transport's. */
   from?: string;
   code?: string;
 }
 
 export type Outgoing = OutgoingEmail | OutgoingSms;
 
-/** Hands a message over once; trying again is the caller's. */
+/** Delivers a message once; retries are the caller's. */
 export interface Transport<M extends Outgoing = Outgoing> {
   /**
-   * Resolves when the provider has taken the message.
-   * @throws DeliveryError: `unavailable` when it may work later (a 4xx of SMTP, a timeout, 429, 5xx),
-   *   `rejected` or `invalid-number` when it never will.
+   * Resolves when the provider has accepted the message.
+   * @throws DeliveryError `unavailable` when temporary (SMTP 4yz, timeout, 429, 5xx), `rejected` or `invalid-number`
+   *   when permanent.
    */
   deliver(message: M): Promise<void>;
   /** Closes its connections. */

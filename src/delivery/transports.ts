@@ -1,4 +1,4 @@
-// Which transport each channel has: a provider where one is set, the development outbox otherwise.
+// Chooses each channel's transport: the configured provider, else the development outbox.
 import { isLoopbackAddress } from '../http/addresses.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
 import type { Config } from '../tenant/config.ts';
@@ -7,7 +7,7 @@ import type { Outbox } from './outbox.ts';
 import { createSmsTransport, type SmsSettings } from './sms.ts';
 import type { OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 
-/** What of the process's settings decides how messages go out. */
+/** The process settings about delivery. */
 export interface DeliverySettings {
   /** The public origin. */
   baseUrl: string;
@@ -20,11 +20,11 @@ export interface DeliverySettings {
 export interface Transports {
   email: Transport<OutgoingEmail>;
   sms: Transport<OutgoingSms>;
-  /** What messages come from where no template says. */
+  /** Default sender of mail. */
   mailFrom: string;
 }
 
-/** The transports of a tenant: the process's settings come before the tenant's. */
+/** The transports of a tenant; the process's settings take precedence over the tenant's. */
 export function chooseTransports(settings: DeliverySettings, config: Config, outbox: Outbox): Transports {
   const { hostname } = new URL(settings.baseUrl);
   const provider = emailProviderSchema.safeParse(config.settings().emailProvider ?? {}).data;
@@ -53,7 +53,7 @@ export function chooseTransports(settings: DeliverySettings, config: Config, out
   };
 }
 
-/** The settings that an SMTP URL says: `smtps:` is TLS from the first byte, `smtp:` STARTTLS. */
+/** Reads an SMTP URL: `smtps:` is TLS from the first byte, `smtp:` STARTTLS. */
 export function smtpSettings(url: URL): MailSettings {
   const secure = url.protocol === 'smtps:';
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -68,5 +68,5 @@ export function smtpSettings(url: URL): MailSettings {
   };
 }
 
-/** No other name: not every resolver keeps those below `localhost` on this machine. */
+/** Not names below `localhost`: some resolvers look them up elsewhere. */
 const isThisMachine = (host: string) => host === 'localhost' || isLoopbackAddress(host);

@@ -1,9 +1,9 @@
-// What a tenant's templates may say, under the names that templates of the hosted service use.
+// The variables of the tenant's templates, named as at the hosted service.
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Notice } from './messages.ts';
 
-/** Of a user, what they may read themselves; `app_metadata` is the application's and not in it. */
+/** Fields that users may read themselves: not `app_metadata`. */
 const USER_FIELDS = [
   'email',
   'email_verified',
@@ -41,7 +41,7 @@ export function variablesOf(
             display_name: organization.display_name ?? organization.name,
             metadata: organization.metadata,
           },
-    // Somebody new has no record yet, and an address all the same.
+    // A new user has no record yet.
     user: {
       email: to.includes('@') ? to : undefined,
       phone_number: to,

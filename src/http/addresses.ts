@@ -1,17 +1,16 @@
-// IP addresses and ranges of them, for all that has to do with them.
+// IP addresses and ranges.
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** @returns undefined where a text is no IP address. */
+/** @returns undefined when the text is not an IP address. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
-  // The parser alone would also take what is not four decimals (10, 0x7f.1, 010.0.0.1), and ::1.2.3.4 for an IPv4
-  // address, which the URL parser writes in hex.
+  // ipaddr.js alone would also take other notations of IPv4 (10, 0x7f.1, 010.0.0.1), and read ::1.2.3.4 as IPv4.
   if (isIP(text) === 0) return undefined;
   if (isIP(text) === 4) return ipaddr.parse(text);
   return ipaddr.parse(new URL(`http://[${text.split('%')[0]}]`).hostname.slice(1, -1));
 }
 
-/** The same, where IPv4 addresses on an IPv6 socket (`::ffff:127.0.0.1`, however it is spelled) are themselves. */
+/** The same; an IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) becomes IPv4. */
 function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const address = parse(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
@@ -20,7 +19,7 @@ function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
 /** Whether a text is a CIDR range, or one address. */
 export function isAddressRange(text: string): boolean {
   const [address = ''] = text.split('/');
-  // A zone (RFC 4007 §11) is this machine's own name of an interface, which no list can mean.
+  // Zone ids (RFC 4007 §11) name a local interface and make no sense in a list.
   if (isIP(address) === 0 || address.includes('%')) return false;
   return address === text || ipaddr.isValidCIDR(text);
 }
@@ -30,7 +29,7 @@ export function isLoopbackAddress(text: string): boolean {
   return parsePlain(text)?.range() === 'loopback';
 }
 
-/** An address in network byte order: four bytes, or sixteen. @throws Error for what is no address. */
+/** An address in network byte order, 4 or 16 bytes. @throws Error when it is not an address. */
 export function addressBytes(text: string): Buffer {
   const address = parse(text);
   if (address === undefined) throw new Error(`${text} is no IP address`);
@@ -38,8 +37,8 @@ export function addressBytes(text: string): Buffer {
 }
 
 /**
- * What an address is counted by: an IPv6 customer has a whole /64 to come from (RFC 6177), so that is one.
- * @returns the text itself where it is no address.
+ * The key that an address is counted by: for IPv6 its /64, because one customer has at least that (RFC 6177).
+ * @returns the text itself when it is not an address.
  */
 export function addressKey(text: string): string {
   const address = parsePlain(text);
@@ -49,7 +48,7 @@ export function addressKey(text: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** A list of IP addresses and CIDR ranges. @returns whether an address is of it; no other text is. */
+/** Compiles a list of IP addresses and CIDR ranges. @returns whether an address is on it; false for other text. */
 export function addressList(ranges: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const range of ranges) {

@@ -1,9 +1,9 @@
-// A bound on how much is done at once: beyond it callers are refused, rather than all served late.
+// Bounds concurrent work: beyond it callers are refused instead of all being slow.
 import { AuthError } from './errors.ts';
 
 /**
- * Runs work, so much of it at once.
- * @returns runs one piece. @throws AuthError 503 `temporarily_unavailable`, from it, when there is no room.
+ * Limits how many pieces of work run at once.
+ * @returns a function that runs one. @throws AuthError 503 `temporarily_unavailable`, from it, at the limit.
  */
 export function atMost(most: number): <T>(work: () => Promise<T> | T) => Promise<T> {
   let running = 0;

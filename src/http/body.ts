@@ -1,5 +1,5 @@
-// Bodies of requests: small forms and JSON in UTF-8, not compressed. What a body may be is decided here alone, so that no
-// handler meets one that nests without end or holds text that is no Unicode.
+// Reads request bodies: small, uncompressed forms and JSON in UTF-8. Bounds nesting and refuses malformed Unicode here,
+// for all handlers.
 import { parse as parseForm } from 'node:querystring';
 import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
@@ -9,13 +9,13 @@ import { AuthError } from './errors.ts';
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPES = ['application/json', 'application/*+json'];
 
-/** What JSON may nest at most: user_metadata and the like nest a little. */
+/** Levels of nesting in JSON; user_metadata nests a little. */
 const DEEPEST = 32;
 
-/** The most fields of a form. */
+/** Fields of a form at most. */
 const MOST_FIELDS = 500;
 
-/** How a form says an object's member: `user_metadata[plan]`. */
+/** A form's field for an object's member: `user_metadata[plan]`. */
 const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
 
 /**
@@ -38,8 +38,8 @@ export function readBody(largest: number): Middleware {
 }
 
 /**
- * The package reads: how long, in which encoding, until when. What the text says is parsed here, because its own
- * parsers take nesting and names that no handler should meet.
+ * Reads the text with @koa/bodyparser, which checks length and encoding. It is parsed here: the package's parsers limit
+ * neither nesting nor member names.
  */
 function textReader(largest: number): Middleware {
   return bodyParser({
@@ -63,14 +63,14 @@ function refuseCoded(ctx: Context): void {
 
 function parse(ctx: Context): unknown {
   const body = bodyOf(ctx);
-  // The package gives none for a request that was given up meanwhile.
+  // Undefined when the client gave up meanwhile.
   if (body === undefined) throw unreadable();
   if (typeof body !== 'string' || body === '') return {};
   return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 
 function fieldsOf(form: string): Record<string, unknown> {
-  // Counted before they are made: `maxKeys` would drop the rest in silence.
+  // `maxKeys` of the parser would drop further fields silently.
   if (form.split('&', MOST_FIELDS + 1).length > MOST_FIELDS) throw unreadable();
   const fields: Record<string, unknown> = {};
   const members: Record<string, Record<string, unknown>> = {};
@@ -87,14 +87,14 @@ function fieldsOf(form: string): Record<string, unknown> {
 function checkedJson(text: string): object {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null) throw unreadable();
-  // A list of what is left to look at, because a recursion would end at a nesting that somebody else chooses.
+  // No recursion: the sender chooses the depth.
   const left: { value: unknown; depth: number }[] = [{ value, depth: 1 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next.value === 'string' && !next.value.isWellFormed()) throw unreadable();
     if (typeof next.value !== 'object' || next.value === null) continue;
     if (next.depth > DEEPEST) throw unreadable();
     for (const [name, member] of Object.entries(next.value)) {
-      // As a member it would be one; copied into another object it changes what that object is.
+      // Copied into another object, `__proto__` would change its prototype.
       if (name === '__proto__' || !name.isWellFormed()) throw unreadable();
       left.push({ value: member, depth: next.depth + 1 });
     }
@@ -106,7 +106,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What JSON.parse says of it quotes it, and with it a password.
+    // JSON.parse's own message would quote the body, which may hold a password.
     throw unreadable();
   }
 }

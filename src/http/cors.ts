@@ -14,14 +14,14 @@ const EXPOSED_HEADERS = [
 /** Seconds for which a browser may remember a preflight's answer. */
 const MAX_AGE = 3600;
 
-/** Answers any origin, without credentials: for what is public (discovery, keys). */
+/** Allows any origin, without credentials: for public documents (discovery, keys). */
 export function anyOrigin(): Middleware {
   return cors({ origin: '*', exposeHeaders: EXPOSED_HEADERS, maxAge: MAX_AGE });
 }
 
 /**
- * Answers the origins of the tenant's applications, with credentials. Another origin's preflight ends
- * here, so that no later handler answers it; answers to its simple requests stay unreadable.
+ * Allows the origins of the tenant's applications, with credentials. Preflights of other origins are answered here
+ * without permission.
  * @param allowed decides on an `Origin` header's value.
  */
 export function applicationOrigins(allowed: (origin: string) => Promise<boolean>): Middleware {
@@ -47,9 +47,9 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
 }
 
 /**
- * Whether a browser says that a page of another site or host made it send a request that may change something
- * (Fetch Metadata §2.3). Its answer may be unreadable there, but what it does would be done, with the browser's
- * cookies and from its address. A program that is no browser says nothing of the kind.
+ * Whether a browser says that a page of another site made it send this request (Fetch Metadata §2.3). CORS would only
+ * hide the answer; the request's effects, with the browser's cookies and address, would stay. Programs that are not
+ * browsers send no such header.
  */
 export function isSentByAnotherSite(ctx: Context): boolean {
   const isSafe = ctx.method === 'GET' || ctx.method === 'HEAD' || ctx.method === 'OPTIONS';

@@ -1,10 +1,10 @@
-// The one error type of Gatehouse, and its mapping to HTTP in one place.
+// The one error type, and its mapping to HTTP.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 
 /**
- * A failure that the caller is told about: `error` and `error_description` of RFC 6749 §5.2, the HTTP
- * status, and further members of the body. `cause` goes to the log alone.
+ * A failure reported to the caller: HTTP status, `error` and `error_description` (RFC 6749 §5.2), and further members of
+ * the body. `cause` is only logged.
  */
 export class AuthError extends Error {
   readonly status: number;
@@ -27,14 +27,14 @@ export class AuthError extends Error {
   }
 }
 
-/** A link of a mail that is too old, was used, or never was one: the answer is the same. */
+/** The error for a mailed link that has expired, was used, or never existed: one answer for all. */
 export function linkExpired(): AuthError {
   return new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
     extra: { reason: 'link_expired' },
   });
 }
 
-/** How a route group words its failures (spec "Errors"). */
+/** How a route's errors are written (spec "Errors"). */
 export type ErrorShape = (ctx: Context, error: AuthError) => void | Promise<void>;
 
 /** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */
@@ -46,8 +46,8 @@ export const oauthShape = (ctx: Context, error: AuthError): void => {
 };
 
 /**
- * Whatever was thrown as what the client is told: an AuthError as it is, a client's fault as koa's parsers report it
- * as 4xx, and all else, a fault of ours, as `server_error`; its cause is for the log alone.
+ * Maps anything thrown: an AuthError unchanged, a 4xx of koa's parsers as 4xx, everything else as `server_error` with
+ * the cause in the log only.
  */
 export function toAuthError(thrown: unknown, log: Logger): AuthError {
   if (thrown instanceof AuthError) {
@@ -63,7 +63,7 @@ export function toAuthError(thrown: unknown, log: Logger): AuthError {
   return new AuthError(500, 'server_error', 'An unexpected error occurred.');
 }
 
-/** Whether a request was refused for want of room, which is no fault of it and none of ours. */
+/** Whether a request was refused because the server is busy. */
 export function isBusy({ status, error }: AuthError): boolean {
   return status === 503 && error === 'temporarily_unavailable';
 }

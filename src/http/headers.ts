@@ -1,22 +1,22 @@
-// Security headers: those that no answer is without, and the policy of pages.
+// Security headers of every answer, and content security policies of pages.
 import { createHash } from 'node:crypto';
 import type { Middleware } from 'koa';
 
 /** One year, in seconds. */
 const HSTS_MAX_AGE = 31_536_000;
 
-/** What answers that are no pages may load or be loaded into: nothing. Pages set their own. */
+/** Content security policy of answers that are not pages. */
 const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
 
 /**
- * Sets the headers of every answer; a later handler may set its own instead.
+ * Sets the headers of every answer; a handler may override them.
  *
- * No Cross-Origin-Opener-Policy here: it would hold for redirects, too, and an application's login popup
- * must keep its opener on the whole way (response_mode `web_message`).
- * @param options.hsts whether browsers are told to use HTTPS for the host from now on (RFC 6797). They keep
- *   that for all its ports: on `localhost` it would take the applications under development with it.
+ * No Cross-Origin-Opener-Policy here: it applies to redirects, too, and an application's login popup must keep its
+ * opener throughout (response_mode `web_message`).
+ * @param options.hsts whether to send HSTS (RFC 6797). It covers all ports of a host: on `localhost` it would break
+ *   other applications under development.
  */
 export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   return async (ctx, next) => {
@@ -32,26 +32,26 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
 }
 
 /**
- * Where an application may send the browser on to from its callback: Chromium holds the whole chain of
- * redirects after a post to the form's rule, and would stop a login at its very last step.
+ * Where an application's callback may redirect: Chromium applies form-action to all redirects after a post and would
+ * block a login at its last step.
  */
 export const ONWARD = ['https:', 'http://localhost:*'] as const;
 
 export interface PagePolicy {
-  /** Of this answer alone; base64. */
+  /** Fresh for each answer; base64. */
   nonce: string;
   /**
-   * Addresses that a form may lead to beside our own origin: Chromium holds the redirects after a post to
-   * this rule, and a login ends at the application's callback.
+   * Where a form may lead besides our own origin: Chromium applies form-action to redirects after a post, and a login ends
+   * at the application's callback.
    */
   formTargets: readonly string[];
-  /** Addresses of others that the page frames. */
+  /** Foreign addresses that the page frames. */
   frames?: readonly string[];
   /** Whether the page calls our own endpoints, or frames them. */
   connects: boolean;
 }
 
-/** The content security policy of a page: only what carries the nonce runs or styles, nothing frames it. */
+/** The policy of a page: only scripts and styles with the nonce, no framing. */
 export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePolicy): string {
   const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
   const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
@@ -69,9 +69,8 @@ export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePo
 }
 
 /**
- * The policy of a page that the operator wrote: its scripts run when they came with it, which the nonce tells, or from
- * our own origin and those that the page names; it may load from these and call them, and no others. Nothing that a
- * request puts into its elements runs: no handlers in attributes, no evaluated text.
+ * The policy of a customized page: scripts with the nonce, from our own origin and from those that the page names; it
+ * may load from and call these only. No inline handlers and no eval, so that injected request values cannot run.
  * @param sources origins that the page names.
  */
 export function customPagePolicy({
@@ -92,8 +91,8 @@ export function customPagePolicy({
 }
 
 /**
- * An address as a source of a content security policy: its origin, or its scheme where it has a scheme of
- * its own (`com.example.app:`) or a host that the policy's grammar has no words for (an IPv6 address).
+ * An address as a CSP source: its origin, or its scheme for a private-use scheme (`com.example.app:`) or an IPv6 host,
+ * which CSP's grammar lacks.
  * @throws TypeError when it is no URL.
  */
 export function cspSource(address: string): string {

@@ -1,4 +1,4 @@
-// Paths by their segments, as they were sent: nothing is folded, decoded or cleaned up before it is compared.
+// Paths by their segments, compared as sent: without decoding, case folding or normalization.
 
 interface Node<T> {
   literals: Map<string, Node<T>>;
@@ -9,9 +9,9 @@ interface Node<T> {
 export interface PathTree<T> {
   root: Node<T>;
   /**
-   * The value at a path, made where there is none yet.
+   * The value at a path, created if there is none.
    * @param path `/` and segments; `:name` stands for any one segment.
-   * @throws Error when another name stands at the same place already.
+   * @throws Error when a parameter at this place has another name.
    */
   add(path: string, make: () => T): T;
 }
@@ -31,8 +31,8 @@ export function pathTree<T>(): PathTree<T> {
 }
 
 /**
- * What is at a path. A literal segment goes before a parameter; a parameter is one segment, not empty, and neither
- * `.` nor `..`, which others may have a mind to resolve (RFC 3986 §5.2.4).
+ * Finds a path. Literal segments take precedence over parameters; a parameter matches one non-empty segment except `.`
+ * and `..`, which proxies or clients may resolve (RFC 3986 §5.2.4).
  * @param path as sent, percent-encoded.
  * @returns undefined when there is no such path.
  */

@@ -1,4 +1,4 @@
-// Behind a TLS proxy (TLS=proxy): whose word about the client counts, and refusing what did not come by HTTPS.
+// Behind a TLS proxy (TLS=proxy): which forwarding headers are trusted, and refusing requests that were not HTTPS.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { Context, Middleware } from 'koa';
@@ -10,9 +10,9 @@ import { AuthError, oauthShape } from './errors.ts';
 export const proxyTrust = addressList;
 
 /**
- * Believes the forwarding headers of trusted proxies alone: the client's address is the last one that no
- * trusted proxy has, and the request must have come by HTTPS.
- * @param except paths that a proxy asks for itself, by plain HTTP.
+ * Trusts forwarding headers of trusted proxies only: the client is the last address that is not a trusted proxy, and the
+ * request must have come by HTTPS.
+ * @param except paths that may come by plain HTTP: the proxy's own health checks.
  */
 export function behindProxy(ranges: readonly string[], except: readonly string[] = []): Middleware {
   const isTrusted = proxyTrust(ranges);
@@ -25,7 +25,7 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
     }
     const { request } = ctx;
     request.ip = clientAddress(ctx, peer, isTrusted);
-    // Cookies and redirects go by this: the browser is on HTTPS, whatever this hop is.
+    // Secure cookies and redirects depend on this: the browser is on HTTPS, even if this hop is not.
     Object.defineProperties(request, {
       protocol: { value: 'https' },
       secure: { value: true },
@@ -35,8 +35,8 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
 }
 
 function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) => boolean): string {
-  // What is left of a hop that says nothing may be the client's own invention, and proxy-addr goes by empty hops as
-  // if they were none: they get a name, which no list trusts.
+  // An empty hop gets a name that no list trusts: proxy-addr would skip it, and what is left of it may be the client's
+  // own invention.
   const hops = ctx
     .get('X-Forwarded-For')
     .split(',')

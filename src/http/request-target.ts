@@ -1,21 +1,21 @@
-// The request target (RFC 9112 §3.2): what is no path of ours is refused before anything reads it.
+// Checks the request target (RFC 9112 §3.2) before anything else reads it.
 import type { Middleware } from 'koa';
 import { AuthError, oauthShape } from './errors.ts';
 
-/** A path and a query of visible characters: whatever reads them splits them at the same places. */
+/** A path and query of visible characters, which every parser splits at the same places. */
 const ORIGIN_FORM = /^\/[^\s#\\]*$/;
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#\s\\]+(?=[/?]|$)/i;
 
 /**
- * Takes targets in the origin form, and those in the absolute form as the path and query that they name; answers
- * 400 to others (the asterisk form, fragments, white space, what is no address).
+ * Accepts the origin form, and the absolute form by its path and query; answers 400 to others (asterisk form, fragments,
+ * white space).
  */
 export function requestTarget(): Middleware {
   return (ctx, next) => {
     const { url = '' } = ctx.req;
     const target = originForm(url);
     if (target === undefined) {
-      // Later handlers and the log read the address: they shall have one that can be read.
+      // Later handlers and the log parse the address.
       ctx.req.url = '/';
       return oauthShape(ctx, new AuthError(400, 'invalid_request', 'The request target is no path.'));
     }

@@ -1,9 +1,9 @@
-// Where no browser is ever sent, whoever asks for it.
+// URL schemes that are never redirected to.
 
-/** Schemes that a browser runs, or reads from its own disk or memory. */
+/** Schemes that run code, or read the browser's disk or memory. */
 const FORBIDDEN = new Set(['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:', 'view-source:']);
 
-/** Whether an address has a scheme that may be no callback and no target of a redirect (RFC 9700 §4.11). */
+/** Whether an address has a scheme that must not be a callback or redirect target (RFC 9700 §4.11). */
 export function hasForbiddenScheme({ protocol }: URL): boolean {
   return FORBIDDEN.has(protocol);
 }

@@ -1,8 +1,8 @@
-// Data in scripts of ours.
+// Data in inline scripts.
 
 /**
- * JSON as a script has it, in a page or by itself: nothing in it ends the script element, and the line separators,
- * which older parsers take for line ends in a string (ECMA-262 before 2019), are escaped.
+ * JSON for a script: escapes what could end the script element, and the line separators that end string literals before
+ * ECMAScript 2019.
  */
 export function jsonForScript(value: unknown): string {
   return JSON.stringify(value).replace(

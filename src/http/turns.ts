@@ -1,30 +1,30 @@
-// The requests of one connection, one after the other. Node.js begins all that a client sends at once (pipelining,
-// RFC 9112 §9.3.2), so that one packet could start thousands and a few connections stop the server for everybody.
+// Handles the requests of a connection one after the other. Node.js starts all pipelined requests (RFC 9112 §9.3.2) at
+// once, so a few connections could stop the server for everybody.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { closeInStages } from './unread.ts';
 
-/** How many may wait behind the one that is answered; browsers, proxies and SDKs send none before its answer. */
+/** Requests waiting behind the current one; browsers, proxies and SDKs do not pipeline. */
 const MOST_WAITING = 8;
 
-/** A connection that has sent so many more is broken off: each costs memory until it ends. */
+/** Refused requests after which the connection is cut: each costs memory until it ends. */
 const TOO_MANY = 100;
 
 interface Turns {
   busy: boolean;
   waiting: [IncomingMessage, ServerResponse][];
-  /** How many were not taken. */
+  /** How many were refused. */
   refused: number;
 }
 
 /**
- * Has each connection's requests answered in turn. One too many is told 503 (RFC 9110 §15.6.4) after the answers to
- * those before it, and with that the connection ends.
+ * Handles each connection's requests in turn. One too many gets 503 (RFC 9110 §15.6.4) after the answers before it, and
+ * the connection closes.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const connections = new WeakMap<Socket, Turns>();
   const take = (turns: Turns, request: IncomingMessage, response: ServerResponse): void => {
-    // The connection may have ended while it waited, by an answer after which nothing more is to be done (RFC 9112 §9.6).
+    // The connection may have closed while the request waited (RFC 9112 §9.6).
     if (!request.socket.writable) return;
     turns.busy = true;
     response.once('close', () => {
@@ -48,7 +48,7 @@ export function inTurns(handle: RequestListener): RequestListener {
 function refuse(turns: Turns, socket: Socket, response: ServerResponse): void {
   turns.refused += 1;
   if (turns.refused > TOO_MANY) breakOff(socket);
-  // The others behind it are never answered: the connection ends before their turn.
+  // Further ones are not answered: the connection closes before their turn.
   if (turns.refused > 1) return;
   socket.pause();
   closeInStages(socket);
@@ -67,9 +67,9 @@ function refuse(turns: Turns, socket: Socket, response: ServerResponse): void {
 }
 
 /**
- * Ends a connection in the middle of what it sent. Node.js would first read all that has come, which may be thousands
- * of requests more: its parser stops at a number that is none of those its callback may return, which no public
- * interface says. Without it only the time is longer.
+ * Cuts a connection while data is still coming. Node.js would first parse all that has arrived, maybe thousands of
+ * requests; its parser stops at an unexpected return value of its callback, which is not a public interface. Without it
+ * the cut only takes longer.
  */
 function breakOff(socket: Socket): void {
   const { parser } = socket as Socket & { parser?: { onIncoming?: () => number } };

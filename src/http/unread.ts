@@ -1,14 +1,14 @@
-// The end of connections on which more comes than is read.
+// Closes connections whose request body is not read.
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 
-/** How long a connection whose answer is out still takes what its client sends, milliseconds. */
+/** How long a connection still accepts data after its last answer, milliseconds. */
 const LINGER = 1_000;
 
 /**
- * Closes the connection after the answer to a request whose body is not read and may have no end: the next request
- * would only be found behind it. A body that is not read but short is left to Node.js to skip.
- * @param longest what is skipped at most, bytes.
+ * Closes the connection after answering a request with an unread body that is long or endless: the next request would
+ * come only after it. Node.js skips a short one.
+ * @param longest bytes that are skipped at most.
  */
 export function closeUnread(longest: number): Middleware {
   return async ({ req, res }, next) => {
@@ -21,12 +21,12 @@ export function closeUnread(longest: number): Middleware {
 }
 
 /**
- * Has a connection closed in stages once its last answer is out (RFC 9112 §9.6): our side at once, all of it a moment
- * later. Closed all at once, the client's system might drop the answer for what the client was still sending.
- * @param socket whose last answer is on its way, with `Connection: close`.
+ * Closes a connection in two stages after its last answer (RFC 9112 §9.6): our side at once, the rest a moment later.
+ * Otherwise a reset could make the client's system discard the answer.
+ * @param socket whose last answer, with `Connection: close`, is being sent.
  */
 export function closeInStages(socket: Socket): void {
-  // What Node.js calls at that moment.
+  // Node.js calls this after the last answer.
   socket.destroySoon = () => {
     socket.end();
     const late = setTimeout(() => socket.destroy(), LINGER).unref();

@@ -1,5 +1,4 @@
-// Style, script and pictures of the pages, served under names that carry their content's hash, so that a
-// browser asks for each once.
+// Styles, scripts and images of the pages, served under names with a content hash, so that browsers cache them for good.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import type { Route } from '../http/routes.ts';
@@ -8,9 +7,8 @@ import { sha256 } from '../runtime/secrets.ts';
 export interface Assets {
   /** The path that an asset is served under. @throws Error when there is none of that name. */
   path(name: string): string;
-  /** An asset's content, for one that must be served under a name of its own. @throws Error as `path`. */
+  /** An asset's content, to serve it under a fixed name. @throws Error as `path`. */
   content(name: string): Buffer;
-  /** Each at its path. */
   routes: Route[];
 }
 

@@ -1,7 +1,7 @@
-// The tenant's colours as the pages' custom properties: whatever the brand's colour is, text on it, and it
-// as text or as an edge, keep the contrast of WCAG 2.2 §1.4.3 and §1.4.11, in the light and in the dark.
+// The tenant's colours as custom properties of the pages, adjusted to the contrast of WCAG 2.2 §1.4.3 and §1.4.11 in the
+// light and the dark scheme.
 
-/** `#rrggbb`, nothing else: these texts go into a style element as they are. */
+/** `#rrggbb` only: it is written into a style element unescaped. */
 export type Hex = `#${string}`;
 
 export interface BrandColors {
@@ -20,30 +20,30 @@ const EDGE_CONTRAST = 3;
 interface Scheme {
   primary: Hex;
   page: Hex;
-  /** How much of the primary colour is in the page's, 0 to 1. */
+  /** Share of the primary colour in the page's, 0 to 1. */
   tint: number;
   surface: Hex;
   ink: Hex;
 }
 
-/** What is Gatehouse's own where the tenant says nothing. */
+/** Default colours. */
 const OWN = {
   light: { primary: '#2b5b52', page: '#eff0ec', tint: 0.08, surface: '#ffffff', ink: '#1b1e22' },
   dark: { primary: '#8fd3be', page: '#0b0e10', tint: 0.03, surface: '#171b1e', ink: '#eceff0' },
 } as const satisfies Record<string, Scheme>;
 
-/** The custom properties of both colour schemes, as CSS. Colours that are none fall back to our own. */
+/** The custom properties of both colour schemes, as CSS. Invalid colours fall back to the defaults. */
 export function themeCss(brand: BrandColors): string {
   const primary = parseHex(brand.primary);
   const page = parseHex(brand.page_background);
-  // A light page would glare in the dark; a dark one is dark in both.
+  // The dark scheme keeps the tenant's page colour only if that is dark.
   const darkPage = page !== undefined && luminance(page) < 0.1 ? page : undefined;
   const light = scheme(OWN.light, primary, page);
   const dark = scheme(OWN.dark, primary, darkPage);
   return `:root{${light}}@media (prefers-color-scheme:dark){:root{${dark}}}`;
 }
 
-/** The colours of a mail, in which custom properties do not work everywhere. */
+/** The colours of mails, where custom properties do not work everywhere. */
 export interface MailColors {
   page: Hex;
   surface: Hex;
@@ -54,7 +54,7 @@ export interface MailColors {
   accent: Hex;
 }
 
-/** The colours of both schemes for a mail; contrast is kept as on the pages. */
+/** The mail's colours of both schemes. */
 export function mailColors(brand: BrandColors): { light: MailColors; dark: MailColors } {
   const own = parseHex(brand.primary);
   const colors = ({ primary, page, tint, surface, ink }: Scheme, chosen: Hex = primary): MailColors => ({
@@ -80,7 +80,7 @@ function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): string {
     ink,
     primary,
     'on-primary': onPrimary,
-    // Away from the text on it, so that hovering never costs contrast.
+    // Away from the text's colour, so that hovering raises the contrast.
     'primary-hover': mix(primary, onPrimary === WHITE ? BLACK : WHITE, 0.14),
     'primary-edge': contrast(primary, surface) >= EDGE_CONTRAST ? primary : accent,
     accent,
@@ -88,7 +88,7 @@ function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): string {
   });
 }
 
-/** The arches behind the card: from the page's colour towards light, the inner the lighter. */
+/** The arches behind the card: from the page's colour towards white, inwards. */
 function arches(page: Hex, accent: Hex): Record<string, Hex> {
   const isLight = luminance(page) > 0.4;
   const shares = isLight ? [0.72, 0.46, 0.26, 0.12] : [0.11, 0.075, 0.045, 0.02];
@@ -112,12 +112,12 @@ export function contrast(a: Hex, b: Hex): number {
   return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 }
 
-/** Black or white, whichever reads better on a colour: one of them always has 4.5. */
+/** Black or white, whichever has more contrast on a colour: always at least 4.5. */
 export function blackOrWhite(background: Hex): Hex {
   return contrast(WHITE, background) >= contrast(BLACK, background) ? WHITE : BLACK;
 }
 
-/** A colour, moved towards black or white only as far as it takes to have that contrast on a background. */
+/** A colour, moved towards black or white until it has the contrast on a background. */
 export function readable(color: Hex, background: Hex, wanted: number): Hex {
   const end = blackOrWhite(background);
   for (let share = 0; share < 1; share += 0.04) {

@@ -1,16 +1,15 @@
-// What the pages say, by locale: views/locales/<tag>.json, flat, with `{name}` where a value goes in.
+// Messages of the pages by locale: views/locales/<tag>.json, flat, with `{name}` for values.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { z } from 'zod';
 import { type Languages, matchLanguage } from '../http/languages.ts';
 
-/** A message, or one for each plural category of the locale (CLDR), chosen by the value `count`. */
+/** A message, or one for each plural category (CLDR), chosen by the value `count`. */
 export type Message = string | Readonly<Record<string, string>>;
 
-/** The values that go into a message's places. */
+/** The values for a message's `{name}` places. */
 export type MessageValues = Readonly<Record<string, unknown>>;
 
-/** One language as a page needs it. */
 export interface Locale {
   /** RFC 5646 tag. */
   tag: string;
@@ -19,7 +18,7 @@ export interface Locale {
   text(key: string, values?: MessageValues): string;
 }
 
-/** Has every message, and stands in where another locale lacks one. */
+/** Has every message; used where another locale lacks one. */
 const FALLBACK = 'en';
 
 const fileSchema = z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())]));
@@ -57,7 +56,7 @@ function createLocale(
   };
 }
 
-/** Which way a language is written; by its script, so that a new locale file needs no list of ours. */
+/** Writing direction by the language's script, so that a new locale file needs no other change. */
 function directionOf(tag: string): 'ltr' | 'rtl' {
   const { script } = new Intl.Locale(tag).maximize();
   return ['Arab', 'Hebr', 'Thaa', 'Syrc', 'Nkoo', 'Adlm'].includes(script ?? '') ? 'rtl' : 'ltr';
@@ -74,15 +73,14 @@ const RTL_LETTER = /\p{Script=Arabic}|\p{Script=Hebrew}/u;
 function fillIn(message: string, values: MessageValues, direction: Locale['direction']): string {
   return message.replace(/\{(\w+)\}/g, (_place, name: string) => {
     const text = String(values[name] ?? '');
-    // A name of the other direction must not turn the sentence around it: isolate it (Unicode UAX #9).
+    // Isolates values of the other direction, which would reorder the sentence (Unicode UAX #9).
     const isForeign = direction === 'rtl' || RTL_LETTER.test(text);
     return isForeign ? `\u2068${text}\u2069` : text;
   });
 }
 
 /**
- * The locale of a request: the one wanted most of those that the tenant enables and that exist, else the tenant's
- * first, else English.
+ * The locale of a request: the best match among the tenant's enabled locales, else the tenant's first, else English.
  * @param enabled the tenant's locales, the default first.
  */
 export function chooseLocale(

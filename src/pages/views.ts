@@ -1,5 +1,5 @@
-// Pages: Liquid templates of views/pages, escaped as they are filled in, in the user's language and the
-// tenant's colours, with the headers that keep them from being framed, cached or scripted by others.
+// Renders pages: Liquid templates of views/pages with escaped output, in the user's language and the tenant's colours,
+// with headers against framing, caching and foreign scripts.
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import { Liquid } from 'liquidjs';
@@ -15,7 +15,7 @@ import { chooseLocale, type Locale, readLocales } from './locales.ts';
 
 export interface PageOptions {
   status?: number;
-  /** Where the page's form may lead, beside ourselves: the application's callback. */
+  /** Where the page's form may lead besides our origin: the application's callback. */
   formAction?: string | readonly string[] | undefined;
   /** Addresses that the page frames. */
   frames?: readonly string[];
@@ -26,7 +26,7 @@ export interface PageOptions {
 export interface Views {
   /** Answers with views/pages/`<template>`.liquid. @throws Error when the template or a message is missing. */
   page(ctx: Context, template: string, model: object, options?: PageOptions): Promise<void>;
-  /** Answers with the error page, for people: what they can do, and what to tell whoever can help. */
+  /** Answers with the error page for people. */
   error(ctx: Context, error: AuthError, options?: Pick<PageOptions, 'uiLocales'>): Promise<void>;
   /** The locale that a page answers the request in. @param uiLocales as in {@link PageOptions}. */
   locale(ctx: Context, uiLocales?: string): Locale;
@@ -40,7 +40,7 @@ export interface ViewsDependencies {
   settings(): Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
 }
 
-/** Reads templates, locales and assets; they are kept for as long as the process runs. */
+/** Reads templates, locales and assets once. */
 export function createViews({ directory, random, settings }: ViewsDependencies): Views {
   const assets = readAssets(join(directory, 'assets'));
   const locales = readLocales(join(directory, 'locales'));
@@ -109,19 +109,19 @@ function setPageHeaders(
   }: { locale: Locale; nonce: string; formTargets: readonly string[]; frames: readonly string[] },
 ): void {
   const isDevelopment = template.startsWith('development/');
-  // Pages that wait for an answer given elsewhere ask whether it is there.
+  // Pages with scripts that call our own endpoints.
   const connects = isDevelopment || template === 'authenticator' || template.startsWith('mfa/');
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Content-Language', locale.tag);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects }));
-  // An application's popup must still reach its opener when the login ends there; nobody opens the others.
+  // A login in an application's popup must keep its opener until the end (response_mode web_message).
   ctx.set('Cross-Origin-Opener-Policy', isDevelopment ? 'same-origin' : 'unsafe-none');
-  // Not no-referrer: browsers would then post our own forms with `Origin: null` (Fetch §3.2).
+  // With no-referrer browsers would post our own forms with `Origin: null` (Fetch §3.2).
   ctx.set('Referrer-Policy', 'same-origin');
 }
 
-/** What the layout says of the tenant. */
+/** The tenant in the layout. */
 function describeTenant(
   tenant: Frozen<TenantRecord>['tenant'],
   branding: Frozen<TenantRecord>['branding'],
@@ -139,12 +139,12 @@ function describeTenant(
 const LINK = /^https?:/i;
 const IMAGE = /^(https?:|data:image\/)/i;
 
-/** An address of a kind that the page may have; `javascript:` and the like are none. */
+/** The address if it is of that kind; undefined for `javascript:` and the like. */
 function addressOf(kind: RegExp, address: string | undefined): string | undefined {
   return address !== undefined && kind.test(address) ? address : undefined;
 }
 
-/** An error for its page: `kind` says what the person can do. */
+/** The error page's model; `kind` chooses the advice. */
 function describeError(ctx: Context, { status, error, error_description, extra }: AuthError): object {
   return {
     kind: errorKind(status, extra.reason),

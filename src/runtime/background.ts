@@ -1,5 +1,5 @@
-// Work that no answer waits for, such as looking up whether there is an account to write to: an answer that
-// waited would tell. It is finished before the process ends.
+// Background work, such as looking up whether an account exists: its time must not show in the answer. It is finished
+// before the process ends.
 import type { Logger } from 'pino';
 
 export interface Background {

@@ -1,6 +1,6 @@
-// How faults of a start are said to whoever can mend them.
+// Explains failures of a start to the operator.
 
-/** Puts what is in the way before the system's own words for it. @returns what throws both as one Error. */
+/** Prefixes an explanation to a system error's message. @returns a handler that throws both as one Error. */
 export function because(what: string): (thrown: unknown) => never {
   return (thrown) => {
     throw new Error(`${what} (${thrown instanceof Error ? thrown.message : String(thrown)})`, {

@@ -1,4 +1,4 @@
-// What would otherwise be global: time and randomness, passed in so that tests decide both.
+// Time, passed in so that tests control it.
 
 /** Now, in epoch milliseconds. */
 export type Clock = () => number;
@@ -7,12 +7,11 @@ export type Clock = () => number;
 export const systemClock: Clock = () => Date.now();
 
 /**
- * A clock that never goes back: what is over by it stays over when somebody, or a time server, sets the machine's
- * clock back. From then on it keeps its pace by a stopwatch, ahead of the wall clock, until that has caught up or
- * the process ends. It is for how long something lasts; what others have dated (a JWT, a SAML message, a one-time
- * password) is compared with the wall clock.
+ * A clock that never goes back, so that what has expired stays expired when the machine's clock is set back. It then
+ * runs ahead of the wall clock until that has caught up or the process ends. Use it for durations; dates of others (JWT,
+ * SAML message, one-time password) are compared with the wall clock.
  * @param wall epoch milliseconds.
- * @param elapsed milliseconds since any moment; never goes back and takes no part in corrections.
+ * @param elapsed monotonic milliseconds.
  */
 export function steadyClock(wall: Clock, elapsed: () => number = () => performance.now()): Clock {
   let ahead = Number.NEGATIVE_INFINITY;
@@ -24,8 +23,8 @@ export function steadyClock(wall: Clock, elapsed: () => number = () => performan
 }
 
 /**
- * How far a clock may be set back, seconds, without something counting twice that counts once by a date of its
- * sender's: what was used is remembered for so much longer than it is good.
+ * How far the wall clock may be set back, seconds, without allowing a replay: used message ids are remembered so much
+ * longer than they are valid.
  */
 export const SET_BACK = 3600;
 

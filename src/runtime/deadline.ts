@@ -1,10 +1,9 @@
-// A budget of time that several steps share, such as those of a stop: what one leaves over the next ones have,
-// and together they are never later than the whole. By the machine's monotonic clock.
+// A time budget shared by several steps, such as those of a stop. Monotonic.
 
 export interface Deadline {
-  /** Milliseconds until then; 0 when it has passed. */
+  /** Milliseconds left; 0 when it has passed. */
   left(): number;
-  /** The deadline of one step: when `part` (0 to 1) of what is left now will be over. */
+  /** The deadline of a step that may use `part` (0 to 1) of what is left. */
   share(part: number): Deadline;
 }
 
@@ -16,7 +15,7 @@ export function deadlineIn(ms: number): Deadline {
 }
 
 /**
- * Waits for work, but not beyond a deadline; the work itself goes on.
+ * Waits for work until a deadline at most; the work itself goes on.
  * @returns whether it was done by then. @throws what the work throws by then.
  */
 export async function doneBy(deadline: Deadline, work: Promise<unknown>): Promise<boolean> {

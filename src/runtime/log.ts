@@ -1,4 +1,4 @@
-// The process's log: JSON lines on standard output. What could be a secret is cut out, wherever it turns up.
+// The process's log: JSON lines on standard output, with possible secrets removed.
 import pino, { type DestinationStream, type Logger } from 'pino';
 
 const SECRETS = [
@@ -20,8 +20,7 @@ const SECRETS = [
 ];
 
 /**
- * @param level one of pino's; `info` for any other, so that there is a log by the time the settings are read
- *   and name the fault.
+ * @param level one of pino's; others mean `info`, because the log exists before the settings are checked.
  * @param destination standard output unless said otherwise.
  */
 export function createLog(level: string | undefined, destination?: DestinationStream): Logger {
@@ -39,12 +38,12 @@ export function createLog(level: string | undefined, destination?: DestinationSt
   );
 }
 
-/** A path without the id of the interaction in it: that id is also the cookie that proves the browser. */
+/** A path without the interaction's id, which is part of what proves the browser. */
 function withoutInteraction(path: unknown): string {
   return String(path).replace(/^\/(u|authorize)\/[^/]+/, '/$1/[secret]');
 }
 
-/** An error's name, message, stack and causes; none of the other members it may carry. */
+/** An error's name, message, stack and causes; its other members may hold secrets. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   return {

@@ -1,7 +1,7 @@
-// Randomness, passed in so that a test may decide it.
+// Randomness, passed in so that tests control it.
 import { randomBytes } from 'node:crypto';
 
-/** That many bytes from a cryptographically secure source. */
+/** Returns that many cryptographically secure bytes. */
 export type Random = (bytes: number) => Buffer;
 
 /** The operating system's random source. */

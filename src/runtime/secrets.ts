@@ -1,4 +1,4 @@
-// What is kept as its hash alone: codes, tickets, recovery codes, names of browsers and callers.
+// Hashes of secrets, and comparison in constant time.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 /** The SHA-256 of a text (in UTF-8) or of bytes, in base64url: 43 characters. */
@@ -6,7 +6,7 @@ export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('base64url');
 }
 
-/** SHA-256 of a long secret; HMAC under a salt of its own for one that is short enough to be guessed from a hash. */
+/** SHA-256 of a long secret; HMAC with a salt for one short enough to be guessed from its hash. */
 export function hashSecret(secret: string, salt?: string): string {
   return salt === undefined ? sha256(secret) : createHmac('sha256', salt).update(secret).digest('base64url');
 }

@@ -1,4 +1,4 @@
-// Makes the store's tenant out of a tenant file: at start what is missing, on request all of it.
+// Applies a tenant file to the store: missing records at start, everything by `gatehouse apply`.
 import { createHash } from 'node:crypto';
 import { type AuthenticationMethod, authenticationMethod } from '../records/client-authentication.ts';
 import { collections, type Records } from '../records/collections.ts';
@@ -15,14 +15,13 @@ import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
-/** `create-missing` leaves what is there as it is; `match` makes the store equal to the file (users excepted). */
+/** `create-missing` changes no existing record; `match` makes the store equal to the file (except users). */
 export type ApplyMode = 'create-missing' | 'match';
 
-/** Where a tenant file's development users are made. */
+/** Creates a tenant file's development users. */
 export interface DevelopmentUsers {
-  /** @returns nothing when there is no such user. */
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
-  /** @returns which identifier is taken, where one is. */
+  /** @returns the identifier that is taken, if one is. */
   create(user: {
     connection: string;
     email: string;
@@ -41,8 +40,7 @@ export interface ApplyDependencies {
 type Section = 'clients' | 'resourceServers' | 'connections' | 'clientGrants' | 'organizations';
 
 /**
- * Applies a tenant file. Each record is written whole, so that what a crash interrupts a second run
- * completes.
+ * Applies a tenant file. Each record is written whole, so a second run completes an interrupted one.
  * @param options.users whether the file's development users are created.
  */
 export async function applyTenant(
@@ -84,14 +82,14 @@ async function applySection<N extends Section>(
   const collection = store.collection(name);
   const there = await listAll(collection);
   if (mode === 'create-missing') {
-    // Known by its name, too: an id that the file has only now makes no other record of it.
+    // Matched by name, too: adding an id to a record in the file must not create a second one.
     const taken = new Set(there.flatMap((record) => keysOf(name, record as Records[N])));
     for (const record of records) {
       if (!keysOf(name, record).some((key) => taken.has(key))) await collection.put(record);
     }
     return;
   }
-  // What goes or changes its name goes first, so that each name is free for the record that has it now.
+  // Removed and renamed records first, so that their names are free.
   const declared = new Map(records.map((record) => [record.id, keysOf(name, record).join('\n\n')]));
   for (const record of there) {
     const keys = keysOf(name, record as Records[N]).join('\n\n');
@@ -100,7 +98,7 @@ async function applySection<N extends Section>(
   for (const record of records) await collection.put(record);
 }
 
-/** All that no two records of a collection share. */
+/** The unique keys of a record. */
 function keysOf<N extends Section>(name: N, record: Records[N]): string[] {
   const unique = Object.entries(collections[name].unique).flatMap(([key, of]) =>
     [of(record) ?? []].flat().map((value) => `${key} ${value}`),
@@ -108,7 +106,7 @@ function keysOf<N extends Section>(name: N, record: Records[N]): string[] {
   return [`id ${record.id}`, ...unique];
 }
 
-/** The sections that are one record: all but the lists that are collections of their own. */
+/** The tenant record: all sections that are not collections of their own. */
 function settingsOf(file: TenantFile): TenantRecord {
   const {
     clients,
@@ -123,12 +121,12 @@ function settingsOf(file: TenantFile): TenantRecord {
   return settings;
 }
 
-/** An id for a record whose file names none: the same each time, so that a second run finds it. */
+/** An id derived from the name, so that a second run finds the same record. */
 function stableId(prefix: string, name: string): string {
   return `${prefix}_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }
 
-/** The grant types that the hosted service gives a new application of a kind. */
+/** The hosted service's default grant types by application type. */
 const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
   spa: ['authorization_code', 'implicit', 'refresh_token'],
   native: ['authorization_code', 'refresh_token'],
@@ -136,7 +134,7 @@ const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
   non_interactive: ['client_credentials'],
 };
 
-/** What its kind has, but for what only an application that proves who it is may have. */
+/** The type's default grant types, without client_credentials for a public application. */
 function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
   return GRANT_TYPES[app_type].filter((type) => method !== 'none' || type !== 'client_credentials');
 }
@@ -156,7 +154,7 @@ async function clientsOf(
       if (method === 'private_key_jwt') return record;
       record.token_endpoint_auth_method = method;
       if (method === 'none' || client.client_secret !== undefined) return record;
-      // A secret that was generated once is kept: applications hold it.
+      // A generated secret is kept, because the application uses it.
       const before = await store.collection('clients').get(client.client_id);
       return { ...record, client_secret: before?.client_secret ?? random(48).toString('base64url') };
     }),

@@ -1,7 +1,7 @@
-// What a tenant file may say of an application, but the application's users or developers should know of.
+// Warnings about valid settings of applications.
 import type { TenantFile } from '../records/tenant.ts';
 
-/** One sentence for each setting of an application that works, though not as its author may think. */
+/** One sentence for each setting that may not do what its author expects. */
 export function clientWarnings({ clients }: TenantFile): string[] {
   return clients
     .map((client, index) => ({ client, at: `clients[${index}]` }))

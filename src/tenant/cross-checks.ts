@@ -1,16 +1,16 @@
-// What must hold between the parts of a tenant file.
+// Consistency between the parts of a tenant file.
 
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
-/** Every contradiction in a tenant file, with its path. */
+/** All contradictions in a tenant file, each with its path. */
 export function crossFaults(file: TenantFile): string[] {
   return [...repetitions(file), ...callbackFaults(file), ...clientFaults(file), ...referenceFaults(file)];
 }
 
-/** What stands for two records would leave one of them out, silently. */
+/** Repeated names and ids: one of the records would be lost silently. */
 function repetitions(file: TenantFile): string[] {
   const clientId = clientIdOf(file);
   const clients = entries('clients', file.clients);
@@ -20,7 +20,7 @@ function repetitions(file: TenantFile): string[] {
   const clientGrants = entries('clientGrants', file.clientGrants);
   return [
     ...repeated(clients, (client) => client.client_id),
-    // Connections and grants may name applications so.
+    // Connections and grants may refer to applications by name.
     ...repeated(clients, nameOf),
     ...repeated(apis, (api) => api.identifier),
     ...repeated(apis, idOf),

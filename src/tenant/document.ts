@@ -1,5 +1,5 @@
-// The tenant file as YAML: all that is wrong with it at once, each with its line, no more values than a tenant
-// can be meant to have, and where in the text each value stands.
+// Reads the tenant file's YAML: all faults at once with their lines, within limits on size and nesting, and the line of
+// each value.
 import {
   type Alias,
   type Document,
@@ -18,9 +18,9 @@ import {
 export interface YamlText {
   /** Its content as plain data. */
   value: unknown;
-  /** What the parser could not make sense of, and passed over. */
+  /** What the parser skipped. */
   warnings: YamlFault[];
-  /** The line of a value, from 1 on, or of the innermost one around it; undefined where there is none. */
+  /** The line of a value, from 1, or of the innermost value around the path. */
   lineOf(path: readonly string[]): number | undefined;
 }
 
@@ -30,26 +30,26 @@ export interface YamlFault {
   message: string;
 }
 
-/** Aliases multiply: ten lines of ten aliases each are ten billion values. No tenant has a million. */
+/** Limit on values with aliases expanded: ten lines of ten aliases each are ten billion ("billion laughs"). */
 const MOST_VALUES = 1_000_000;
 
-/** The parser takes the square of their number to follow them. */
+/** The parser's time grows with the square of their number. */
 const MOST_ALIASES = 5_000;
 
-/** After so many, one fault is the cause of the next. */
+/** Faults reported at most: later ones usually follow from earlier ones. */
 const MOST_FAULTS = 20;
 
-/** No section of a tenant file is nested half as deep. */
+/** Levels of nesting; no section needs half of it. */
 const DEEPEST = 100;
 
-/** Reads a text. @returns its content, or its faults. */
+/** Parses a text. @returns its content, or its faults. */
 export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
   const lines = new LineCounter();
   const lineAt = (offset: number | undefined) =>
     offset === undefined ? undefined : lines.linePos(offset).line || undefined;
   let document: Document.Parsed;
   try {
-    // Its pretty errors quote the text, which has secrets.
+    // Pretty errors would quote the text, which contains secrets.
     document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -71,11 +71,11 @@ export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
   };
 }
 
-/** The parser recurses, and speaks to who calls it where it should speak to who wrote the text. */
+/** Rewords parser messages that speak to programmers, and cuts quoted text. */
 function plainer({ line, message }: YamlFault): YamlFault {
   if (message.includes('call stack')) return { line, message: 'it is nested too deeply' };
   if (message.includes('multiple documents')) return { line, message: 'there is more than one document' };
-  // Some end in what stands there, which may be a secret.
+  // Some messages end with the value, which may be a secret.
   return { line, message: message.replace(/: ".*"$/s, '') };
 }
 
@@ -84,7 +84,7 @@ interface WrongNode {
   message: string;
 }
 
-/** What a node comes to, its aliases followed: values, and levels. */
+/** Number of values and levels of a node with its aliases expanded. */
 interface Extent {
   values: number;
   levels: number;
@@ -92,10 +92,10 @@ interface Extent {
 
 const ONE: Extent = { values: 1, levels: 1 };
 
-/** An alias that cannot be followed, or that makes too much of the text; too many levels. */
+/** Finds an alias that is unknown or contains itself, or a limit that is exceeded. */
 function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
   const anchors = new Map<string, Node>();
-  /** Undefined while it is being measured. */
+  /** Undefined while being measured: an alias to such a node is a cycle. */
   const measured = new Map<Node, Extent | undefined>();
   let aliases = 0;
   let wrong: WrongNode | undefined;
@@ -114,7 +114,7 @@ function faultOfNodes(contents: ParsedNode | null): WrongNode | undefined {
     if (wrong !== undefined) return ONE;
     if (isAlias(node)) return follow(node);
     if (!isNode(node)) return ONE;
-    // Before its parts, as the standard has it: they may name it.
+    // Registered before its children, which may refer to it (YAML 1.2 §7.1).
     if (isScalar(node) || isCollection(node)) if (node.anchor !== undefined) anchors.set(node.anchor, node);
     measured.set(node, undefined);
     if (depth > DEEPEST) return fail(node, `it is nested more than ${DEEPEST} levels deep`);
@@ -139,7 +139,7 @@ function partsOf(node: Node): unknown[] {
   return node.items.flatMap((item: unknown) => (isPair(item) ? [item.key, item.value] : [item]));
 }
 
-/** The node on a path, or the last one that there is on the way; the key of a pair stands for its value. */
+/** The node at a path, or the innermost existing one. */
 function innermost(contents: ParsedNode | null, path: readonly string[]): Node | undefined {
   let found: Node | undefined;
   let at: unknown = contents;

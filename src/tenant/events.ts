@@ -1,32 +1,31 @@
-// The tenant's log events (logins, sign-ups, failures …), with the hosted service's type codes. They are
-// for people who look into what happened; no request waits for them, and none holds a secret.
+// The tenant's log events (logins, sign-ups, failures …) with the hosted service's type codes. No request waits for
+// them, and they never hold secrets.
 import type { Logger } from 'pino';
 import type { EventType, LogEventRecord } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 
-/** An event as it is told; `user_name` is the identifier as the user typed it. */
+/** An event to record; `user_name` is the identifier as typed. */
 export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'details' | 'type'> & {
   type: EventType;
 };
 
 /**
- * Which events are recorded of those that anybody can cause.
- * @returns `leftOut`: how many of the type were not recorded since the last that was.
+ * Decides which events are recorded of those that anybody can cause.
+ * @returns `leftOut`: events of the type left out since the last recorded one.
  */
 export type EventBudget = (event: TenantEvent) => { isRecorded: boolean; leftOut: number };
 
 export interface Events {
-  /** Records an event, without waiting for it; one of no known user only while the budget has room. */
+  /** Records an event in the background; without a known user only while the budget lasts. */
   record(event: TenantEvent): void;
   /** Waits for the events recorded so far. */
   flush(): Promise<void>;
 }
 
-/** How long events are kept. */
 const RETENTION_SECONDS = 30 * 86_400;
-/** What whoever sends the request has typed is cut, lest it fill the log. */
+/** Characters kept of what a request says. */
 const LONGEST = { name: 255, description: 1000 };
 
 export interface EventsDependencies {
@@ -53,7 +52,7 @@ export function createEvents({ store, clock, random, log, budget, types }: Event
       const record: LogEventRecord = {
         ...event,
         ...(leftOut === 0 ? {} : { details: { left_out: leftOut } }),
-        // Ids in the order of time, so that a list of events is one, too.
+        // Ids sort by time, and so do lists of events.
         id: `${new Date(clock()).toISOString().replaceAll(/\D/g, '')}${random(12).toString('hex')}`,
         date: new Date(clock()).toISOString(),
         expiresAt: epochSeconds(clock) + RETENTION_SECONDS,

@@ -1,4 +1,4 @@
-// The tenant file that comes with Gatehouse, and what of it must not reach production: everybody can read it.
+// The example tenant file, and what of it must not reach production, because everybody knows its secrets.
 import { fileURLToPath } from 'node:url';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
 import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
@@ -7,18 +7,18 @@ import { listAll } from '../store/list-all.ts';
 import { loadTenantFile } from './load.ts';
 import { directoryOf } from './names.ts';
 
-/** Where the example is, for a process that is started where there is no tenant file. */
+/** The example's place, for a start without a tenant file. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
 
 const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 
-/** Which messages the process itself can send: by mail, by SMS. */
+/** Whether the process settings name providers for mail and SMS. */
 interface Delivery {
   mail?: object | undefined;
   sms?: object | undefined;
 }
 
-/** Where it is tried whether an example user can log in. */
+/** To try whether an example user can log in. */
 interface ExampleUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
   verifyPassword(
@@ -28,7 +28,7 @@ interface ExampleUsers {
   ): Promise<object | undefined>;
 }
 
-/** The applications whose secrets are too short for a server that others reach, one sentence each. */
+/** One sentence for each application whose secret is too short for production. */
 export function shortSecrets(
   clients: readonly { client_id: string; client_secret?: string | undefined }[],
 ): string[] {
@@ -40,7 +40,7 @@ export function shortSecrets(
     .map(({ client_id: id }) => `${id} has a client_secret of fewer than ${EXPOSED_SECRET} characters`);
 }
 
-/** Why a tenant file is not fit for production, with the process's settings; empty when it is. */
+/** Why a tenant file is not fit for production; empty when it is. */
 export function productionFaults(file: TenantFile, { mail, sms }: Delivery): string[] {
   const faults = file.clients.flatMap((client, index) => {
     const isExample = isExampleSecret(client.client_secret);
@@ -62,8 +62,8 @@ export function productionFaults(file: TenantFile, { mail, sms }: Delivery): str
 }
 
 /**
- * What a store has of the example, however the tenant file reads by now: a start changes nothing that is
- * there. One sentence each, with what to do.
+ * What is left of the example in a store: a start changes no existing record, so editing the tenant file is not enough.
+ * One sentence each, with what to do.
  */
 export async function exampleRemains(store: Store, users: ExampleUsers): Promise<string[]> {
   const clients = await listAll(store.collection('clients'));
@@ -80,12 +80,12 @@ export async function exampleRemains(store: Store, users: ExampleUsers): Promise
   return remains;
 }
 
-/** The example's user and password, where a store has them: with these anybody can log in. */
+/** The example's user, if its published password still works. */
 export async function exampleUser(users: ExampleUsers): Promise<DevelopmentUser | undefined> {
   const { tenant } = await loadTenantFile(fileURLToPath(EXAMPLE_FILE), {});
   for (const user of tenant.users) {
     const connection = { name: directoryOf(tenant, user) };
-    // Looked up first: in a store that has no such user, no password is hashed for it.
+    // Looked up first, to hash no password in a store without the user.
     const isThere = (await users.findInConnection(connection, user.email)) !== undefined;
     if (isThere && (await users.verifyPassword(connection, user.email, user.password)) !== undefined) {
       return user;

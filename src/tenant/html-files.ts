@@ -1,18 +1,18 @@
-// Texts that the deploy tool keeps in files beside the tenant file: pages and e-mails.
+// Pages and e-mail templates in files beside the tenant file, as the hosted service's deploy tool keeps them.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The lists whose records have such a text, and the key that has it. */
+/** The lists and keys that may name a file. */
 const TEXTS = { pages: 'html', emailTemplates: 'body', clients: 'custom_login_page' } as const;
 
-/** A path, as against HTML, which a tag gives away. */
+/** A file's path: HTML would contain a tag. */
 const PATH = /^[^<>\n]+\.html?$/i;
 
 /**
- * Puts the contents of the files where a document names them. In a file `##NAME##` stands for an environment variable,
- * and for itself where there is none of that name; `${NAME}` is JavaScript's there and stays.
+ * Replaces paths in a document by the files' contents. In a file `##NAME##` is replaced from the environment if set;
+ * `${NAME}` is JavaScript there and stays.
  * @param directory what the paths are relative to.
  * @param faults gets a sentence for each file that cannot be read.
  */

@@ -1,5 +1,5 @@
-// The tenant file: read, its variables filled in, checked as a whole. What is wrong is said all at once;
-// what we do not know is kept, and named.
+// Reads the tenant file, fills in variables and validates it. All faults are reported at once; unknown keys are kept and
+// named in warnings.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { LONGEST_RESET } from '../records/delivery.ts';
@@ -15,7 +15,7 @@ import { unknownKeys } from './unknown-keys.ts';
 import { userFaults } from './user-faults.ts';
 import { fillIn } from './variables.ts';
 
-/** A tenant file that cannot be used: every fault, with its file and line where they are known, its path and the cause. */
+/** A tenant file that cannot be used: all faults, each with file and line if known, path and cause. */
 export class TenantFault {
   readonly faults: readonly string[];
 
@@ -26,7 +26,7 @@ export class TenantFault {
 
 export interface LoadedTenant {
   tenant: TenantFile;
-  /** Keys that mean nothing here, and settings that do not do what one may think; one sentence each. */
+  /** Unknown keys and settings that may surprise; one sentence each. */
   warnings: string[];
   /** Adds file and line to a sentence that begins with a path, such as `clients[0].name: …`. */
   place(sentence: string): string;
@@ -49,7 +49,7 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
 
 /**
  * Reads a tenant from YAML.
- * @param path the file that the text is from; what it names is relative to it. Without it no other file is read.
+ * @param path the text's file; paths in it are relative to that. Without it no other file is read.
  * @throws TenantFault
  */
 export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
@@ -60,7 +60,7 @@ export function parseTenant(text: string, env: Environment, path?: string): Load
   const faults: string[] = [];
   const filled = fillIn(read.value ?? {}, env, faults);
   const whole = path === undefined ? filled : readHtmlFiles(filled, dirname(path), env, faults);
-  // Of what has no value yet, a check would only say that it is not there.
+  // Validating unfilled variables would only add misleading faults.
   if (faults.length > 0) throw new TenantFault(faults.map(place));
   const result = checkTenant(whole);
   if ('faults' in result) throw new TenantFault(result.faults.map(place));
@@ -68,14 +68,14 @@ export function parseTenant(text: string, env: Environment, path?: string): Load
   return { tenant, warnings: [...read.warnings.map(at), ...warnings.map(place)], place };
 }
 
-/** Checks a tenant that is an object already. @throws TenantFault */
+/** Validates a parsed tenant. @throws TenantFault */
 export function readTenant(document: unknown): LoadedTenant {
   const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults);
   return { ...result, place: (sentence) => sentence };
 }
 
-/** Says where it is in the way that editors and terminals follow: `sentence (file:line)`. */
+/** Adds the place in the form that editors and terminals link: `sentence (file:line)`. */
 function placed(path: string | undefined, line: number | undefined, sentence: string): string {
   if (path === undefined) return sentence;
   return `${sentence} (${path}${line === undefined ? '' : `:${line}`})`;
@@ -89,7 +89,7 @@ function pathOf(sentence: string): string[] {
 
 type Checked = { tenant: TenantFile; warnings: string[] } | { faults: string[] };
 
-/** All that is wrong with a tenant, or what should be known of it. */
+/** Faults, or the tenant with its warnings. */
 function checkTenant(document: unknown): Checked {
   const result = tenantFileSchema.safeParse(document);
   if (!result.success) {
@@ -110,7 +110,7 @@ function checkTenant(document: unknown): Checked {
   return { tenant, warnings };
 }
 
-/** Connections that are kept, and that nobody can log in with. */
+/** Warnings about connections with strategies that are not built. */
 function strategyWarnings({ connections }: TenantFile): string[] {
   return connections
     .map(({ name, strategy }, index) => ({ name, strategy, at: `connections[${index}].strategy` }))
@@ -118,13 +118,13 @@ function strategyWarnings({ connections }: TenantFile): string[] {
     .map(({ name, strategy, at }) => `${at}: ${strategy} is not built in: nobody can log in with ${name}`);
 }
 
-/** An exported tenant may name a provider that is not built in: it starts all the same. */
+/** A warning about an e-mail provider that is not built in: an exported tenant still starts. */
 function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
   if (provider?.enabled !== true || provider.name === 'smtp') return [];
   return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
 }
 
-/** An exported tenant has the hosted service's five days. */
+/** Warnings about long-lived reset links: an exported tenant has the hosted service's five days. */
 function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
   return emailTemplates.flatMap(({ template, urlLifetimeInSeconds: seconds = 0 }, index) =>
     template === 'reset_email' && seconds > LONGEST_RESET

@@ -1,7 +1,7 @@
-// How a tenant file's parts name one another.
+// References between parts of a tenant file.
 import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
 
-/** The client_id that an application's id or name in a tenant file stands for; unknown ones as they are. */
+/** Resolves an application's client_id or name to its client_id; unknown ones unchanged. */
 export function clientIdOf({ clients }: Pick<TenantFile, 'clients'>): (named: string) => string {
   const ids = new Set(clients.map((client) => client.client_id));
   const idByName = new Map(clients.map((client) => [client.name, client.client_id]));

@@ -1,13 +1,13 @@
-// Customized pages of a tenant file: which one an application's users get, and what about them does not work here.
+// Customized pages of a tenant file: which one an application's users get, and warnings about unsupported ones.
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
 
-/** Where the page finds what it must know, base64 of JSON. */
+/** Replaced by the page's configuration, base64 of JSON (docs/wire/legacy-pages.md). */
 export const CONFIG_PLACEHOLDER = '@@config@@';
 
 /**
- * The customized login page that an application's users get: the application's own, else the tenant's.
- * @returns its HTML; undefined where there is none, or the application is not to have it.
+ * The customized login page for an application: its own, else the tenant's.
+ * @returns its HTML; undefined when there is none or it is switched off.
  */
 export function customLoginPage(
   { pages = [] }: Frozen<Pick<TenantRecord, 'pages'>>,
@@ -18,7 +18,7 @@ export function customLoginPage(
   return [client.custom_login_page, page?.html].find((html) => html !== undefined && html.trim() !== '');
 }
 
-/** One sentence for each thing about the customized pages that does not do what it says. */
+/** One sentence for each unsupported setting of customized pages. */
 export function pageWarnings({ pages = [], clients }: TenantFile): string[] {
   return [
     ...pages.flatMap(({ name, html, enabled }, index) => {

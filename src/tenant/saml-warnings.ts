@@ -1,9 +1,9 @@
-// What a SAML addon leaves open, said at the start: it works, and somebody should know.
+// Warnings about valid but risky SAML addons.
 
 import type { SamlpAddon } from '../records/samlp.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
-/** One sentence for each setting of a SAML addon that trusts more than it must, or leaves something to guess. */
+/** One sentence for each setting that trusts more than needed or is ambiguous. */
 export function samlWarnings({ clients }: Pick<TenantFile, 'clients'>): string[] {
   const providers = clients.flatMap(({ addons, name }, index) =>
     addons?.samlp === undefined ? [] : [{ name, addon: addons.samlp, at: `clients[${index}].addons.samlp` }],

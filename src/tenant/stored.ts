@@ -1,5 +1,5 @@
-// The tenant in the store, looked at before it serves: a start changes nothing that is there, so what an older
-// version took, or a hand put there, may be what the tenant file would be refused for.
+// Validates the stored tenant before it serves: a start changes no existing record, so an older version or an edit by
+// hand may have left what a tenant file would be refused for.
 import type { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from '../records/apis.ts';
 import { clientSchema } from '../records/clients.ts';
@@ -9,8 +9,8 @@ import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 
 /**
- * What of the applications, APIs, client grants and connections in a store could not be served, one sentence each:
- * the record, the key and the cause.
+ * One sentence for each invalid application, API, client grant or connection in a store: the record, the key and the
+ * cause.
  */
 export async function storedFaults(store: Store): Promise<string[]> {
   const faultsOf = async (name: CollectionName, schemaOf: (record: object) => z.ZodType) =>

@@ -1,5 +1,4 @@
-// What a tenant file says that means nothing here, at any depth: kept, and named, so that a misspelt rule is
-// not thought to hold.
+// Finds unknown keys of a tenant file at any depth: warned of, so that nobody relies on a misspelt setting.
 import { z } from 'zod';
 
 /** One sentence for each key of a document that its schema does not know. */
@@ -17,7 +16,7 @@ export function unknownKeys(document: unknown, schema: unknown, path = ''): stri
   });
 }
 
-/** The schema without what only says that its value may be missing. */
+/** The schema without its optional and default wrappers. */
 function bare(schema: unknown): unknown {
   const optional =
     schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;

@@ -1,11 +1,11 @@
-// Environment variables in a tenant file: `${NAME}` and `##NAME##` in any string. A backslash before either
-// takes it as it stands, so that what a tenant holds can be written down and read again unchanged.
+// Environment variables in a tenant file: `${NAME}` and `##NAME##` in any string. A backslash escapes either, so that an
+// export can be read again unchanged.
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const VARIABLE = /\\?(?:\$\{([A-Za-z_][A-Za-z0-9_]*)\}|##([A-Za-z_][A-Za-z0-9_]*)##)/g;
 
-/** Fills in the variables of a document; those that are not set become faults, with their paths. */
+/** Fills in the variables of a document; unset ones become faults with their paths. */
 export function fillIn(document: unknown, env: Environment, faults: string[]): unknown {
   return mapStrings(document, '', (text, path) =>
     text.replace(VARIABLE, (whole: string, braced?: string, hashed?: string) => {
@@ -20,7 +20,7 @@ export function fillIn(document: unknown, env: Environment, faults: string[]): u
   );
 }
 
-/** Writes a document so that {@link fillIn} gives it back, whatever the environment. */
+/** Escapes a document so that {@link fillIn} returns it unchanged. */
 export function escapeVariables(document: unknown): unknown {
   return mapStrings(document, '', (text) => text.replace(VARIABLE, (whole) => `\\${whole}`));
 }

@@ -17,7 +17,7 @@ export interface ServerCertificate {
   key: string;
   /** Where the CA's certificate is, for people to trust. */
   caFile: string;
-  /** What people who trust the CA should know, one sentence each. */
+  /** Warnings for people who trust the CA, one sentence each. */
   warnings: string[];
 }
 
@@ -38,7 +38,7 @@ interface Files {
 }
 
 /**
- * The server certificate for some hosts, made where there is none that will do.
+ * The server certificate for the hosts; made if there is none that is valid for them.
  * @param directory where the files are; keys are readable by the owner alone.
  * @param hosts DNS names and IP addresses.
  * @throws Error naming the file that is damaged, missing beside the others or another's.
@@ -72,12 +72,12 @@ export async function localCertificate(
 }
 
 /**
- * Makes the CA where there is none, and anew where it may not sign for these hosts any more.
- * @returns what people who trust it should know.
+ * Makes the CA if there is none, or its constraints do not allow these hosts.
+ * @returns warnings for people who trust it.
  */
 async function keepAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<string[]> {
   if (!existsSync(files.ca)) {
-    // Without the certificate of a server it never got as far as being trusted by anybody.
+    // Without a server certificate the CA was never in use, so a new one surprises nobody.
     if (existsSync(files.cert)) throw new Error(`${files.ca} is missing`);
     await writeAuthority(files, hosts, clock);
     return [];
@@ -101,11 +101,11 @@ async function keepAuthority(files: Files, hosts: readonly string[], clock: Cloc
 async function writeAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<void> {
   const made = await makeAuthority(hosts, clock);
   await writePrivate(files.caKey, made.key);
-  // Last: a CA without its key would be of no use, one that nobody has seen yet is made anew.
+  // The certificate is written last: after a crash in between, a new CA is made.
   await writePrivate(files.ca, made.cert, 0o644);
 }
 
-/** The CA's key. It is needed only to sign: who took it away goes on with the certificate there is. */
+/** The CA's key, needed only to sign: a server whose operator removed it keeps its certificate. */
 async function authorityKey({ ca, caKey }: Files): Promise<string> {
   if (!existsSync(caKey)) throw new Error(`${caKey} is missing, and a server certificate must be made`);
   const pem = await readFile(caKey, 'utf8');
@@ -113,7 +113,7 @@ async function authorityKey({ ca, caKey }: Files): Promise<string> {
   throw new Error(`${caKey} is not the key of ${ca}`);
 }
 
-/** Whether there is a server certificate that will do. @throws Error naming the file that is damaged. */
+/** Whether the server certificate is still valid for the hosts. @throws Error naming the file that is damaged. */
 async function isUsable(files: Files, hosts: readonly string[], clock: Clock): Promise<boolean> {
   if (!existsSync(files.cert) || !existsSync(files.key)) return false;
   const cert = await readCertificate(files.cert);
@@ -157,7 +157,7 @@ async function makeAuthority(hosts: readonly string[], clock: Clock): Promise<{ 
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
-      // Servers and nothing else: names of mail and code are not constrained below.
+      // Server certificates only: the name constraints below say nothing of mail addresses and code signing.
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
       new x509.Extension(NAME_CONSTRAINTS, true, new Uint8Array(nameConstraints(hosts))),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
@@ -197,7 +197,7 @@ async function makeServerCertificate(
   return { cert: `${cert.toString('pem')}\n`, key: await privatePem(keys.privateKey) };
 }
 
-/** Loaded only where a certificate is made: the library is large, and wants its polyfill first. */
+/** Loaded only when a certificate is made: the library is large and needs its polyfill first. */
 async function tools() {
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
@@ -206,7 +206,7 @@ async function tools() {
 }
 
 function validity(clock: Clock, days: number): { notBefore: Date; notAfter: Date } {
-  // A little in the past, for machines whose clocks differ.
+  // An hour in the past, for clients whose clocks are behind.
   const start = clock() - 3_600_000;
   return { notBefore: new Date(start), notAfter: new Date(start + days * DAY) };
 }

@@ -1,15 +1,15 @@
-// Name constraints (RFC 5280 §4.2.1.10): the local CA may sign for this machine and the server's own names alone,
-// so that its key, which lies on a developer's disk, is worth nothing against anybody's other sites.
+// Name constraints (RFC 5280 §4.2.1.10): the local CA may only sign for this machine and the server's own names, so that
+// a key stolen from a developer's disk cannot impersonate other sites.
 import { isIP } from 'node:net';
 import { addressBytes, isLoopbackAddress } from '../http/addresses.ts';
 
 /** id-ce-nameConstraints. */
 export const NAME_CONSTRAINTS = '2.5.29.30';
 
-/** The same in DER, as it stands in a certificate. */
+/** The OID in DER. */
 const OID_DER = Buffer.from('0603551d1e', 'hex');
 
-/** What is this machine on every machine, as subtrees: `localhost` stands for the names below it, too. */
+/** This machine, as subtrees; `localhost` includes the names below it. */
 const LOOPBACK = [
   dnsSubtree('localhost'),
   subtree(0x87, Buffer.from([127, 0, 0, 0, 255, 0, 0, 0])),
@@ -17,7 +17,7 @@ const LOOPBACK = [
 ];
 
 /**
- * The extension's value: this machine's names and addresses are permitted, some hosts more, and nothing else.
+ * The extension's value: permits this machine and the hosts, and nothing else.
  * @param hosts DNS names and IP addresses.
  */
 export function nameConstraints(hosts: readonly string[]): Buffer {
@@ -26,14 +26,14 @@ export function nameConstraints(hosts: readonly string[]): Buffer {
   return der(0x30, der(0xa0, Buffer.concat([...LOOPBACK, ...own])));
 }
 
-/** Whether a certificate has the extension at all. @param certificate DER. */
+/** Whether a certificate has name constraints. @param certificate DER. */
 export function isConstrained(certificate: Buffer): boolean {
   return certificate.includes(OID_DER);
 }
 
 /**
- * Whether the constraints of a certificate that was made here permit a host: whether they have its subtree, or one
- * that it is in. Looked for as bytes, since Node.js reads no such extension.
+ * Whether the constraints of a certificate made here permit a host. Searches the DER for its subtree or a parent's:
+ * Node.js does not parse this extension.
  * @param certificate DER.
  */
 export function permits(certificate: Buffer, host: string): boolean {

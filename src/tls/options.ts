@@ -1,4 +1,4 @@
-// What the server speaks TLS with, by its settings: the local CA of development, files, or nothing behind a proxy.
+// The server's TLS by its settings: the local CA of development, certificate files, or none behind a proxy.
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -9,11 +9,11 @@ import type { Clock } from '../runtime/clock.ts';
 import { localCertificate } from './authority.ts';
 
 export interface TlsOptions {
-  /** PEM; none where a proxy speaks TLS. */
+  /** PEM; undefined behind a proxy that terminates TLS. */
   secure?: { cert: string; key: string };
   /** The CA to trust, in development. */
   caFile?: string;
-  /** What whoever runs the server should know, one sentence each. */
+  /** Warnings for the operator, one sentence each. */
   warnings: string[];
 }
 
@@ -31,7 +31,7 @@ interface Needed {
   host: string;
 }
 
-/** Reads or makes what is needed. @throws Error that says in one sentence what is in the way. */
+/** Reads or makes certificate and key. @throws Error with the reason in one sentence. */
 export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
   switch (settings.tls.mode) {
     case 'auto': {
@@ -41,7 +41,7 @@ export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOpt
         localHosts(settings),
         clock,
       ).catch((thrown: unknown) => {
-        // A disk that is full, or a directory that may not be written, is no fault of the files.
+        // A system error (full disk, permissions) says nothing about the content of the files.
         const isSystem = thrown instanceof Error && 'code' in thrown;
         const hint = isSystem ? '' : '; without the directory they are made anew';
         return because(`the certificates in ${directory} cannot be used${hint}`)(thrown);
@@ -57,19 +57,19 @@ export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOpt
   }
 }
 
-/** What a browser on this machine may call the server. */
+/** Host names by which a browser on this machine may reach the server. */
 function localHosts(settings: Needed): string[] {
   const { host } = settings;
   const listening = host === '0.0.0.0' || host === '::' ? [] : [host];
   return [...new Set(['localhost', '127.0.0.1', '::1', hostOf(settings), ...listening])];
 }
 
-/** An IPv6 address stands in brackets in a URL alone (RFC 3986 §3.2.2). */
+/** The host; an IPv6 address without the brackets of URLs (RFC 3986 §3.2.2). */
 function hostOf({ baseUrl }: Needed): string {
   return new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Reads a certificate and its key. Of one that clients will refuse it is said why. */
+/** Reads a certificate and its key; warns of what clients will refuse. */
 async function readCertificateFiles(
   certFile: string,
   keyFile: string,
