@@ -42,7 +42,6 @@ import { samlRoutes } from './saml/routes.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
-import { isApplicationOrigin } from './tenant/config.ts';
 
 export interface Tenant {
   app: Koa;
@@ -83,10 +82,15 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     app.use(behindProxy(settings.tls.trustedProxies, PROBES));
   }
   app.use(requestLog(log, clock, random));
+  // What was changed before a request came is in force for it.
+  app.use(async (_ctx, next) => {
+    await config.refresh();
+    await next();
+  });
   app.use(
     createRouter(routes, {
       log,
-      isApplicationOrigin: (origin) => isApplicationOrigin(config, origin),
+      isApplicationOrigin: config.isApplicationOrigin,
       errorPage: (ctx, error) => views.error(ctx, error),
       isLimit: (name) => ROUTE_LIMITS.has(name),
       // The router has asked at start whether it is one.
@@ -108,7 +112,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
   const { engine, limits, views, csrf, outbox } = services;
   const saml = {
     ...services,
-    idp: identityProvider(settings.baseUrl, services.config, engine.signingKeys),
+    idp: identityProvider(settings.baseUrl, services.config),
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
   services.logoutChannels.add(samlLogoutChannel(saml));
@@ -147,7 +151,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
 }
 
 /** Endpoints of the engine's that the engine itself does not serve. */
-function keysAndUserinfo({ userinfo, keySet }: Engine, limits: RateLimits): Route[] {
+function keysAndUserinfo({ userinfo, keys }: Engine, limits: RateLimits): Route[] {
   return [
     {
       methods: ['GET', 'HEAD'],
@@ -157,7 +161,7 @@ function keysAndUserinfo({ userinfo, keySet }: Engine, limits: RateLimits): Rout
       errors: oauthShape,
       handle: (ctx) => {
         ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
-        ctx.body = keySet;
+        ctx.body = keys.keySet();
       },
     },
     {

@@ -19,7 +19,7 @@ export interface TemplatesOptions {
   baseUrl: string;
   settings(): Frozen<TenantRecord>;
   /** Default sender. */
-  mailFrom: string;
+  mailFrom(): string;
   log: Logger;
 }
 
@@ -92,7 +92,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
     return {
       channel: 'email',
       to: notice.to,
-      from: oneLine(from ?? mailFrom),
+      from: oneLine(from ?? mailFrom()),
       subject: oneLine(subject ?? model.subject),
       html: body ?? String(await html.renderFile('html', model)),
       text: String(await plain.renderFile('text', model)),

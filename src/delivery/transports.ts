@@ -1,7 +1,7 @@
 // Chooses each channel's transport: the configured provider, else the development outbox.
 import { isLoopbackAddress } from '../http/addresses.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
-import type { Config } from '../tenant/config.ts';
+import { type Config, derived } from '../tenant/config.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
 import type { Outbox } from './outbox.ts';
 import { createSmsTransport, type SmsSettings } from './sms.ts';
@@ -21,35 +21,69 @@ export interface Transports {
   email: Transport<OutgoingEmail>;
   sms: Transport<OutgoingSms>;
   /** Default sender of mail. */
-  mailFrom: string;
+  mailFrom(): string;
 }
 
 /** The transports of a tenant; the process's settings take precedence over the tenant's. */
 export function chooseTransports(settings: DeliverySettings, config: Config, outbox: Outbox): Transports {
-  const { hostname } = new URL(settings.baseUrl);
-  const provider = emailProviderSchema.safeParse(config.settings().emailProvider ?? {}).data;
-  const own = settings.mail === undefined ? undefined : smtpSettings(new URL(settings.mail.smtpUrl));
-  const theirs =
-    provider?.enabled === true && provider.credentials?.smtp_host !== undefined
-      ? {
-          host: provider.credentials.smtp_host,
-          port: provider.credentials.smtp_port,
-          secure: provider.credentials.smtp_port === 465,
-          allowPlain: isThisMachine(provider.credentials.smtp_host),
-          ...(provider.credentials.smtp_user === undefined
-            ? {}
-            : { user: provider.credentials.smtp_user, password: provider.credentials.smtp_pass ?? '' }),
-        }
-      : undefined;
-  const mail = own ?? theirs;
-  const { friendly_name: name } = config.settings().tenant;
+  const { hostname: host } = new URL(settings.baseUrl);
+  const provider = () => config.settings().emailProvider;
+  const own =
+    settings.mail === undefined
+      ? undefined
+      : createMailTransport(smtpSettings(new URL(settings.mail.smtpUrl)), { host });
   return {
-    email: mail === undefined ? outbox : createMailTransport(mail, { host: hostname }),
+    email: own ?? tenantMail(provider, host, outbox),
     sms: settings.sms === undefined ? outbox : createSmsTransport(settings.sms),
-    mailFrom:
-      settings.mail?.from ??
-      provider?.default_from_address ??
-      `"${name.replace(/["\\\r\n]/g, '')}" <no-reply@${hostname}>`,
+    mailFrom: () => {
+      const { friendly_name: name } = config.settings().tenant;
+      return (
+        settings.mail?.from ??
+        emailProviderSchema.safeParse(provider() ?? {}).data?.default_from_address ??
+        `"${name.replace(/["\\\r\n]/g, '')}" <no-reply@${host}>`
+      );
+    },
+  };
+}
+
+/** The mail server that the tenant names, as it names it now; the outbox where it names none. */
+function tenantMail(provider: () => unknown, host: string, outbox: Outbox): Transport<OutgoingEmail> {
+  let latest: { transport: Transport<OutgoingEmail>; sending: number } | undefined;
+  const closeIfDone = (used: typeof latest) => {
+    if (used !== undefined && used !== latest && used.sending === 0) used.transport.close().catch(() => {});
+  };
+  const current = derived(provider, (source) => {
+    const before = latest;
+    const mail = providerSettings(source);
+    latest = { transport: mail === undefined ? outbox : createMailTransport(mail, { host }), sending: 0 };
+    closeIfDone(before);
+    return latest;
+  });
+  return {
+    deliver: async (message) => {
+      const used = current();
+      used.sending += 1;
+      try {
+        await used.transport.deliver(message);
+      } finally {
+        used.sending -= 1;
+        closeIfDone(used);
+      }
+    },
+    close: async () => current().transport.close(),
+  };
+}
+
+function providerSettings(source: unknown): MailSettings | undefined {
+  const provider = emailProviderSchema.safeParse(source ?? {}).data;
+  const { smtp_host, smtp_port, smtp_user, smtp_pass = '' } = provider?.credentials ?? {};
+  if (provider?.enabled !== true || smtp_host === undefined || smtp_port === undefined) return undefined;
+  return {
+    host: smtp_host,
+    port: smtp_port,
+    secure: smtp_port === 465,
+    allowPlain: isThisMachine(smtp_host),
+    ...(smtp_user === undefined ? {} : { user: smtp_user, password: smtp_pass }),
   };
 }
 

@@ -2,13 +2,14 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
+import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import { OUTRUN } from './failures.ts';
-import { INTERACTION_SECONDS } from './lifetimes.ts';
+import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
 export interface AdapterDependencies {
@@ -17,8 +18,8 @@ export interface AdapterDependencies {
   clock: Clock;
   /** Our public origin. */
   baseUrl: string;
-  /** The grant types the token endpoint knows. */
-  grantTypes: ReadonlySet<string>;
+  /** The grant types the token endpoint knows; the same object while they are the same. */
+  grantTypes(): ReadonlySet<string>;
 }
 
 /** Makes the engine's adapter for one of its models; applications are read, never written. */
@@ -61,13 +62,16 @@ function clientAdapter({ config, grantTypes, baseUrl }: AdapterDependencies): Ad
     throw new Error('applications are managed by the tenant, not by the engine');
   };
   // A record that the store hands out never changes: its metadata need not be made again.
-  const made = new WeakMap<object, AdapterPayload>();
+  const made = new WeakMap<object, { known: ReadonlySet<string>; metadata: AdapterPayload }>();
   return {
     find: async (clientId) => {
       const client = await config.client(clientId);
       if (client === undefined) return undefined;
-      const metadata = made.get(client) ?? clientMetadata(client, grantTypes, baseUrl);
-      made.set(client, metadata);
+      const known = grantTypes();
+      const before = made.get(client);
+      if (before?.known === known) return before.metadata;
+      const metadata = clientMetadata(client, known, baseUrl);
+      made.set(client, { known, metadata });
       return metadata;
     },
     upsert: refuse,
@@ -85,8 +89,10 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
   const key = (id: string) => artifactKey(model, id);
   const findBy = async (index: string, value: string) => {
     const found = (await artifacts.findBy(index, value)).find((record) => record.model === model);
-    return found && presentedPayload(found, undefined);
+    return found === undefined || isOver(found) ? undefined : presentedPayload(found, undefined);
   };
+  const isOver = ({ payload }: Frozen<ArtifactRecord>) =>
+    model === 'Session' && hasOutlived(deps.config, clock, payload);
 
   return {
     upsert: async (id, payload, expiresIn) => {
@@ -101,8 +107,9 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
     },
     find: async (id) => {
       const found = await artifacts.get(key(id));
-      const payload = found && presentedPayload(found, id);
-      if (model !== 'RefreshToken' || payload?.consumed === undefined) return payload;
+      if (found === undefined || isOver(found)) return undefined;
+      const payload = presentedPayload(found, id);
+      if (model !== 'RefreshToken' || payload.consumed === undefined) return payload;
       if (await withinLeeway(deps, payload)) delete payload.consumed;
       return payload;
     },

@@ -1,7 +1,8 @@
 // Access tokens for APIs of our own: JWTs that we issued, for that audience.
-import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
+import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
+import type { PublishedKeys } from './published-keys.ts';
 
 /** What an access token for one of our APIs says. */
 export interface ApiToken {
@@ -18,15 +19,10 @@ export interface ApiToken {
 export type ApiTokenReader = (token: string, audience: string) => Promise<ApiToken | undefined>;
 
 /** A reader for the tokens of an issuer. */
-export function apiTokenReader(deps: {
-  issuer: string;
-  keySet: JSONWebKeySet;
-  clock: Clock;
-}): ApiTokenReader {
-  const keys = createLocalJWKSet(deps.keySet);
+export function apiTokenReader(deps: { issuer: string; keys: PublishedKeys; clock: Clock }): ApiTokenReader {
   return async (token, audience) => {
     try {
-      const { payload } = await jwtVerify(token, keys, {
+      const { payload } = await jwtVerify(token, deps.keys.find, {
         issuer: deps.issuer,
         audience,
         algorithms: ['RS256'],

@@ -11,9 +11,10 @@ export type EnterEngine = (ctx: Context) => Promise<void>;
 
 /**
  * Closes the engine to every request but those that come by the returned function.
+ * @param renew called before each of them.
  * @throws AuthError 404, at the request, for others.
  */
-export function engineEntrance(provider: Provider): EnterEngine {
+export function engineEntrance(provider: Provider, renew: () => void): EnterEngine {
   const admitted = new WeakMap<IncomingMessage, string>();
   const guard: Middleware = async (ctx, next) => {
     // Once, and for the very address that was admitted.
@@ -25,6 +26,7 @@ export function engineEntrance(provider: Provider): EnterEngine {
   provider.use(guard as unknown as Parameters<Provider['use']>[0]);
   const run = mount(provider);
   return async (ctx) => {
+    renew();
     admitted.set(ctx.req, requestOf(ctx));
     await run(ctx, async () => undefined);
   };

@@ -1,15 +1,8 @@
 // ID tokens that come back as a hint of who logs out (OpenID Connect RP-Initiated Logout 1.0 §2).
-import {
-  compactVerify,
-  createLocalJWKSet,
-  decodeJwt,
-  decodeProtectedHeader,
-  type JSONWebKeySet,
-  type JWTPayload,
-  errors as joseErrors,
-} from 'jose';
+import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors } from 'jose';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
+import type { PublishedKeys } from './published-keys.ts';
 
 /** What an ID token of ours says of who logged in where. */
 export interface IdTokenHint {
@@ -24,18 +17,13 @@ export interface IdTokenHint {
 export type ReadIdTokenHint = (token: string) => Promise<IdTokenHint | undefined>;
 
 /** Verifies hints against the published keys, or the application's secret where it has HS256. */
-export function idTokenHints(deps: {
-  issuer: string;
-  keySet: JSONWebKeySet;
-  config: Config;
-}): ReadIdTokenHint {
-  const published = createLocalJWKSet(deps.keySet);
+export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config: Config }): ReadIdTokenHint {
   return async (token) => {
     try {
       const claims = decodeJwt(token);
       const client = await audience(deps.config, claims);
       if (client === undefined || !isIdToken(token, claims, deps.issuer)) return undefined;
-      await verify(token, client, published);
+      await verify(token, client, deps.keys);
       return {
         client,
         userId: String(claims.sub),
@@ -60,16 +48,12 @@ function isIdToken(token: string, { iss, sub, events }: JWTPayload, issuer: stri
 }
 
 /** The algorithm is the application's, never the token's choice (RFC 8725 §3.1). */
-async function verify(
-  token: string,
-  client: Client,
-  published: ReturnType<typeof createLocalJWKSet>,
-): Promise<void> {
+async function verify(token: string, client: Client, keys: PublishedKeys): Promise<void> {
   const { alg } = decodeProtectedHeader(token);
   const secret = client.jwt_configuration.alg === 'HS256' ? client.client_secret : undefined;
   if (alg === 'HS256' && secret !== undefined) {
     await compactVerify(token, new TextEncoder().encode(secret), { algorithms: ['HS256'] });
   } else {
-    await compactVerify(token, published, { algorithms: ['RS256'] });
+    await compactVerify(token, keys.find, { algorithms: ['RS256'] });
   }
 }

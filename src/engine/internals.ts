@@ -2,9 +2,17 @@
 // why. Written against oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails
 // when the version moves or one of these is gone.
 import type Provider from 'oidc-provider';
-import { type Client, errors, type Grant, type KoaContextWithOIDC, type Session } from 'oidc-provider';
+import {
+  type Client,
+  errors,
+  type Grant,
+  type JWKS,
+  type KoaContextWithOIDC,
+  type Session,
+} from 'oidc-provider';
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
+import initializeKeys from 'oidc-provider/lib/helpers/initialize_keystore.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -44,6 +52,15 @@ export function issueTokenResponse(
     Object.entries(grantHelpers).map(([name, helper]) => [name, helper.bind(undefined, provider)]),
   );
   return issueTokens(provider, helpers, ctx, source, grant, { gty, entityLabel: 'grant' });
+}
+
+/**
+ * Has the engine sign and verify by other keys from now on. Imported because the engine takes keys only when it is
+ * made, and a rotation shall not need a restart.
+ * @param jwks private keys, the one that signs first.
+ */
+export function replaceKeys(provider: Provider, jwks: JWKS): void {
+  initializeKeys.call(provider, jwks);
 }
 
 interface EngineClasses {

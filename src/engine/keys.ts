@@ -1,12 +1,10 @@
-// The tenant's signing keys: made at first start, kept in the store, the current and the next published.
-import { createHash, createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto';
+// The tenant's signing keys in the store: made at first start, and rotated.
+import { createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import type { SigningKeyRecord } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
-
-type SigningKey = Frozen<SigningKeyRecord>;
+import type { SigningKey } from '../tenant/config.ts';
 
 /** Ten years: relying parties check the key set, not this certificate, but some parse it. */
 const CERTIFICATE_DAYS = 3650;
@@ -15,11 +13,10 @@ const CERTIFICATE_DAYS = 3650;
 const CHECK = 'signing';
 
 /**
- * The tenant's signing keys, made when there have never been any.
- * @returns the current key first, then the next, then previous ones.
+ * Makes the tenant's signing keys when there have never been any, and looks at those there are.
  * @throws Error when the store has lost them, or one is damaged: new ones would end every token without a word.
  */
-export async function signingKeys(store: Store, clock: Clock, commonName: string): Promise<SigningKey[]> {
+export async function ensureSigningKeys(store: Store, clock: Clock, commonName: string): Promise<void> {
   const known = await store.collection('keyChecks').get(CHECK);
   if (known !== undefined && (await store.collection('signingKeys').count()) === 0) {
     throw new Error(
@@ -29,7 +26,6 @@ export async function signingKeys(store: Store, clock: Clock, commonName: string
   const keys = await completeKeys(store, clock, commonName);
   for (const key of keys) refuseDamaged(key);
   if (known === undefined) await store.collection('keyChecks').put({ id: CHECK, value: keys[0]?.id ?? '' });
-  return keys;
 }
 
 function refuseDamaged({ id, jwk }: SigningKey): void {
@@ -63,7 +59,7 @@ async function completeKeys(store: Store, clock: Clock, commonName: string): Pro
 /**
  * Makes the next key the current one and a new key the next. Tokens of the key that was current still
  * verify: it stays published until the rotation after.
- * @returns the `kid` that signs from the next start on.
+ * @returns the `kid` that signs from now on.
  */
 export async function rotateSigningKeys(
   store: Store,
@@ -72,38 +68,15 @@ export async function rotateSigningKeys(
 ): Promise<string> {
   const [current, next, ...previous] = await completeKeys(store, clock, commonName);
   if (current === undefined || next === undefined) throw new Error('the store has no signing keys');
-  const keys = store.collection('signingKeys');
-  // In this order a crash leaves two current keys or none, both of which the next run or start mends,
-  // and never an unpublished key that has signed.
-  for (const old of previous) await keys.delete(old.id);
-  await keys.update(current.id, (key) => ({
-    ...key,
-    state: 'previous',
-  }));
-  await keys.update(next.id, (key) => ({ ...key, state: 'current' }));
-  await keys.insert(await makeKey('next', clock, commonName));
+  const added = await makeKey('next', clock, commonName);
+  // As one: a server that signs meanwhile has the keys of before or those of after, and never none.
+  await store.batch([
+    ...previous.map(({ id }) => ({ collection: 'signingKeys', delete: id }) as const),
+    { collection: 'signingKeys', put: { ...current, state: 'previous' } },
+    { collection: 'signingKeys', put: { ...next, state: 'current' } },
+    { collection: 'signingKeys', insert: added },
+  ]);
   return next.id;
-}
-
-/** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517). */
-export function publicKeySet(keys: readonly SigningKey[]): { keys: Record<string, unknown>[] } {
-  return {
-    keys: keys.map(({ id, jwk, x5c }) => ({
-      kty: jwk.kty,
-      use: 'sig',
-      alg: 'RS256',
-      kid: id,
-      n: jwk.n,
-      e: jwk.e,
-      x5c,
-      x5t: thumbprint(x5c[0] ?? ''),
-    })),
-  };
-}
-
-/** SHA-1 of the certificate, base64url, as RFC 7515 §4.1.7 defines `x5t`. */
-function thumbprint(certificate: string): string {
-  return createHash('sha1').update(Buffer.from(certificate, 'base64')).digest('base64url');
 }
 
 async function makeKey(

@@ -64,8 +64,21 @@ function absoluteLifetime(client: Client): number {
 
 /** What a session has left, seconds: the idle lifetime from now, but no longer than the absolute one from the login. */
 export function sessionLifetime(config: Config, clock: Clock, session: Session): number {
-  const { session_lifetime, idle_session_lifetime } = config.settings().tenant;
+  const { idle_session_lifetime } = config.settings().tenant;
+  return Math.max(
+    1,
+    Math.floor(Math.min(lifetimeLeft(config, clock, session), idle_session_lifetime * HOUR)),
+  );
+}
+
+/** Whether a session is older than the tenant allows now, whatever it allowed when the session was kept. */
+export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
+  return (
+    typeof session.loginTs === 'number' && lifetimeLeft(config, clock, { loginTs: session.loginTs }) <= 0
+  );
+}
+
+function lifetimeLeft(config: Config, clock: Clock, { loginTs }: { loginTs?: number | undefined }): number {
   const now = epochSeconds(clock);
-  const left = Math.min(session.loginTs ?? now, now) + session_lifetime * HOUR - now;
-  return Math.max(1, Math.floor(Math.min(left, idle_session_lifetime * HOUR)));
+  return Math.min(loginTs ?? now, now) + config.settings().tenant.session_lifetime * HOUR - now;
 }

@@ -1,10 +1,9 @@
 // Logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.4).
 import { importJWK, type JWK, SignJWT } from 'jose';
 import type { Client } from '../records/collections.ts';
-import type { SigningKeyRecord } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Config } from '../tenant/config.ts';
 
 /** How long one is good for, seconds: the longest advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LIFETIME = 120;
@@ -14,19 +13,16 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 /** Signs a logout token for an application: that the user is out of the session. */
 export type SignLogoutToken = (client: Client, session: { sid: string; userId: string }) => Promise<string>;
 
-/**
- * Signs as ID tokens are signed: with the current key, or with the application's secret where it has HS256.
- * @param keys the current one first.
- */
+/** Signs as ID tokens are signed: with the current key, or with the application's secret where it has HS256. */
 export function logoutTokens(deps: {
   issuer: string;
-  keys: readonly Frozen<SigningKeyRecord>[];
+  config: Config;
   clock: Clock;
   random: Random;
 }): SignLogoutToken {
-  const { issuer, keys, clock, random } = deps;
+  const { issuer, config, clock, random } = deps;
   return async (client, { sid, userId }) => {
-    const [current] = keys;
+    const [current] = config.signingKeys();
     if (current === undefined) throw new Error('there is no signing key');
     const now = epochSeconds(clock);
     const secret = client.jwt_configuration.alg === 'HS256' ? client.client_secret : undefined;

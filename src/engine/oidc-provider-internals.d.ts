@@ -12,6 +12,12 @@ declare module 'oidc-provider/lib/helpers/grant_common.js' {
   ): Promise<void>;
 }
 
+declare module 'oidc-provider/lib/helpers/initialize_keystore.js' {
+  import type Provider from 'oidc-provider';
+  import type { JWKS } from 'oidc-provider';
+  export default function initialize(this: Provider, jwks: JWKS): void;
+}
+
 declare module 'oidc-provider/lib/helpers/grants.js' {
   const helpers: Record<string, (...args: unknown[]) => unknown>;
   export = helpers;

@@ -1,16 +1,13 @@
 // The engine: oidc-provider configured for a tenant, and what the rest of Gatehouse sees of it.
 
 import type { IncomingMessage } from 'node:http';
-import type { JSONWebKeySet } from 'jose';
 import type { Context } from 'koa';
-import Provider, { type Configuration, errors, type JWKS } from 'oidc-provider';
+import Provider, { type Configuration, errors } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import type { Route } from '../http/routes.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import type { SigningKeyRecord } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
@@ -35,19 +32,21 @@ import { type Interactions, interactionPath, interactions } from './interaction.
 import { bindBrowser } from './interaction-browser.ts';
 import { type InternalRequests, internalRequests } from './internal-requests.ts';
 import { adaptEngine } from './internals.ts';
-import { publicKeySet, signingKeys } from './keys.ts';
+import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
 import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { type ErrorPage, registerMessageModes } from './message-modes.ts';
 import { policy } from './policy.ts';
+import { type PublishedKeys, publishedKeys } from './published-keys.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
+import { privateKeySet, renewal } from './renewal.ts';
 import { engineRoutes } from './routes.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { logInSilently } from './silent-login.ts';
 import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
-import { registerVendorGrant, type VendorGrant } from './tokens.ts';
+import type { VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
 
 export interface EngineDependencies {
@@ -84,10 +83,7 @@ export interface Engine {
   internalRequests: InternalRequests;
   sessions: Sessions;
   userinfo: Userinfo;
-  /** The keys as they are kept, the current first. */
-  signingKeys: readonly Frozen<SigningKeyRecord>[];
-  /** The public keys, for `/.well-known/jwks.json`. */
-  keySet: JSONWebKeySet;
+  keys: PublishedKeys;
   /** Reads access tokens for APIs of our own. */
   readApiToken: ApiTokenReader;
   readIdTokenHint: ReadIdTokenHint;
@@ -99,13 +95,11 @@ export interface Engine {
 /** Ties a request that begins to wait to the browser that brought it. */
 type BindInteraction = (ctx: Context, uid: string) => void;
 
-const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
-
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, users, events, clock, wallClock, log } = deps;
-  const keys = await signingKeys(store, wallClock, new URL(settings.baseUrl).hostname);
-  const grantTypes = new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
+  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname);
+  await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
   const bind: BindInteraction = (ctx, uid) => {
     const secret = browsers.get(ctx.req);
@@ -113,19 +107,21 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
   };
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, sessions }, ctx, ticket);
-  const provider = new Provider(settings.issuer, configuration(deps, keys, grantTypes, useTicket, bind));
+  const provider = new Provider(
+    settings.issuer,
+    configuration(deps, () => grantTypes(), useTicket, bind),
+  );
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
   adaptEngine(provider, wallClock, config);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
-  for (const grant of deps.grants) {
-    registerVendorGrant(
-      { store, config, users, events, failures, clock: wallClock, secondFactor: deps.secondFactor },
-      provider,
-      grant,
-    );
-  }
+  const { renew, grantTypes } = renewal(provider, {
+    ...deps,
+    clock: wallClock,
+    failures,
+    baseUrl: settings.baseUrl,
+  });
   // RFC 9207 promises `iss` on every response; the engine leaves it out beside an ID token.
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = settings.issuer;
@@ -133,9 +129,9 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
-  const keySet = publicKeySet(keys) as unknown as JSONWebKeySet;
+  const keys = publishedKeys(config);
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
-  const enter = engineEntrance(provider);
+  const enter = engineEntrance(provider, renew);
   const tokens = tokenEndpoint({ failures, enter, events, grants: deps.grants });
   return {
     routes: engineRoutes({
@@ -147,12 +143,11 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     interactions: interactions(provider, { store, users, events, secondFactor: deps.secondFactor }),
     internalRequests: internal,
     sessions,
-    signingKeys: keys,
-    userinfo: userinfo({ provider, keySet, config, users, clock: wallClock }),
-    keySet,
-    readApiToken: apiTokenReader({ issuer: settings.issuer, keySet, clock: wallClock }),
-    signLogoutToken: logoutTokens({ issuer: settings.issuer, keys, clock: wallClock, random: deps.random }),
-    readIdTokenHint: idTokenHints({ issuer: settings.issuer, keySet, config }),
+    keys,
+    userinfo: userinfo({ provider, keys, config, users, clock: wallClock }),
+    readApiToken: apiTokenReader({ issuer: settings.issuer, keys, clock: wallClock }),
+    signLogoutToken: logoutTokens({ issuer: settings.issuer, config, clock: wallClock, random: deps.random }),
+    readIdTokenHint: idTokenHints({ issuer: settings.issuer, keys, config }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };
 }
@@ -177,15 +172,14 @@ async function refuseUnfitApplications(provider: Provider, config: Config): Prom
 
 function configuration(
   deps: EngineDependencies,
-  keys: readonly Frozen<SigningKeyRecord>[],
-  grantTypes: ReadonlySet<string>,
+  grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,
 ): Configuration {
   const { settings, store, config, users, clock, wallClock } = deps;
   return {
     adapter: createAdapter({ store, config, clock, grantTypes, baseUrl: settings.baseUrl }),
-    jwks: { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS,
+    jwks: privateKeySet(config.signingKeys()),
     routes: {
       authorization: '/authorize',
       token: '/oauth/token',
@@ -208,7 +202,6 @@ function configuration(
       },
       resourceIndicators: { enabled: true, ...resourceIndicators(config) },
     },
-    discovery: logoutMetadata(settings.baseUrl, config),
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
@@ -259,22 +252,6 @@ function configuration(
           cause: error,
         }),
       ),
-  };
-}
-
-/**
- * What discovery says of logging out (RP-Initiated Logout 1.0 §2.1, Front-Channel §3, Back-Channel §2.1). The
- * endpoints are ours: the engine's logout asks everybody and knows one list of addresses.
- */
-function logoutMetadata(baseUrl: string, config: Config): Record<string, unknown> {
-  const settings = config.settings().tenant.oidc_logout;
-  const isAnnounced = settings?.rp_logout_end_session_endpoint_discovery !== false;
-  return {
-    ...(isAnnounced ? { end_session_endpoint: `${baseUrl}/oidc/logout` } : {}),
-    backchannel_logout_supported: true,
-    backchannel_logout_session_supported: true,
-    frontchannel_logout_supported: true,
-    frontchannel_logout_session_supported: true,
   };
 }
 

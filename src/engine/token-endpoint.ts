@@ -33,21 +33,20 @@ export interface TokenEndpointDependencies {
   grants: readonly Pick<VendorGrant, 'grantType' | 'events'>[];
 }
 
-const STANDARD_FAILURES: readonly (readonly [string, EventType])[] = [
+const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
   ['authorization_code', 'feacft'],
   ['refresh_token', 'fertft'],
   ['client_credentials', 'feccft'],
-];
+]);
 
 /** No failures: the exchange goes on by another request. */
 const GOES_ON = new Set(['mfa_required', 'authorization_pending', 'slow_down']);
 
 /** Feeds the engine's token endpoints and words their failures. */
 export function tokenEndpoint({ failures, enter, events, grants }: TokenEndpointDependencies): TokenEndpoint {
-  const failureEvents = new Map<string, EventType>([
-    ...STANDARD_FAILURES,
-    ...grants.map((grant) => [grant.grantType, grant.events.failure] as const),
-  ]);
+  const failureEvent = (grantType: string | undefined): EventType | undefined =>
+    STANDARD_FAILURES.get(grantType ?? '') ??
+    grants.find((grant) => grant.grantType === grantType)?.events.failure;
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     replayAsForm(ctx, engineFields(fields));
     // The engine would render its errors as HTML for a browser; these endpoints have none.
@@ -66,7 +65,7 @@ export function tokenEndpoint({ failures, enter, events, grants }: TokenEndpoint
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
           ? 'ferrt'
-          : failureEvents.get(fields.grant_type ?? '');
+          : failureEvent(fields.grant_type);
       if (type !== undefined)
         events.record({ type, ...partiesOf(ctx), description: error.error_description });
     },

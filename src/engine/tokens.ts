@@ -27,7 +27,8 @@ export interface GrantRequest {
 
 /** A grant type beyond the engine's: a feature decides who the user is, the rest is done here. */
 export interface VendorGrant {
-  grantType: string;
+  /** By the tenant's `vendor_host`: it is read anew when that may have changed. */
+  readonly grantType: string;
   /** Names of the parameters it reads, beside scope, audience and client authentication. */
   parameters: string[];
   /** As recorded in the access token's `gty`. */

@@ -1,6 +1,6 @@
 // GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). Ours, because the engine's refuses
 // the tokens that SDKs send: JWTs, and tokens bound to an API.
-import { createLocalJWKSet, type JSONWebKeySet, errors as joseErrors, jwtVerify } from 'jose';
+import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken } from 'oidc-provider';
@@ -14,11 +14,12 @@ import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import type { PublishedKeys } from './published-keys.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
 export interface UserinfoDependencies {
   provider: Provider;
-  keySet: JSONWebKeySet;
+  keys: PublishedKeys;
   config: Config;
   users: Users;
   clock: Clock;
@@ -125,12 +126,11 @@ function accessToken(ctx: Context): string | Refusal {
   return token;
 }
 
-function tokenReader({ provider, keySet, clock }: UserinfoDependencies) {
-  const keys = createLocalJWKSet(keySet);
+function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
   const audience = userinfoAudience(provider.issuer);
   const readJwt = async (token: string): Promise<Presented | undefined> => {
     try {
-      const { payload } = await jwtVerify(token, keys, {
+      const { payload } = await jwtVerify(token, keys.find, {
         issuer: provider.issuer,
         audience,
         algorithms: ['RS256'],

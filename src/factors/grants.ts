@@ -32,10 +32,12 @@ export interface MfaGrantDependencies extends VerifyDependencies {
 
 /** The three MFA grants of the tenant. */
 export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
-  const base = `http://${deps.config.settings().vendor_host}/oauth/grant-type/mfa-`;
+  const named = (name: string) => `http://${deps.config.settings().vendor_host}/oauth/grant-type/mfa-${name}`;
   return [
     {
-      grantType: `${base}otp`,
+      get grantType() {
+        return named('otp');
+      },
       parameters: ['mfa_token', 'otp'],
       gty: 'mfa-otp',
       events: { success: 'seotpft', failure: 'feotpft' },
@@ -46,7 +48,9 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
         }),
     },
     {
-      grantType: `${base}oob`,
+      get grantType() {
+        return named('oob');
+      },
       parameters: ['mfa_token', 'oob_code', 'binding_code'],
       gty: 'mfa-oob',
       events: { success: 'seoobft', failure: 'feoobft' },
@@ -64,7 +68,9 @@ export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
         }),
     },
     {
-      grantType: `${base}recovery-code`,
+      get grantType() {
+        return named('recovery-code');
+      },
       parameters: ['mfa_token', 'recovery_code'],
       gty: 'mfa-recovery-code',
       events: { success: 'sercft', failure: 'fercft' },

@@ -70,6 +70,13 @@ export interface CollectionSpec<T> {
    * every request), `configuration` is a readable file, written seldom and small enough to be held in memory.
    */
   kept?: 'memory' | 'configuration';
+  /** Whether it is read through the configuration's cache (tenant/config.ts), as all of the configuration is. */
+  cached?: true;
+}
+
+/** Whether a collection is read through the configuration's cache: a write to it raises the store's revision. */
+export function isCached(spec: Pick<CollectionSpec<never>, 'kept' | 'cached'>): boolean {
+  return spec.kept === 'configuration' || spec.cached === true;
 }
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
@@ -149,7 +156,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
   },
   credentials: { unique: {}, indexes: {} },
-  signingKeys: { unique: {}, indexes: { state: (key) => key.state } },
+  signingKeys: { unique: {}, indexes: { state: (key) => key.state }, cached: true },
   keyChecks: { unique: {}, indexes: {} },
   artifacts: {
     unique: {},

@@ -1,8 +1,6 @@
 // We as SAML identity provider: entity ID, addresses and keys.
-import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
-import type { SigningKeyRecord } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
-import type { Config } from '../tenant/config.ts';
+import { createPrivateKey, type JsonWebKey } from 'node:crypto';
+import { type Config, derived, type SigningKey } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import type { Signer } from './signature.ts';
 
@@ -13,22 +11,12 @@ export interface IdentityProvider {
   addresses(clientId: string): { login: string; logout: string };
   signer(sp: Pick<ServiceProvider, 'signatureAlgorithm' | 'digestAlgorithm'>): Signer;
   /** Certificates that we sign with or are about to, base64 DER, the current first. */
-  certificates: readonly string[];
+  certificates(): readonly string[];
 }
 
-/**
- * @param keys the tenant's signing keys, the current first.
- * @throws Error when there are none.
- */
-export function identityProvider(
-  baseUrl: string,
-  config: Config,
-  keys: readonly Frozen<SigningKeyRecord>[],
-): IdentityProvider {
-  const [current] = keys;
-  const certificate = current?.x5c[0];
-  if (current === undefined || certificate === undefined) throw new Error('the tenant has no signing key');
-  const privateKey: KeyObject = createPrivateKey({ key: current.jwk as JsonWebKey, format: 'jwk' });
+/** The identity provider of a tenant; it signs with the tenant's current key. */
+export function identityProvider(baseUrl: string, config: Config): IdentityProvider {
+  const signing = derived(config.signingKeys, currentKey);
   return {
     entityId: async (clientId) =>
       (await config.client(clientId))?.addons?.samlp?.issuer ?? `urn:${new URL(baseUrl).hostname}`,
@@ -37,12 +25,21 @@ export function identityProvider(
       return { login, logout: `${login}/logout` };
     },
     signer: ({ signatureAlgorithm, digestAlgorithm }) => ({
-      privateKey,
-      certificate,
+      ...signing(),
       signatureAlgorithm,
       digestAlgorithm,
     }),
     // The previous key no longer signs.
-    certificates: keys.filter(({ state }) => state !== 'previous').flatMap(({ x5c }) => x5c[0] ?? []),
+    certificates: () =>
+      config
+        .signingKeys()
+        .filter(({ state }) => state !== 'previous')
+        .flatMap(({ x5c }) => x5c[0] ?? []),
   };
+}
+
+function currentKey([current]: readonly SigningKey[]): Pick<Signer, 'privateKey' | 'certificate'> {
+  const certificate = current?.x5c[0];
+  if (current === undefined || certificate === undefined) throw new Error('the tenant has no signing key');
+  return { privateKey: createPrivateKey({ key: current.jwk as JsonWebKey, format: 'jwk' }), certificate };
 }

@@ -28,7 +28,7 @@ export async function metadata(idp: IdentityProvider, sp: ServiceProvider): Prom
         WantAuthnRequestsSigned: String(sp.verifier !== undefined),
         protocolSupportEnumeration: NS.protocol,
       },
-      ...idp.certificates.map(keyDescriptor),
+      ...idp.certificates().map(keyDescriptor),
       ...services('SingleLogoutService', logout),
       ...[NAME_ID.email, NAME_ID.persistent, NAME_ID.transient].map((format) =>
         xml('NameIDFormat', {}, format),

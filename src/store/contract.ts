@@ -119,6 +119,11 @@ export interface Collection<T extends Stored> {
 export interface Store {
   collection<N extends CollectionName>(name: N): Collection<Records[N]>;
   /**
+   * How often the configuration was written: it has risen before a write to a collection that is `cached` resolves.
+   * Asked at each request: an engine answers from memory, and hears of other processes' writes by itself.
+   */
+  revision(): number;
+  /**
    * Makes several writes as one: all or none, in one commit, in this order. Not for collections of the
    * configuration, each of which is a file of its own. @throws as the single writes do.
    */

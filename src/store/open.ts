@@ -3,7 +3,7 @@
 import { chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { CollectionName, Records } from '../records/collections.ts';
+import { type CollectionName, isCached, type Records } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, Store } from './contract.ts';
@@ -17,6 +17,7 @@ import { type Commit, createCollection } from './memory/collection.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { takeOver } from './old/takeover.ts';
 import { purgeRegularly } from './purge.ts';
+import { countWrites } from './revision.ts';
 import { checkDatabase } from './sql/sqlite-file.ts';
 import { openSqlite, type SqliteStore } from './sql/sqlite-store.ts';
 
@@ -120,15 +121,34 @@ interface Parts {
 }
 
 function storeOf(collections: [string, Collection<Stored>][], { database, check, close }: Parts): Store {
-  const byName = new Map(collections);
+  let revision = 0;
+  const count = () => {
+    revision += 1;
+  };
+  const cached = new Set(
+    collectionSpecs()
+      .filter(([, spec]) => isCached(spec))
+      .map(([name]) => name),
+  );
+  const byName = new Map(
+    collections.map(([name, collection]) => [
+      name,
+      cached.has(name) ? countWrites(collection, count) : collection,
+    ]),
+  );
   return {
     collection: <N extends CollectionName>(name: N) => {
       // Below the contract all records are alike; a collection holds only what came in as its own.
       return byName.get(name) as unknown as Collection<Records[N]>;
     },
+    revision: () => revision,
     async batch(writes) {
       check();
-      await database.batch(writes);
+      try {
+        await database.batch(writes);
+      } finally {
+        if (writes.some(({ collection }) => cached.has(collection))) count();
+      }
     },
     async compact() {
       check();

@@ -1,5 +1,6 @@
-// The configuration of the tenant in a store: its settings, applications, connections and APIs.
-
+// The configuration of the tenant in a store: its settings, applications, connections, APIs and signing keys. It is
+// read once for each revision of the store, so that a change is in force with the next request and reading costs
+// nothing.
 import type {
   Client,
   ClientGrant,
@@ -7,18 +8,25 @@ import type {
   Organization,
   ResourceServer,
 } from '../records/collections.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 
+export type SigningKey = Frozen<SigningKeyRecord>;
+
 export interface Config {
-  /** The tenant's settings as they were when the configuration was opened or last refreshed. */
+  /** The tenant's settings. */
   settings(): Frozen<TenantRecord>;
-  /** Reads the settings again, after they were changed. */
+  /** The current key, which signs; the next, published before it signs; then previous ones. */
+  signingKeys(): readonly SigningKey[];
+  /** Takes over what was written since the last reading: what is read without waiting is as of then. */
   refresh(): Promise<void>;
   client(clientId: string): Promise<Client | undefined>;
   clients(): Promise<Client[]>;
+  /** Whether pages of this origin are those of any browser application of the tenant. */
+  isApplicationOrigin(origin: string): Promise<boolean>;
   /** The connection of that name, if there is one. */
   connection(name: string): Promise<Connection | undefined>;
   connections(): Promise<Connection[]>;
@@ -32,55 +40,133 @@ export interface Config {
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
 
+/** The whole configuration at one revision of the store. */
+interface Snapshot {
+  revision: number;
+  settings: Frozen<TenantRecord>;
+  signingKeys: readonly SigningKey[];
+  clients: ReadonlyMap<string, Client>;
+  origins: ReadonlySet<string>;
+  /** By name, in name order. */
+  connections: ReadonlyMap<string, Connection>;
+  resourceServers: ReadonlyMap<string, ResourceServer>;
+  /** By id, and by name. */
+  organizations: ReadonlyMap<string, Organization>;
+  clientGrants: ReadonlyMap<string, ClientGrant>;
+}
+
 /**
  * Opens the configuration of the tenant in a store.
  * @throws Error when no tenant file was ever applied to this store.
  */
 export async function openConfig(store: Store): Promise<Config> {
-  let settings = await readSettings(store);
-  const connections = () => listAll(store.collection('connections'));
+  let snapshot = await read(store);
+  let reading: Promise<Snapshot> | undefined;
+
+  /** The configuration with every write that has resolved. */
+  const current = async (): Promise<Snapshot> => {
+    while (snapshot.revision !== store.revision()) {
+      reading ??= read(store, snapshot).finally(() => {
+        reading = undefined;
+      });
+      snapshot = await reading;
+    }
+    return snapshot;
+  };
+
   return {
-    settings: () => settings,
+    settings: () => snapshot.settings,
+    signingKeys: () => snapshot.signingKeys,
     refresh: async () => {
-      settings = await readSettings(store);
+      await current();
     },
-    client: (clientId) => store.collection('clients').get(clientId),
-    clients: () => listAll(store.collection('clients')),
-    connection: async (name) => (await store.collection('connections').findBy('name', name))[0],
-    connections,
+    client: async (clientId) => (await current()).clients.get(clientId),
+    clients: async () => [...(await current()).clients.values()],
+    isApplicationOrigin: async (origin) => (await current()).origins.has(origin),
+    connection: async (name) => (await current()).connections.get(name),
+    connections: async () => [...(await current()).connections.values()],
     connectionsOf: async (clientId) =>
-      (await connections())
-        .filter((connection) => connection.enabled_clients.includes(clientId))
-        .sort((a, b) => (a.name < b.name ? -1 : 1)),
-    resourceServer: async (identifier) =>
-      (await store.collection('resourceServers').findBy('identifier', identifier))[0],
-    resourceServers: () => listAll(store.collection('resourceServers')),
-    organization: async (idOrName) =>
-      (await store.collection('organizations').get(idOrName)) ??
-      (await store.collection('organizations').findBy('name', idOrName))[0],
+      [...(await current()).connections.values()].filter(({ enabled_clients }) =>
+        enabled_clients.includes(clientId),
+      ),
+    resourceServer: async (identifier) => (await current()).resourceServers.get(identifier),
+    resourceServers: async () => [...(await current()).resourceServers.values()],
+    organization: async (idOrName) => (await current()).organizations.get(idOrName),
     clientGrant: async (clientId, audience) =>
-      (await store.collection('clientGrants').findBy('clientAudience', `${clientId}\n${audience}`))[0],
+      (await current()).clientGrants.get(clientGrantKey(clientId, audience)),
   };
 }
 
-async function readSettings(store: Store): Promise<Frozen<TenantRecord>> {
-  const record = await store.collection('tenant').get('tenant');
-  if (record === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
-  return record;
+/** @param before the configuration until now: what did not change stays the same object, see {@link derived}. */
+async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
+  // First: what is written while the rest is read is read again.
+  const revision = store.revision();
+  const [settings, keys, clients, connections, apis, organizations, grants] = await Promise.all([
+    store.collection('tenant').get('tenant'),
+    listAll(store.collection('signingKeys')),
+    listAll(store.collection('clients')),
+    listAll(store.collection('connections')),
+    listAll(store.collection('resourceServers')),
+    listAll(store.collection('organizations')),
+    listAll(store.collection('clientGrants')),
+  ]);
+  if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
+  const signingKeys = (['current', 'next', 'previous'] as const).flatMap((state) =>
+    keys.filter((key) => key.state === state),
+  );
+  return {
+    revision,
+    settings,
+    signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
+    clients: new Map(clients.map((client) => [client.client_id, client])),
+    origins: new Set(clients.flatMap(originsOf)),
+    connections: new Map(
+      connections
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+        .map((connection) => [connection.name, connection]),
+    ),
+    resourceServers: new Map(apis.map((api) => [api.identifier, api])),
+    // An id is no other organization's name, whatever that calls itself.
+    organizations: new Map([
+      ...organizations.map((organization) => [organization.name, organization] as const),
+      ...organizations.map((organization) => [organization.id, organization] as const),
+    ]),
+    clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),
+  };
+}
+
+const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
+
+function isSame(
+  before: readonly SigningKey[] | undefined,
+  now: readonly SigningKey[],
+): before is readonly SigningKey[] {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(now);
+}
+
+/**
+ * What is made of a part of the configuration, once for as long as that part stays the same.
+ * @param source the part, as {@link Config} gives it.
+ */
+export function derived<S, T>(source: () => S, make: (source: S) => T): () => T {
+  let made: { source: S; value: T } | undefined;
+  return () => {
+    const now = source();
+    if (made === undefined || made.source !== now) made = { source: now, value: make(now) };
+    return made.value;
+  };
+}
+
+/** The origins of an application's pages: its allowed and web origins, and those of its callbacks. */
+function originsOf(client: Client): string[] {
+  const callbacks = client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []);
+  // `null` is the origin of every custom scheme, and of every sandboxed page: nobody's own.
+  return [...client.allowed_origins, ...client.web_origins, ...callbacks].filter(
+    (origin) => origin !== '' && origin !== 'null',
+  );
 }
 
 /** Whether pages of this origin are a browser application's: by its allowed or web origins, or by a callback's. */
 export function isOriginOf(client: Client, origin: string): boolean {
-  // The origin of every custom scheme, and of every sandboxed page: nobody's own.
-  if (origin === '' || origin === 'null') return false;
-  return (
-    client.allowed_origins.includes(origin) ||
-    client.web_origins.includes(origin) ||
-    client.callbacks.some((callback) => URL.parse(callback)?.origin === origin)
-  );
-}
-
-/** Whether pages of this origin are those of any browser application of the tenant. */
-export async function isApplicationOrigin(config: Config, origin: string): Promise<boolean> {
-  return (await config.clients()).some((client) => isOriginOf(client, origin));
+  return originsOf(client).includes(origin);
 }

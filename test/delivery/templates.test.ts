@@ -52,7 +52,7 @@ describe('the templates of messages', () => {
       directory: VIEWS,
       baseUrl: 'https://login.example.test',
       settings: () => tenant,
-      mailFrom: 'Gatehouse <login@example.test>',
+      mailFrom: () => 'Gatehouse <login@example.test>',
       log,
     });
   };

@@ -186,7 +186,7 @@ describe('the sessions of a user', () => {
       store: server.store,
       config: await openConfig(server.store),
       clock: Date.now,
-      grantTypes: new Set(),
+      grantTypes: () => new Set(),
       baseUrl: server.url,
     });
     await adapter('Session').upsert('again', payload, 60);

@@ -1,7 +1,7 @@
 // What a service provider is told of us before anything else.
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { rotateSigningKeys, signingKeys } from '../../src/engine/keys.ts';
+import { rotateSigningKeys } from '../../src/engine/keys.ts';
 import { identityProvider } from '../../src/saml/identity-provider.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createAgent } from '../support/agent.ts';
@@ -77,16 +77,14 @@ describe('SAML metadata', () => {
     const keys = server.store.collection('signingKeys');
     const [current] = await keys.findBy('state', 'current');
     expect(before.text).to.include(current!.x5c[0]);
-    const idp = identityProvider(
-      server.url,
-      await openConfig(server.store),
-      await signingKeys(server.store, Date.now, 'localhost'),
-    );
+    const after = await createAgent(server).get('/samlp/metadata/sp');
+    expect(after.text.indexOf(current!.x5c[0]!)).to.be.within(0, after.text.lastIndexOf('<X509Certificate>'));
+    const idp = identityProvider(server.url, await openConfig(server.store));
     const signer = idp.signer({ signatureAlgorithm: 'rsa-sha256', digestAlgorithm: 'sha256' });
     expect(signer.certificate).to.equal(current!.x5c[0]);
     const publicKey = new X509Certificate(Buffer.from(signer.certificate, 'base64')).publicKey;
     expect(createPublicKey(signer.privateKey).equals(publicKey)).to.equal(true);
-    expect(idp.certificates)
+    expect(idp.certificates())
       .to.have.length(2)
       .and.not.include((await keys.findBy('state', 'previous'))[0]!.x5c[0]);
   });

@@ -1,5 +1,6 @@
 // The contract of src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
 import { expect } from 'chai';
+import type { Records } from '../../src/records/collections.ts';
 import type { ArtifactRecord } from '../../src/records/engine.ts';
 import type { UserRecord } from '../../src/records/users.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
@@ -74,6 +75,7 @@ export function storeContract(name: string, open: (clock: Clock) => Promise<Open
     describe('upsert', () => upsertCases(test));
     describe('batches', () => batchCases(test));
     describe('queries', () => queryCases(test));
+    describe('the revision of the configuration', () => revisionCases(test));
     describe('expiry', () => expiryCases(test));
     describe('the records it hands out', () => ownershipCases(test));
     describe('closing and opening again', () => reopenCases(test));
@@ -94,6 +96,40 @@ async function expectTaken(promise: Promise<unknown>, collection: string, key: s
   const error = await rejection(promise);
   expect(error).to.be.instanceOf(UniqueKeyError);
   expect(error).to.include({ collection, key });
+}
+
+function revisionCases(test: Register): void {
+  const organization = { id: 'org_1', name: 'one' } as Records['organizations'];
+  const key: Records['signingKeys'] = { id: 'k', state: 'current', jwk: {}, x5c: [], createdAt: 0 };
+
+  test('has risen when a write to it resolves, whatever wrote', async ({ store }) => {
+    const organizations = store.collection('organizations');
+    const writes = [
+      () => organizations.insert(organization),
+      () => organizations.put({ ...organization, name: 'other' }),
+      () => organizations.update('org_1', (record) => ({ ...record, name: 'third' })),
+      () => organizations.upsert('org_2', () => ({ ...organization, id: 'org_2' })),
+      () => organizations.take('org_1'),
+      () => organizations.delete('org_2'),
+      () => store.collection('signingKeys').insert(key),
+      () => store.collection('signingKeys').deleteBy('state', 'current'),
+      () => store.batch([{ collection: 'signingKeys', put: key }]),
+    ];
+    for (const write of writes) {
+      const before = store.revision();
+      await write();
+      expect(store.revision(), String(write)).to.be.greaterThan(before);
+    }
+  });
+
+  test('stays when anything else is written or read', async ({ store }) => {
+    const before = store.revision();
+    await store.collection('users').insert(aUser('u'));
+    await store.batch([{ collection: 'users', delete: 'u' }]);
+    await store.collection('organizations').get('org_1');
+    await store.collection('organizations').list();
+    expect(store.revision()).to.equal(before);
+  });
 }
 
 function recordCases(test: Register): void {

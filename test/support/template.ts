@@ -3,7 +3,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { signingKeys } from '../../src/engine/keys.ts';
+import { ensureSigningKeys } from '../../src/engine/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
 
@@ -22,7 +22,7 @@ async function makeTemplate(): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-template-'));
   process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
   const store = await openStore({ dataDir, clock: Date.now });
-  await signingKeys(store, Date.now, 'localhost');
+  await ensureSigningKeys(store, Date.now, 'localhost');
   await store.close();
   await localCertificate(join(dataDir, 'tls'), ['localhost', '127.0.0.1', '::1'], Date.now);
   return dataDir;

@@ -43,7 +43,9 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       },
     },
     {
-      grantType: `http://${config.settings().vendor_host}/oauth/grant-type/password-realm`,
+      get grantType() {
+        return `http://${config.settings().vendor_host}/oauth/grant-type/password-realm`;
+      },
       parameters: ['username', 'password', 'realm'],
       gty: 'password',
       events: EXCHANGE,

@@ -10,7 +10,9 @@ import { redeem, type VerifyDependencies } from './verify.ts';
 export function passwordlessGrant(deps: VerifyDependencies & { config: Config }): VendorGrant {
   const { config } = deps;
   return {
-    grantType: `http://${config.settings().vendor_host}/oauth/grant-type/passwordless/otp`,
+    get grantType() {
+      return `http://${config.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
+    },
     parameters: ['username', 'realm', 'otp', 'redirect_uri'],
     gty: 'passwordless',
     events: { failure: 'fepotpft' },

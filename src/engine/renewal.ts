@@ -1,0 +1,72 @@
+// What the engine holds from when it was made, though the tenant's configuration says it: brought up to date.
+import type Provider from 'oidc-provider';
+import type { JWKS, KoaContextWithOIDC } from 'oidc-provider';
+import { type Config, derived, type SigningKey } from '../tenant/config.ts';
+import { replaceKeys } from './internals.ts';
+import { type GrantEndDependencies, registerVendorGrant, type VendorGrant } from './tokens.ts';
+
+export interface RenewalDependencies extends GrantEndDependencies {
+  grants: readonly VendorGrant[];
+  /** Our public origin. */
+  baseUrl: string;
+}
+
+export interface Renewal {
+  /** Brings the engine up to date; called before each request that enters it. */
+  renew(): void;
+  /** The grant types that the engine knows now; the same object while they are the same. */
+  grantTypes(): ReadonlySet<string>;
+}
+
+const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
+
+/** The keys as the engine wants them: private, the one that signs first. */
+export function privateKeySet(keys: readonly SigningKey[]): JWKS {
+  return { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS;
+}
+
+/**
+ * Keeps the keys, the grant types beyond the engine's (their names have `vendor_host` in them) and what discovery says
+ * as the tenant's configuration has them.
+ */
+export function renewal(provider: Provider, deps: RenewalDependencies): Renewal {
+  const { config } = deps;
+  const keys = derived(config.signingKeys, (now) => replaceKeys(provider, privateKeySet(now)));
+  const vendorHost = () => config.settings().vendor_host;
+  const grantTypes = derived(vendorHost, () => {
+    for (const grant of deps.grants) registerVendorGrant(deps, provider, grant);
+    return new Set([...STANDARD_GRANTS, ...deps.grants.map(({ grantType }) => grantType)]);
+  });
+  provider.use(async (ctx, next) => {
+    await next();
+    if ((ctx as Partial<KoaContextWithOIDC>).oidc?.route !== 'discovery') return;
+    const known = grantTypes();
+    const body = ctx.body as { grant_types_supported: string[] };
+    // The engine forgets none that it ever had.
+    body.grant_types_supported = body.grant_types_supported.filter(
+      (type) => known.has(type) || !type.includes('/oauth/grant-type/'),
+    );
+    Object.assign(body, logoutMetadata(deps.baseUrl, config));
+  });
+  const renew = () => {
+    keys();
+    grantTypes();
+  };
+  return { renew, grantTypes };
+}
+
+/**
+ * What discovery says of logging out (RP-Initiated Logout 1.0 §2.1, Front-Channel §3, Back-Channel §2.1). The
+ * endpoints are ours: the engine's logout asks everybody and knows one list of addresses.
+ */
+function logoutMetadata(baseUrl: string, config: Config): Record<string, unknown> {
+  const settings = config.settings().tenant.oidc_logout;
+  const isAnnounced = settings?.rp_logout_end_session_endpoint_discovery !== false;
+  return {
+    ...(isAnnounced ? { end_session_endpoint: `${baseUrl}/oidc/logout` } : {}),
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+    frontchannel_logout_supported: true,
+    frontchannel_logout_session_supported: true,
+  };
+}

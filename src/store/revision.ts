@@ -1,0 +1,25 @@
+// The revision of the configuration: it rises with every write to a collection that is read through a cache.
+import type { Stored } from '../records/record.ts';
+import type { Collection } from './contract.ts';
+
+/** A collection whose writes are counted, by `count`, before they resolve. */
+export function countWrites<T extends Stored>(collection: Collection<T>, count: () => void): Collection<T> {
+  const counted = async <R>(write: Promise<R>): Promise<R> => {
+    // A write that failed is counted, too: nobody knows here how far it got.
+    try {
+      return await write;
+    } finally {
+      count();
+    }
+  };
+  return {
+    ...collection,
+    insert: (record) => counted(collection.insert(record)),
+    put: (record) => counted(collection.put(record)),
+    update: (id, change) => counted(collection.update(id, change)),
+    upsert: (id, change) => counted(collection.upsert(id, change)),
+    take: (id) => counted(collection.take(id)),
+    delete: (id) => counted(collection.delete(id)),
+    deleteBy: (index, value) => counted(collection.deleteBy(index, value)),
+  };
+}

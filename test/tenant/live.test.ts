@@ -1,0 +1,339 @@
+// What is changed in the store is in force with the next request, without a restart: one test for each kind.
+import { expect } from 'chai';
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
+import { rotateSigningKeys } from '../../src/engine/keys.ts';
+import type { CollectionName, Records } from '../../src/records/collections.ts';
+import type { Frozen } from '../../src/records/record.ts';
+import { type Answer, createAgent } from '../support/agent.ts';
+import {
+  API,
+  authorize,
+  follow,
+  header,
+  logIn,
+  payload,
+  pkce,
+  responseOf,
+  spaRequest,
+  spaTokens,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startMailServer } from '../support/smtp.ts';
+
+const passwordless = {
+  ...tenant,
+  connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
+};
+
+describe('a change of the configuration, from the next request on', () => {
+  let server: TestServer;
+
+  beforeEach(async () => {
+    server = await startServer({ tenant: passwordless });
+  });
+  afterEach(() => server.stop());
+
+  const agent = () => createAgent(server);
+  const update = async <N extends CollectionName>(
+    name: N,
+    id: string,
+    change: (record: Frozen<Records[N]>) => object,
+  ): Promise<void> => {
+    const changed = await server.store
+      .collection(name)
+      .update(id, (record) => ({ ...record, ...change(record) }) as Records[N]);
+    expect(changed, `${name} ${id}`).not.to.equal(undefined);
+  };
+  const settings = (change: (tenant: Frozen<Records['tenant']>) => object) =>
+    update('tenant', 'tenant', change);
+  const idOf = async (
+    name: 'connections' | 'resourceServers' | 'clientGrants',
+    at: (record: any) => boolean,
+  ) => (await server.store.collection(name).list()).records.find(at)?.id ?? ''; // any: of three kinds
+  const machine = (over: Record<string, string> = {}) =>
+    token(agent(), {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      client_secret: 'm2m-secret',
+      audience: API,
+      ...over,
+    });
+  const password = (over: Record<string, string | undefined> = {}) =>
+    token(agent(), {
+      grant_type: 'password',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username: USER.email,
+      password: USER.password,
+      scope: 'openid',
+      ...over,
+    });
+  const loginPage = async () => {
+    const browser = agent();
+    return follow(browser, await authorize(browser, webRequest()), server.url);
+  };
+  const keySet = async () => (await agent().get('/.well-known/jwks.json')).json() as JSONWebKeySet;
+  const start = () =>
+    agent().request('/passwordless/start', {
+      json: {
+        client_id: 'web',
+        client_secret: 'web-secret',
+        connection: 'email',
+        email: 'bo@example.test',
+        send: 'code',
+      },
+    });
+
+  it('an application that is added, and one that is removed', async () => {
+    const asAnother = () => machine({ client_id: 'another' });
+    expect((await asAnother()).status).to.equal(401);
+    const m2m = await server.store.collection('clients').get('m2m');
+    await server.store.collection('clients').insert({ ...m2m!, id: 'another', client_id: 'another' });
+    await server.store
+      .collection('clientGrants')
+      .insert({ id: 'cgr_another', client_id: 'another', audience: API, scope: ['read:things'] });
+    expect((await asAnother()).status).to.equal(200);
+    await server.store.collection('clients').delete('another');
+    expect((await asAnother()).status).to.equal(401);
+  });
+
+  it("an application's callbacks", async () => {
+    const redirect_uri = 'https://new.example.test/callback';
+    const asked = () => authorize(agent(), webRequest({ redirect_uri }));
+    expect((await asked()).status).to.equal(400);
+    await update('clients', 'web', () => ({ callbacks: [WEB_CALLBACK, redirect_uri] }));
+    expect((await asked()).status).to.equal(302);
+    await update('clients', 'web', () => ({ callbacks: [WEB_CALLBACK] }));
+    expect((await asked()).status).to.equal(400);
+  });
+
+  it("an application's secret", async () => {
+    expect((await machine()).status).to.equal(200);
+    await update('clients', 'm2m', () => ({ client_secret: 'another-secret' }));
+    expect((await machine()).status).to.equal(401);
+    expect((await machine({ client_secret: 'another-secret' })).status).to.equal(200);
+  });
+
+  it("an application's grant types", async () => {
+    await update('clients', 'web', () => ({ grant_types: ['authorization_code'] }));
+    expect((await password()).json().error).to.equal('unauthorized_client');
+  });
+
+  it('the origins of applications, at endpoints for browsers', async () => {
+    const origin = 'https://pages.example.test';
+    const allowed = async () =>
+      (await agent().request('/oauth/token', { form: {}, headers: { origin } })).headers[
+        'access-control-allow-origin'
+      ];
+    expect(await allowed()).to.equal(undefined);
+    await update('clients', 'spa', () => ({ web_origins: [origin] }));
+    expect(await allowed()).to.equal(origin);
+    await update('clients', 'spa', () => ({ web_origins: [] }));
+    expect(await allowed()).to.equal(undefined);
+  });
+
+  it('how long tokens last: of an API, and of an application', async () => {
+    const api = await idOf('resourceServers', ({ identifier }) => identifier === API);
+    await update('resourceServers', api, () => ({ token_lifetime: 77 }));
+    expect((await machine()).json().expires_in).to.equal(77);
+    await update('clients', 'web', () => ({ jwt_configuration: { alg: 'RS256', lifetime_in_seconds: 88 } }));
+    const { exp, iat } = payload((await password()).json().id_token);
+    expect(exp - iat).to.equal(88);
+  });
+
+  it('the scopes of an API, and what an application may ask of it', async () => {
+    const grant = await idOf('clientGrants', ({ client_id }) => client_id === 'm2m');
+    await update('clientGrants', grant, () => ({ scope: ['read:things', 'write:things'] }));
+    expect((await machine()).json().scope).to.equal('read:things write:things');
+    await server.store.collection('clientGrants').delete(grant);
+    expect((await machine()).json().error).to.equal('access_denied');
+    const api = await idOf('resourceServers', ({ identifier }) => identifier === API);
+    await server.store.collection('resourceServers').delete(api);
+    expect((await machine()).json().error_description).to.contain(API);
+  });
+
+  it('the connections on the login page, and those that log in', async () => {
+    expect((await loginPage()).text).to.contain('name="password"');
+    expect((await password()).status).to.equal(200);
+    for (const { id } of (await server.store.collection('connections').list()).records)
+      await update('connections', id, ({ name }) => (name === 'email' ? {} : { enabled_clients: [] }));
+    expect((await loginPage()).text).not.to.contain('name="password"');
+    expect((await password()).status).to.be.within(400, 403);
+  });
+
+  it('an organization', async () => {
+    const asked = () => authorize(agent(), webRequest({ organization: 'org_new' }));
+    expect(responseOf(await asked()).error).to.equal('invalid_request');
+    await server.store
+      .collection('organizations')
+      .insert({ id: 'org_new', name: 'new', display_name: 'New' } as Records['organizations']);
+    expect(responseOf(await asked()).error).to.equal('access_denied');
+  });
+
+  it('the limits', async () => {
+    await settings(() => ({
+      attackProtection: { rateLimits: { passwordlessDestination: { capacity: 1, perMinute: 1 } } },
+    }));
+    expect((await start()).status).to.equal(200);
+    expect((await start()).status).to.equal(429);
+  });
+
+  it('the templates of messages', async () => {
+    const email = await idOf('connections', ({ name }) => name === 'email');
+    await update('connections', email, () => ({ options: { email: { subject: 'Now: {{ code }}' } } }));
+    await start();
+    expect((await nextMessageTo(server, 'bo@example.test')).subject).to.match(/^Now: \d+$/);
+    await settings(() => ({
+      emailTemplates: [{ template: 'reset_email', enabled: true, subject: 'Anew', from: '', body: 'x' }],
+    }));
+    await agent().request('/dbconnections/change_password', {
+      json: { client_id: 'web', email: USER.email, connection: 'users' },
+    });
+    expect((await nextMessageTo(server, USER.email)).subject).to.equal('Anew');
+  });
+
+  it('the mail server', async () => {
+    const smtp = await startMailServer();
+    try {
+      await settings(() => ({
+        emailProvider: {
+          name: 'smtp',
+          enabled: true,
+          default_from_address: 'now@example.test',
+          credentials: { smtp_host: '127.0.0.1', smtp_port: smtp.port },
+        },
+      }));
+      expect((await start()).status).to.equal(200);
+      expect(smtp.recipients).to.deep.equal(['bo@example.test']);
+      expect(smtp.messages[0]?.from?.address).to.equal('now@example.test');
+      await settings(() => ({ emailProvider: undefined }));
+      expect(await messagesTo(server, 'bo@example.test')).to.deep.equal([]);
+      await start();
+      expect(smtp.recipients).to.have.length(1);
+      expect(await messagesTo(server, 'bo@example.test')).to.have.length(1);
+    } finally {
+      await smtp.stop();
+    }
+  });
+
+  it('how long sessions last', async () => {
+    const browser = agent();
+    await logIn(browser, server, webRequest());
+    const silently = async (): Promise<Answer> => authorize(browser, webRequest({ prompt: 'none' }));
+    expect(responseOf(await silently())).to.have.property('code');
+    await settings(({ tenant: { ...rest } }) => ({ tenant: { ...rest, session_lifetime: 1 } }));
+    server.tick(2 * 3_600_000);
+    expect(responseOf(await silently()).error).to.equal('login_required');
+  });
+
+  it('the name of the tenant and the default API', async () => {
+    await settings(({ tenant: { ...rest } }) => ({
+      tenant: { ...rest, friendly_name: 'Renamed', default_audience: API },
+    }));
+    expect((await loginPage()).text).to.contain('Renamed');
+    expect(payload((await password()).json().access_token).aud).to.include(API);
+  });
+
+  it('what discovery says of logging out', async () => {
+    const discovered = async () => (await agent().get('/.well-known/openid-configuration')).json();
+    expect(await discovered()).to.have.property('end_session_endpoint', `${server.url}/oidc/logout`);
+    await settings(({ tenant: { ...rest } }) => ({
+      tenant: { ...rest, oidc_logout: { rp_logout_end_session_endpoint_discovery: false } },
+    }));
+    expect(await discovered()).not.to.have.property('end_session_endpoint');
+    expect(await discovered()).to.have.property('backchannel_logout_supported', true);
+  });
+
+  it('the vendor host, by which grant types are named', async () => {
+    const { vendor_host: before } = (await server.store.collection('tenant').get('tenant'))!;
+    const realm = (host: string) => `http://${host}/oauth/grant-type/password-realm`;
+    const inRealm = (host: string) => password({ grant_type: realm(host), realm: 'users' });
+    const supported = async () =>
+      (await agent().get('/.well-known/openid-configuration')).json().grant_types_supported;
+    expect((await inRealm(before)).status).to.equal(200);
+    await settings(() => ({ vendor_host: 'login.example.test' }));
+    expect((await inRealm('login.example.test')).status).to.equal(200);
+    expect((await inRealm(before)).json().error).to.equal('unauthorized_client');
+    expect(await supported())
+      .to.include(realm('login.example.test'))
+      .and.not.include(realm(before));
+    await settings(() => ({ vendor_host: before }));
+    expect((await inRealm(before)).status).to.equal(200);
+    expect((await inRealm('login.example.test')).json().error).to.equal('unauthorized_client');
+  });
+
+  describe('the signing keys', () => {
+    const profile = (accessToken: string) =>
+      agent().get('/userinfo', { authorization: `Bearer ${accessToken}` });
+    const hinted = async (idToken: string) =>
+      (
+        await agent().get(
+          `/oidc/logout?${new URLSearchParams({ id_token_hint: idToken, post_logout_redirect_uri: 'https://no.example.test/' })}`,
+        )
+      ).text;
+
+    it('sign and verify after a rotation; what the key before signed is good until the next one', async () => {
+      const { keys: published } = await keySet();
+      const spa = await spaTokens(agent(), server, { audience: API });
+      const first = header(spa.id_token).kid;
+      expect(published.map(({ kid }) => kid))
+        .to.have.length(2)
+        .and.include(first);
+
+      const second = await rotateSigningKeys(server.store, Date.now);
+      expect(published[1]?.kid).to.equal(second);
+      const rotated = await keySet();
+      expect(rotated.keys.map(({ kid }) => kid)).to.have.length(3);
+      expect(rotated.keys[0]?.kid).to.equal(second);
+      expect(rotated.keys[2]?.kid).to.equal(first);
+      const after = await spaTokens(agent(), server, { audience: API });
+      for (const jwt of [after.id_token, after.access_token, (await machine()).json().access_token]) {
+        expect(header(jwt).kid).to.equal(second);
+        await jwtVerify(jwt, createLocalJWKSet(rotated));
+      }
+      expect((await profile(spa.access_token)).status).to.equal(200);
+      expect((await profile(after.access_token)).status).to.equal(200);
+
+      const third = await rotateSigningKeys(server.store, Date.now);
+      expect((await keySet()).keys.map(({ kid }) => kid))
+        .to.include.members([second, third])
+        .and.not.include(first);
+      expect((await profile(spa.access_token)).status).to.equal(401);
+      expect((await profile(after.access_token)).status).to.equal(200);
+      expect(await hinted(spa.id_token)).to.not.equal(await hinted(after.id_token));
+    });
+
+    it('are never none while they are rotated', async () => {
+      let done = false;
+      const rotation = rotateSigningKeys(server.store, Date.now).finally(() => {
+        done = true;
+      });
+      const statuses = new Set<number>();
+      while (!done) statuses.add((await machine()).status);
+      await rotation;
+      expect([...statuses]).to.deep.equal([200]);
+    });
+  });
+
+  it('is in force for a request that waits for its user, too', async () => {
+    const browser = agent();
+    const { challenge } = pkce();
+    const page = await follow(browser, await authorize(browser, spaRequest(challenge)), server.url);
+    expect(page.status).to.equal(200);
+    await server.store.collection('clients').delete('spa');
+    const action = new URL(
+      page.text.match(/action="([^"]*)"/)?.[1]?.replaceAll('&amp;', '&') ?? '',
+      server.url,
+    );
+    const answer = await browser.request(action.href, {
+      form: { username: USER.email, password: USER.password },
+    });
+    expect(answer.status).to.be.within(400, 403);
+  });
+});
