@@ -15,9 +15,9 @@ import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import type { Engine } from './engine/provider.ts';
 import { mfaPages } from './factors/pages.ts';
-import { deviceRoutes } from './factors/push/device-routes.ts';
+import { authenticator } from './factors/push/feature.ts';
 import { mfaRoutes } from './factors/routes.ts';
-import { ROUTE_LIMITS } from './features.ts';
+import { LIMITS } from './features.ts';
 import { crossOriginRoutes } from './flow/cross-origin.ts';
 import { createFlow } from './flow/routes.ts';
 import { widgetRoutes } from './flow/widget.ts';
@@ -92,7 +92,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       log,
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: (ctx, error) => views.error(ctx, error),
-      isLimit: (name) => ROUTE_LIMITS.has(name),
+      isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has asked at start whether it is one.
       limit: (ctx, name) => limits.takeFrom(ctx, name as LimitName),
       readBody: readBody(LARGEST_BODY),
@@ -126,7 +126,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...accountPages(services),
     ...passwordlessRoutes({ ...services, tokenEndpoint: engine.answerAsTokenEndpoint }),
     ...mfaRoutes(services),
-    ...deviceRoutes({ ...services, ending: services.ending.signal }),
+    ...bind(authenticator, { ...services, ending: services.ending.signal }).routes,
     ...unblockRoutes(services),
     ...bind(logout, services).routes,
     ...passwordlessPages(services),
