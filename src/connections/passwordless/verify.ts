@@ -64,7 +64,7 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
   // A user who was removed since the code was sent does not come back where nobody may sign up.
   if (known === undefined && connection.disableSignup) throw wrong(connection);
   const user = await deps.users.whoProved(identity);
-  await deps.callers.note(user.id, caller);
+  await deps.callers.remember(user.id, caller);
   const seen = { client_id: clientId, connection: identity.connection, user_name: address, ip: caller.ip };
   if (known === undefined) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   return {
