@@ -37,9 +37,6 @@ function user(n: number, logins = 0): UserRecord {
     locale: 'en-GB',
     user_metadata: { theme: 'dark', newsletter: true, city: 'Zürich' },
     app_metadata: { plan: 'free', roles: ['reader', 'writer'] },
-    identities: [
-      { provider: 'auth0', user_id, connection: 'Username-Password-Authentication', isSocial: false },
-    ],
     created_at: '2026-11-01T09:00:00.000Z',
     updated_at: '2026-11-20T09:00:00.000Z',
     last_login: '2026-11-20T09:00:00.000Z',

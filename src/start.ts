@@ -1,4 +1,5 @@
-// Starts and stops a server, for the process and for tests.
+// Starts a server from its environment and stops it again: what main.ts does for a process, and tests for
+// themselves.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -36,7 +37,7 @@ export interface StartOptions {
   clock?: Clock;
   random?: Random;
   hasher?: Hasher;
-  /** Waits between retries of messages; injected by tests. */
+  /** How the pauses between tries of a message are waited for. */
   pause?: Pause;
 }
 
@@ -48,15 +49,15 @@ export interface Running {
   users: Users;
   tenant: Tenant;
   /**
-   * Finishes requests in flight, flushes and closes the store.
-   * @param within time for all of it, milliseconds (default: {@link STOP_BUDGET}).
+   * Finishes what is in flight, flushes and closes the store.
+   * @param within how long that may take in all, milliseconds (default: {@link STOP_BUDGET}).
    */
   stop(within?: number): Promise<void>;
 }
 
 /**
  * Starts the server: it listens when the promise resolves.
- * @throws SettingsFault, TenantFault, or an Error with the reason in one sentence.
+ * @throws SettingsFault, TenantFault, or an Error that says in one sentence what is in the way.
  */
 export async function startGatehouse(options: StartOptions): Promise<Running> {
   const {
@@ -93,7 +94,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   }
 }
 
-/** Logs why there are no development pages, and where sent messages are. */
+/** Somebody who expects the development pages learns why there are none, and how to read what was sent. */
 function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
   const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
   log.warn(
@@ -102,16 +103,16 @@ function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): 
   );
 }
 
-/** @throws Error naming what in the store must not be served, if there is anything. */
+/** @throws Error that names what is in the store and must not be served, where there is something. */
 function refuseStore({ dataDir }: Settings, why: string, faults: readonly string[]): void {
   if (faults.length === 0) return;
   throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
 }
 
-/** Further connections are closed at once: each takes memory. */
+/** More connections are closed unanswered: each takes memory, whatever it sends. */
 const MOST_CONNECTIONS = 10_000;
 
-/** Time limits for a request's head and for all of it, and how often they are checked, milliseconds. */
+/** How long the head of a request may take and all of it, and how often that is looked at, milliseconds. */
 const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
 /** Listens, and builds the tenant in an open store. */
@@ -125,7 +126,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
       : https.createServer({ ...tls.secure, ...PATIENCE, minVersion: 'TLSv1.2', handshakeTimeout: 20_000 });
   server.maxConnections = MOST_CONNECTIONS;
   const connections = trackConnections(server);
-  // Requests that arrive before the tenant is built wait for it.
+  // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
   const app = Promise.withResolvers<http.RequestListener>();
   server.on(
     'request',
@@ -158,7 +159,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
   }
 }
 
-/** @returns the port in use. @throws Error with the reason. */
+/** @returns the port that was taken. @throws Error that says what is in the way. */
 async function listen(server: http.Server, { port, host }: Settings): Promise<number> {
   server.listen(port, host);
   try {

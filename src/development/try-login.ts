@@ -1,13 +1,14 @@
-// "Try login" of the development page: an extra application, neither stored nor exported, with every database connection.
+// "Try login" of the development page: an application that exists beside the tenant's own, in no store and
+// in no export, allowed every database connection.
 
 import { clientSchema, TRY_LOGIN } from '../records/clients.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** Its callback path. */
+/** Where the try ends, below the base URL. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
-/** Adds the "Try login" application to the configuration. */
+/** The tenant as it is, and the "Try login" application in it. */
 export function withTryLogin(config: Config, baseUrl: string): Config {
   const client: Client = {
     ...clientSchema.parse({

@@ -6,6 +6,7 @@ import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
+import { primaryIdentity } from '../users/identities.ts';
 import { MFA_POLICY } from './policy.ts';
 import {
   type MfaSession,
@@ -135,7 +136,7 @@ async function enrollToken(
   const firstFactor = {
     userId,
     amr: claims.amr as string[],
-    connection: (await deps.users.get(userId))?.identities[0]?.connection ?? '',
+    connection: primaryIdentity(await deps.users.identitiesOf(userId))?.connection ?? '',
     credentialVersion: Number(claims.credential_version),
   };
   const request = { scope: scopes.join(' '), gty: 'mfa', resource: toResource(deps.mfaApi), firstFactor };

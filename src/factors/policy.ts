@@ -2,7 +2,9 @@
 
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
+import { isByAddress } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 
 /** A second factor by the name that SDKs have for it (`mfa_requirements`). */
 export type FactorType = 'otp' | 'phone' | 'email' | 'push-notification' | 'recovery-code';
@@ -37,17 +39,18 @@ export type Demand = 'always' | 'risk' | 'never';
  * (`client_metadata.mfa_policy`: `always` or `never`) comes before the tenant's, the user's `multifactor`
  * before both.
  */
-export function demandOf(config: Config, client: Client | undefined, user: User): Demand {
+export async function demandOf(
+  { config, users }: { config: Config; users: Pick<Users, 'identitiesOf'> },
+  client: Client | undefined,
+  user: User,
+): Promise<Demand> {
   if (!canEnroll(enabledFactors(config))) return 'never';
   if ((user.multifactor ?? []).length > 0) return 'always';
   const own = client?.client_metadata?.mfa_policy;
   if (own === 'always' || own === 'never') return own;
   const { guardianPolicies = [], tenant } = config.settings();
-  if (isPasswordless(user) && tenant.flags.mfa_for_passwordless === false) return 'never';
+  const isExempt = tenant.flags.mfa_for_passwordless === false;
+  if (isExempt && isByAddress(await users.identitiesOf(user.id))) return 'never';
   if (guardianPolicies.includes('all-applications')) return 'always';
   return guardianPolicies.includes('confidence-score') ? 'risk' : 'never';
-}
-
-function isPasswordless({ identities }: User): boolean {
-  return identities.every(({ provider }) => provider === 'email' || provider === 'sms');
 }

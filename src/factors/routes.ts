@@ -197,7 +197,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   const authenticator = await deps.authenticators.get(id);
   if (authenticator?.user_id !== user.id)
     throw new AuthError(404, 'not_found', 'There is no such authenticator.');
-  if (isProfileEmail(user, authenticator))
+  if (await isProfileEmail(deps, user, authenticator))
     throw new AuthError(400, 'invalid_request', 'The address of the profile stays.');
   await remove(deps, user, managing.token, id);
   deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });

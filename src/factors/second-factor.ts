@@ -8,6 +8,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
+import { isByAddress } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { type Authenticator, type Authenticators, FACTORS, onlyId } from './authenticators.ts';
@@ -50,7 +51,7 @@ export async function activeAuthenticators(deps: MfaDependencies, user: User): P
   const own = (await deps.authenticators.of(user.id)).filter(
     ({ active, kind }) => active && factors.has(FACTORS[kind]),
   );
-  const profile = factors.has('email') ? profileEmail(user) : undefined;
+  const profile = factors.has('email') ? await profileEmail(deps, user) : undefined;
   const all = profile === undefined || own.some(({ kind }) => kind === 'email') ? own : [...own, profile];
   // What recovers a factor is none without one.
   return all.some(({ kind }) => kind !== 'recovery-code') ? all : [];
@@ -60,9 +61,12 @@ export async function activeAuthenticators(deps: MfaDependencies, user: User): P
  * The verified address of a user's profile is an authenticator by itself, unless it is what
  * they log in with: that would be one factor twice.
  */
-function profileEmail(user: User): Authenticator | undefined {
+async function profileEmail(
+  { users }: Pick<MfaDependencies, 'users'>,
+  user: User,
+): Promise<Authenticator | undefined> {
   if (user.email === undefined || !user.email_verified) return undefined;
-  if (user.identities.every(({ provider }) => provider === 'email')) return undefined;
+  if (isByAddress(await users.identitiesOf(user.id), ['email'])) return undefined;
   return {
     id: onlyId('email', user.id),
     user_id: user.id,
@@ -74,8 +78,12 @@ function profileEmail(user: User): Authenticator | undefined {
 }
 
 /** Whether an authenticator is that of the profile, which is in no store. */
-export function isProfileEmail(user: User, { id }: Authenticator): boolean {
-  return profileEmail(user)?.id === id;
+export async function isProfileEmail(
+  deps: Pick<MfaDependencies, 'users'>,
+  user: User,
+  { id }: Authenticator,
+): Promise<boolean> {
+  return (await profileEmail(deps, user))?.id === id;
 }
 
 /** `mfa_requirements`: what the user can give, or, who has nothing yet, what they can enrol. */
@@ -130,7 +138,7 @@ async function isDemanded(deps: MfaDependencies, mfaApi: string, login: LoginToJ
   if (acrValues.includes(MFA_POLICY) && canEnroll(enabledFactors(deps.config))) return true;
   // Whatever the policy: a token for the MFA API adds and removes factors, which the password alone must not.
   if (audience === mfaApi && (await activeAuthenticators(deps, user)).length > 0) return true;
-  const demand = demandOf(deps.config, await deps.config.client(clientId), user);
+  const demand = await demandOf(deps, await deps.config.client(clientId), user);
   if (demand === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;
   if (demand === 'always') return true;

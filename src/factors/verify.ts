@@ -6,6 +6,7 @@ import { tryProof } from '../protection/attempts.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { EventType } from '../records/log-events.ts';
+import { primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { type Authenticator, FACTORS } from './authenticators.ts';
 import type { Right } from './elevation.ts';
@@ -169,7 +170,7 @@ async function judged(
   const seen = { user_id: user.id, client_id: clientId, ip };
   let given: Given = { ok: false, outcome: 'wrong' };
   // Under the user's own connection, so that the link in the notice of a lock unlocks it.
-  const connection = user.identities[0]?.connection ?? '';
+  const connection = primaryIdentity(await deps.users.identitiesOf(user.id))?.connection ?? '';
   const attempt = {
     connection,
     identifier: user.id,

@@ -1,4 +1,4 @@
-// Lists of client addresses in the tenant's protection settings.
+// Client addresses as keys of counters, and lists of them.
 import { addressList } from '../http/addresses.ts';
 
 export { addressKey } from '../http/addresses.ts';

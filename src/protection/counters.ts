@@ -1,5 +1,6 @@
-// The levels of token buckets, in this process or in the store for all processes. Bounded for each limit separately, so
-// that filling one limit evicts no counter of another.
+// Where the levels of buckets are kept: in this process, or in the store for all processes. Either way they are
+// bounded, and each limit has its own room, so that nobody gets rid of one counter by filling another limit's;
+// locks after failed logins are no counters of these.
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 
@@ -12,9 +13,9 @@ export interface Level {
 
 export interface Counters {
   /**
-   * Changes a level atomically.
-   * @param change computes the next level; called again after losing a race.
-   * @param fullAt epoch seconds when the bucket is full again and the counter can go.
+   * Changes a level; atomic.
+   * @param change makes the next level of the present one; may be called again when a racer came first.
+   * @param fullAt epoch seconds from when on the counter says nothing any more.
    */
   change(
     name: string,
@@ -23,10 +24,10 @@ export interface Counters {
   ): Promise<void>;
 }
 
-/** Counters of each limit at most, so that addresses cannot fill the memory. */
+/** Counters at most, of each limit: a million addresses must not fill the memory. */
 const MOST = 20_000;
 
-/** Marks an entry as used. @returns the evicted entry: the least recently used of its limit. */
+/** Keeps the entries of each name that were used lately. @returns which one goes. */
 function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string, entry: T) {
   const room = rooms.get(name) ?? new Map<string, T>();
   rooms.set(name, room);
@@ -38,7 +39,7 @@ function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string,
   return oldest?.[1];
 }
 
-/** Counters of this process: for limits on every request, which the store would slow down. */
+/** Counters of this process alone: for limits that every request is under, which a store would slow down. */
 export function localCounters(): Counters {
   const rooms = new Map<string, Map<string, Level>>();
   return {
@@ -48,7 +49,7 @@ export function localCounters(): Counters {
   };
 }
 
-/** Counters in the store for all processes, under hashed keys, not kept across a restart. */
+/** Counters in the store's volatile collection, whose keys show no user or address: for all processes. */
 export function storedCounters(store: Store): Counters {
   const limits = store.collection('limits');
   const rooms = new Map<string, Map<string, string>>();
@@ -66,7 +67,7 @@ export function storedCounters(store: Store): Counters {
         try {
           return await limits.insert(next());
         } catch (thrown) {
-          // Lost a race: the next update counts for both.
+          // A racer came first; the update then counts for both.
           if (!(thrown instanceof UniqueKeyError)) throw thrown;
         }
       }

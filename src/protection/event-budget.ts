@@ -1,4 +1,5 @@
-// Limits the log events of unknown users, by address and in all, so that strangers cannot fill the store.
+// How many log events people may cause who are nobody to us: whoever looks for a reason finds some, and nobody
+// fills the store, from however many addresses.
 
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -6,9 +7,9 @@ import type { EventBudget, TenantEvent } from '../tenant/events.ts';
 import { addressKey } from './addresses.ts';
 
 interface Bucket {
-  /** Events at once. */
+  /** How many events may come at once. */
   capacity: number;
-  /** Events regained per minute. */
+  /** How many come back per minute. */
   perMinute: number;
 }
 
@@ -17,13 +18,13 @@ interface Bounds {
   all: Bucket;
 }
 
-/** For refused requests. */
+/** Of messages that nothing but a request is needed for. */
 const REFUSED: Bounds = {
   address: { capacity: 10, perMinute: 0.1 },
   all: { capacity: 100, perMinute: 1 },
 };
 
-/** For failed attempts, which attack protection limits as well. */
+/** Of attempts that attack protection counts as well, and that somebody may want to see whole. */
 const ATTEMPTED: Bounds = {
   address: { capacity: 200, perMinute: 20 },
   all: { capacity: 5_000, perMinute: 100 },
@@ -31,12 +32,12 @@ const ATTEMPTED: Bounds = {
 
 const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REFUSED, f: REFUSED };
 
-/** Addresses with a bucket at most; an evicted one is still under the total bound. */
+/** Addresses whose buckets are kept, at most; who was pushed out is still under the bound of all. */
 const MOST = 10_000;
 
 type Levels = Map<string, { tokens: number; at: number }>;
 
-/** The budget of a process for each event type, by address and in all; events of known users are not limited. */
+/** The budget of one process: for each type of event, by address and in all. Events of a known user have no bounds. */
 export function createEventBudget(clock: Clock): EventBudget {
   const [ofAddresses, ofAll]: [Levels, Levels] = [new Map(), new Map()];
   const leftOut = new Map<EventType, number>();

@@ -1,29 +1,30 @@
-// Attempts being verified: guesses sent at once must not all be verified before the first failure is counted.
+// Tries that are being judged just now: guesses that come at once must not be judged all before the first of
+// them is counted.
 
-/** Places for attempts under a key. */
+/** A place for one try. */
 export interface Reservations {
   /**
-   * Takes a place under a key; waits while there is none.
-   * @param free whether another attempt may be verified while `judged` are; asked again whenever one ends. What it
-   *   throws is passed on.
+   * Takes a place of a key; waits for one while `free` says there is none for another.
+   * @param free how many more may be judged now, given how many are; asked again whenever one ends. What it
+   *   throws is thrown on.
    */
   take(key: string, free: (judged: number) => Promise<boolean>): Promise<void>;
   /** Gives a place back. */
   release(key: string): void;
 }
 
-/** Longest time that an attempt holds its place, in case it never ends, milliseconds. */
+/** A try that never ends, such as one whose request failed half-way, holds its place no longer than this. */
 const LONGEST_TRY = 30_000;
 
-/** The attempts of a key being verified, and those that wait. */
+/** The tries of one key that are being judged, and what wakes those that wait for one of them to end. */
 interface Entry {
   judged: NodeJS.Timeout[];
   waiting: (() => void)[];
-  /** Incremented when an attempt begins or ends. */
+  /** How often a try began or ended. */
   changes: number;
 }
 
-/** Reservations of this process. */
+/** Places in this process. */
 export function createReservations(): Reservations {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
@@ -57,7 +58,7 @@ export function createReservations(): Reservations {
           drop(key, entry);
           throw thrown;
         }
-        // Looked up again when an attempt began or ended meanwhile.
+        // Somebody may have come or gone while it was looked up; then it is looked up again.
         if (entry.changes !== changes || entries.get(key) !== entry) continue;
         if (isFree) return hold(key, entry);
         await new Promise<void>((resolve) => entry.waiting.push(resolve));

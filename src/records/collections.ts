@@ -3,6 +3,7 @@
 
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
+import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { LogEventRecord } from './log-events.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
@@ -25,6 +26,9 @@ export interface Records {
   connections: ConnectionRecord & Stored;
   organizations: OrganizationRecord & Stored;
   users: UserRecord;
+  identities: IdentityRecord;
+  /** What was brought to its present form, by name. */
+  migrations: Stored;
   credentials: CredentialRecord;
   signingKeys: SigningKeyRecord;
   keyChecks: KeyCheckRecord;
@@ -81,17 +85,10 @@ export function isCached(spec: Pick<CollectionSpec<never>, 'kept' | 'cached'>): 
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** One identifier in one connection: what a database login is looked up by. */
-export function connectionKey(connection: string, identifier: string): string {
-  return `${connection}\n${identifier}`;
-}
-
-const perConnection =
-  (field: 'email' | 'username' | 'phone_number'): Key<UserRecord> =>
-  (user) => {
-    const value = user[field];
-    return value === undefined ? undefined : user.identities.map((i) => connectionKey(i.connection, value));
-  };
+const uniqueAddress =
+  (kind: AddressKind): Key<IdentityRecord> =>
+  (identity) =>
+    identity.unique.includes(kind) ? addressOf(identity, kind) : undefined;
 
 const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
@@ -132,11 +129,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     kept: 'configuration',
   },
   users: {
-    unique: {
-      connectionEmail: perConnection('email'),
-      connectionUsername: perConnection('username'),
-      connectionPhone: perConnection('phone_number'),
-    },
+    unique: {},
     indexes: { email: (user) => user.email },
     fields: {
       email: 'text',
@@ -155,7 +148,19 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       logins_count: 'number',
     },
   },
+  identities: {
+    unique: {
+      email: uniqueAddress('email'),
+      username: uniqueAddress('username'),
+      phone_number: uniqueAddress('phone_number'),
+    },
+    indexes: {
+      user: (identity) => identity.user_id,
+      address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
+    },
+  },
   credentials: { unique: {}, indexes: {} },
+  migrations: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state }, cached: true },
   keyChecks: { unique: {}, indexes: {} },
   artifacts: {

@@ -1,5 +1,6 @@
 // Connections in the tenant file: databases, and all others.
 import { z } from 'zod';
+import type { AddressKind } from './identities.ts';
 
 export const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
@@ -47,9 +48,12 @@ const connectionFields = {
   is_domain_connection: z.boolean().default(false),
 };
 
+/** The strategy of the tenant file's `databases`. */
+export const DATABASE = 'auth0';
+
 export const databaseSchema = z.looseObject({
   ...connectionFields,
-  strategy: z.literal('auth0').default('auth0'),
+  strategy: z.literal(DATABASE).default(DATABASE),
   options: databaseOptionsSchema.prefault({}),
 });
 
@@ -66,10 +70,31 @@ export const passwordlessOptionsSchema = z.looseObject({
   disable_signup: z.boolean().default(false),
 });
 
-const OPTIONS: Readonly<Record<string, z.ZodType>> = {
-  email: passwordlessOptionsSchema,
-  sms: passwordlessOptionsSchema,
+/** What must be known of a strategy where the tenant file and the store are read; all else is in its own folder. */
+export interface StrategyRecord {
+  /** Checks the connection's options. */
+  options: z.ZodType;
+  /** Its connections are the tenant file's `databases`. */
+  hasPasswords: boolean;
+  /** The addresses that name one user of a connection. */
+  unique: readonly AddressKind[];
+  /** The address that a login proves to be the user's. */
+  proves?: AddressKind;
+}
+
+const passwordless = { options: passwordlessOptionsSchema, hasPasswords: false };
+
+/** The strategies that are built in, by name. A tenant file may have connections of others, which are kept. */
+export const STRATEGIES: Readonly<Record<string, StrategyRecord>> = {
+  [DATABASE]: { options: databaseOptionsSchema, hasPasswords: true, unique: ['email', 'username'] },
+  email: { ...passwordless, unique: ['email'], proves: 'email' },
+  sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
 };
+
+/** What is known of a strategy; undefined for one that is not built in. */
+export function strategyRecord(name: string): StrategyRecord | undefined {
+  return Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name] : undefined;
+}
 
 /** A connection that is no database. Its options are kept as they are written, and checked by its strategy's schema. */
 export const connectionSchema = z
@@ -79,8 +104,10 @@ export const connectionSchema = z
     options: z.record(z.string(), z.unknown()).default({}),
   })
   .superRefine(({ strategy, options }, context) => {
-    const schema = Object.hasOwn(OPTIONS, strategy) ? OPTIONS[strategy] : undefined;
-    for (const { path, message } of schema?.safeParse(options).error?.issues ?? []) {
+    const known = strategyRecord(strategy);
+    // One with passwords is refused as a whole: it has a section of its own.
+    const faults = known?.hasPasswords === false ? known.options.safeParse(options).error?.issues : undefined;
+    for (const { path, message } of faults ?? []) {
       context.addIssue({ code: 'custom', path: ['options', ...path], message });
     }
   });

@@ -24,7 +24,6 @@ export interface UserRecord extends Stored {
   address?: { country?: string; [part: string]: string | undefined };
   user_metadata: Record<string, unknown>;
   app_metadata: Record<string, unknown>;
-  identities: { provider: string; user_id: string; connection: string; isSocial: boolean }[];
   /** What the user may do at an API (management vocabulary); scopes of an API with `enforce_policies`. */
   permissions?: { resource_server_identifier: string; permission_name: string }[];
   /** E-mail addresses this user had before, newest last, each with the epoch second until which it held. */

@@ -1,6 +1,7 @@
 // The content of an assertion: subject, attributes, audience and authentication context.
 import type { InternalLogin } from '../engine/internal-requests.ts';
 import type { Config } from '../tenant/config.ts';
+import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
 import { attributesOf, type NameId, nameIdOf } from './attributes.ts';
 import { audienceOf, isOwnName } from './audience.ts';
@@ -39,7 +40,8 @@ export async function assertionContent(
   if (audience === undefined) return refusal(STATUS.requestDenied);
   const context = statedContext(request.classRefs, login.amr, sp.authnContextClassRef);
   if (context === undefined) return refusal(STATUS.noAuthnContext);
-  const attributes = attributesOf(user, sp, config.settings().vendor_host);
+  const identity = sp.mapIdentities ? primaryIdentity(await users.identitiesOf(user.id)) : undefined;
+  const attributes = attributesOf(user, identity, sp, config.settings().vendor_host);
   const named = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
   if (named === undefined) {
     const isUnproved = request.nameIdFormat === NAME_ID.email;

@@ -2,6 +2,7 @@
 
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
+import type { Identity } from '../users/identities.ts';
 import { standardClaims } from '../users/profile.ts';
 import { isReleasable, mayBeNameId, withoutUnproved } from './attribute-release.ts';
 import { CLAIMS, NAME_ID } from './names.ts';
@@ -19,7 +20,7 @@ export interface Attribute {
 type User = Frozen<UserRecord>;
 
 /** The profile fields that assertions may carry; metadata only where a mapping names it. */
-function profileOf(user: User, clientId: string, sp: ServiceProvider): Record<string, unknown> {
+function profileOf(user: User, identity: Identity | undefined, sp: ServiceProvider): Record<string, unknown> {
   // name, nickname and upn may be derived from the address, so an unverified one is removed first.
   const released = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
   const {
@@ -27,7 +28,6 @@ function profileOf(user: User, clientId: string, sp: ServiceProvider): Record<st
     updated_at: _seconds,
     ...claims
   } = standardClaims(released, ['profile', 'email', 'phone'], { updatedAt: 'iso8601' });
-  const [identity] = user.identities;
   return {
     user_id: user.id,
     ...claims,
@@ -37,14 +37,14 @@ function profileOf(user: User, clientId: string, sp: ServiceProvider): Record<st
     username: user.username,
     created_at: user.created_at,
     updated_at: user.updated_at,
-    clientID: clientId,
+    clientID: sp.clientId,
     ...(sp.createUpnClaim ? { upn: upnOf(user, released) } : {}),
     ...(sp.mapIdentities && identity !== undefined
       ? {
           'identities/default/provider': identity.provider,
           'identities/default/connection': identity.connection,
           'identities/default/isSocial': identity.isSocial,
-          'identities/default/user_id': identity.user_id,
+          'identities/default/user_id': identity.upstream_id,
         }
       : {}),
   };
@@ -57,10 +57,16 @@ function upnOf(user: User, released: User): string | undefined {
 
 /**
  * The attributes of a user for a service provider; unverified values are left out unless its addon allows them.
+ * @param identity the one that the user was made with.
  * @param vendorHost host of the namespace for fields without a mapping.
  */
-export function attributesOf(user: User, sp: ServiceProvider, vendorHost: string): Attribute[] {
-  const profile = profileOf(user, sp.clientId, sp);
+export function attributesOf(
+  user: User,
+  identity: Identity | undefined,
+  sp: ServiceProvider,
+  vendorHost: string,
+): Attribute[] {
+  const profile = profileOf(user, identity, sp);
   const trusts = sp.allowUnverifiedIdentifiers;
   const attribute = (name: string, field: string, value: unknown): Attribute => {
     const values = valuesOf(value).filter((one) => trusts || isReleasable(user, field, one));

@@ -67,7 +67,9 @@ export type Write = {
   [N in CollectionName]:
     | { collection: N; insert: Incoming<Records[N]> }
     | { collection: N; put: Incoming<Records[N]> }
-    | { collection: N; delete: string };
+    | { collection: N; delete: string }
+    /** As {@link Collection.update}; nothing is written where there is no such record. */
+    | { collection: N; update: string; change(current: Frozen<Records[N]>): Incoming<Records[N]> };
 }[CollectionName];
 
 /**

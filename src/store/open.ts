@@ -15,6 +15,7 @@ import { type Configuration, openConfigurationCollection } from './lowdb/configu
 import { temporarySuffix } from './lowdb/file.ts';
 import { type Commit, createCollection } from './memory/collection.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
+import { migrate } from './migrate.ts';
 import { takeOver } from './old/takeover.ts';
 import { purgeRegularly } from './purge.ts';
 import { countWrites } from './revision.ts';
@@ -39,6 +40,17 @@ const defaultCheckBytes = 64 << 20;
  * @throws Error when another process has it open, or a file in it is missing, damaged or of a newer format.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const store = await openAsItIs(options);
+  try {
+    await migrate(store);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return store;
+}
+
+async function openAsItIs(options: StoreOptions): Promise<Store> {
   const { dataDir, clock, log } = options;
   const directory = join(dataDir, 'store');
   await mkdir(dataDir, { recursive: true, mode: directoryMode });

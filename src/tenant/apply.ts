@@ -28,7 +28,7 @@ export interface DevelopmentUsers {
     username?: string;
     password: string;
     profile: Partial<UserRecord>;
-  }): Promise<object | { taken: 'email' | 'username' }>;
+  }): Promise<object | { taken: string }>;
 }
 
 export interface ApplyDependencies {

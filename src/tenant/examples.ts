@@ -20,12 +20,8 @@ interface Delivery {
 
 /** To try whether an example user can log in. */
 interface ExampleUsers {
-  findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
-  verifyPassword(
-    connection: { name: string },
-    identifier: string,
-    password: string,
-  ): Promise<object | undefined>;
+  findInConnection(connection: { name: string }, identifier: string): Promise<{ id: string } | undefined>;
+  verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
 }
 
 /** One sentence for each application whose secret is too short for production. */
@@ -86,10 +82,9 @@ export async function exampleUser(users: ExampleUsers): Promise<DevelopmentUser 
   for (const user of tenant.users) {
     const connection = { name: directoryOf(tenant, user) };
     // Looked up first, to hash no password in a store without the user.
-    const isThere = (await users.findInConnection(connection, user.email)) !== undefined;
-    if (isThere && (await users.verifyPassword(connection, user.email, user.password)) !== undefined) {
+    const found = await users.findInConnection(connection, user.email);
+    if (found !== undefined && (await users.verifyPassword(found.id, user.password)) !== undefined)
       return user;
-    }
   }
   return undefined;
 }

@@ -1,70 +1,54 @@
-// Users of passwordless connections: whoever proves that an address is theirs.
-import { connectionKey } from '../records/collections.ts';
-import type { UserRecord } from '../records/users.ts';
-import { UniqueKeyError } from '../store/contract.ts';
+// Users who come by an address alone: whoever proves that it is theirs.
+
+import { createUser } from './create.ts';
+import { type ConnectionAddress, findByAddress } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-/** How a passwordless connection reaches its users; the strategy's name, too. */
-export type Channel = 'email' | 'sms';
-
-/** An address of a connection's: e-mail as `normalizeEmail` gives it, or a phone number in E.164. */
-export interface ConnectionAddress {
-  connection: string;
-  channel: Channel;
-  address: string;
+/** An address that somebody has just proved to be theirs. */
+export interface ProvedAddress extends ConnectionAddress {
+  kind: 'email' | 'phone_number';
+  /** The connection's strategy. */
+  provider: string;
+  /** Whether a user is made where there is none. */
+  mayCreate: boolean;
 }
 
-type Lookup = Pick<UsersDependencies, 'store'>;
-
-/** The user of a passwordless connection by their address. */
-export async function findByAddress(
-  { store }: Lookup,
-  { connection, channel, address }: ConnectionAddress,
-): Promise<User | undefined> {
-  const index = channel === 'email' ? 'connectionEmail' : 'connectionPhone';
-  return (await store.collection('users').findBy(index, connectionKey(connection, address)))[0];
-}
+const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
 
 /**
  * The user who has just proved an address, made if there was none, with the address verified.
  * Two proofs at once make one user.
+ * @returns undefined where there is none and none may be made.
  */
-export async function userWhoProved(deps: UsersDependencies, proved: ConnectionAddress): Promise<User> {
-  const known = (await findByAddress(deps, proved)) ?? (await create(deps, proved));
-  const verified = proved.channel === 'email' ? known.email_verified : known.phone_verified === true;
-  if (verified) return known;
-  const field = proved.channel === 'email' ? 'email_verified' : 'phone_verified';
-  const updated = await deps.store.collection('users').update(known.id, (current) => ({
+export async function userWhoProved(
+  deps: UsersDependencies,
+  proved: ProvedAddress,
+): Promise<{ user: User; isNew: boolean } | undefined> {
+  const { store, clock } = deps;
+  const found = await findByAddress(store, proved);
+  if (found === undefined) return proved.mayCreate ? create(deps, proved) : undefined;
+  const verified = VERIFIED[proved.kind];
+  if (found[verified] === true) return { user: found, isNew: false };
+  const updated = await store.collection('users').update(found.id, (current) => ({
     ...current,
-    [field]: true,
-    updated_at: new Date(deps.clock()).toISOString(),
+    [verified]: true,
+    updated_at: new Date(clock()).toISOString(),
   }));
-  return updated ?? known;
+  return { user: updated ?? found, isNew: false };
 }
 
-async function create(deps: UsersDependencies, proved: ConnectionAddress): Promise<User> {
-  const { store, clock, random } = deps;
-  const { connection, channel, address } = proved;
-  const hex = random(12).toString('hex');
-  const at = new Date(clock()).toISOString();
-  const record: UserRecord = {
-    id: `${channel}|${hex}`,
-    ...(channel === 'email'
-      ? { email: address, email_verified: true }
-      : { phone_number: address, phone_verified: true, email_verified: false }),
-    user_metadata: {},
-    app_metadata: {},
-    identities: [{ provider: channel, user_id: hex, connection, isSocial: false }],
-    created_at: at,
-    updated_at: at,
-    logins_count: 0,
-  };
-  try {
-    await store.collection('users').insert(record);
-  } catch (thrown) {
-    if (!(thrown instanceof UniqueKeyError)) throw thrown;
-  }
-  const user = await findByAddress(deps, proved);
+async function create(
+  deps: UsersDependencies,
+  proved: ProvedAddress,
+): Promise<{ user: User; isNew: boolean }> {
+  const { connection, provider, kind, address } = proved;
+  const created = await createUser(deps, {
+    identity: { connection, provider, addresses: { [kind]: address }, unique: [kind] },
+    profile: { [VERIFIED[kind]]: true },
+  });
+  if ('user' in created) return { user: created.user, isNew: true };
+  // Somebody else who proved it was sooner.
+  const user = await findByAddress(deps.store, proved);
   if (user === undefined) throw new Error('the new user is not in the store');
-  return user;
+  return { user, isNew: false };
 }

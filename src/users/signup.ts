@@ -2,10 +2,13 @@
 import type { Connection } from '../records/collections.ts';
 import { databaseOptions } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
+import type { AddressKind } from '../records/identities.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
+import type { Profile } from './create.ts';
+import type { Identity } from './identities.ts';
 import { containsPersonalInfo, isCommon, judgeStrength, type PolicyVerdict } from './password-policy.ts';
 import type { User } from './user.ts';
-import type { Profile, Users } from './users.ts';
+import type { Users } from './users.ts';
 
 export interface SignUp {
   connection: Connection;
@@ -25,12 +28,15 @@ export type SignUpRefusal =
   | { reason: 'weak-password'; verdict: PolicyVerdict }
   | { reason: 'common-password' }
   | { reason: 'personal-password' }
-  | { reason: 'taken'; key: 'email' | 'username' };
+  | { reason: 'taken'; key: AddressKind };
 
 const USERNAME = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
 
 /** Signs a user up. @returns the user, or why not; a taken address is found no sooner than a free one. */
-export async function signUp(users: Users, request: SignUp): Promise<{ user: User } | SignUpRefusal> {
+export async function signUp(
+  users: Users,
+  request: SignUp,
+): Promise<{ user: User; identity: Identity } | SignUpRefusal> {
   const options = databaseOptions(request.connection);
   const refusal = refusalOf(options, request);
   if (refusal !== undefined) return refusal;
@@ -39,8 +45,8 @@ export async function signUp(users: Users, request: SignUp): Promise<{ user: Use
     connection: connection.name,
     email,
     password,
-    ...(username === undefined ? {} : { username }),
-    ...(profile === undefined ? {} : { profile }),
+    username,
+    profile,
   });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }

@@ -1,63 +1,43 @@
-// The users of the tenant: who they are, which connection they are of, what their password is.
-
-import { connectionKey } from '../records/collections.ts';
+// The users of the tenant: who they are, by which identities they come, what their password is.
+import { DATABASE, strategyRecord } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
-import type { CredentialRecord, UserRecord } from '../records/users.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { epochSeconds } from '../runtime/clock.ts';
-import { UniqueKeyError } from '../store/contract.ts';
-import { FIRST_VERSION } from './login.ts';
-import { type ConnectionAddress, findByAddress, userWhoProved } from './proved.ts';
+import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
+import type { UserRecord } from '../records/users.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Write } from '../store/contract.ts';
+import { createUser, type Profile } from './create.ts';
+import { createCredentials } from './credentials.ts';
+import { type ConnectionAddress, findByAddress, type Identity } from './identities.ts';
+import { type ProvedAddress, userWhoProved } from './proved.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-/** What may be said of a new user, beside who they are. */
-export type Profile = Partial<
-  Pick<
-    UserRecord,
-    | 'given_name'
-    | 'family_name'
-    | 'name'
-    | 'nickname'
-    | 'picture'
-    | 'user_metadata'
-    | 'app_metadata'
-    | 'email_verified'
-    | 'blocked'
-    | 'multifactor'
-    | 'permissions'
-  >
->;
-
-export interface NewUser {
+/** A user of a database connection. */
+export interface NewDatabaseUser {
+  /** The connection's name. */
   connection: string;
   email: string;
-  username?: string;
+  username?: string | undefined;
   password: string;
-  profile?: Profile;
+  profile?: Profile | undefined;
 }
-
-/** How many earlier passwords are kept, at most; a connection's rule looks at fewer or as many. */
-const HISTORY = 24;
 
 export interface Users {
   get(id: string): Promise<User | undefined>;
-  /** By e-mail address or username, in one connection. */
+  /** By e-mail address or username, as typed, in one connection. */
   findInConnection(connection: { name: string }, identifier: string): Promise<User | undefined>;
-  /** By the address of a passwordless connection. */
+  /** By an address in one connection. */
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
-  /** The user who has proved an address of a passwordless connection; made if there was none. */
-  whoProved(address: ConnectionAddress): Promise<User>;
-  /** @returns the new user, or which of its identifiers is taken. */
-  create(user: NewUser): Promise<{ user: User } | { taken: 'email' | 'username' }>;
+  /** All identities of a user, in the order of their ids. */
+  identitiesOf(userId: string): Promise<Identity[]>;
+  /** The user who has just proved an address; @see userWhoProved */
+  whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
+  /** @returns the new user, or which of its addresses is taken. */
+  create(user: NewDatabaseUser): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
   /**
-   * The user when the password is right, and the version of the credential that it was right for; takes the same
-   * time when there is no such user.
+   * Whether a password is the user's; takes the same time for no user.
+   * @returns the version of the credential that it was right for; undefined when it was wrong.
    */
-  verifyPassword(
-    connection: { name: string },
-    identifier: string,
-    password: string,
-  ): Promise<{ user: User; credentialVersion: number } | undefined>;
+  verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
   /** The version of a user's credential; it grows with each password that is set. */
   credentialVersion(userId: string): Promise<number>;
   /** Whether a password is the user's present one or one of the last `size`. */
@@ -66,8 +46,8 @@ export interface Users {
   /** Notes a login, beside which the profile stays as it is. */
   recordLogin(userId: string, ip: string): Promise<void>;
   /**
-   * The user has proved an e-mail address; nothing happens where it is theirs no more. What a sign-up said of them before that was said by somebody who had
-   * proved nothing, and goes.
+   * The user has proved an e-mail address; nothing happens where it is theirs no more. What a sign-up said of them
+   * before that was said by somebody who had proved nothing, and goes.
    */
   proveEmail(userId: string, email: string): Promise<void>;
   /**
@@ -75,9 +55,13 @@ export interface Users {
    * @returns undefined when the user has another address by now, or is gone.
    */
   confirmEmail(userId: string, email: string): Promise<User | undefined>;
-  /** Removes a user and their credential. */
+  /** Removes a user, their identities and their credential. */
   remove(userId: string): Promise<void>;
-  /** Changes a user's record; an e-mail address that was there before is kept for tokens issued till now. */
+  /**
+   * Changes a user's record, and with an address the identities that have it; an e-mail address that was there before
+   * is kept for tokens issued till now.
+   * @throws UniqueKeyError when an address is somebody else's in a connection of theirs.
+   */
   update(userId: string, patch: Partial<UserRecord>): Promise<User | undefined>;
 }
 
@@ -85,63 +69,43 @@ export interface Users {
 export function createUsers(deps: UsersDependencies): Users {
   const { store, hasher, clock } = deps;
   const users = store.collection('users');
-  const credentials = store.collection('credentials');
+  const identities = store.collection('identities');
+  const credentials = createCredentials(deps);
   const now = () => new Date(clock()).toISOString();
-
-  const findInConnection = async (
-    { name }: { name: string },
-    identifier: string,
-  ): Promise<User | undefined> => {
-    const email = normalizeEmail(identifier);
-    const byEmail =
-      email === undefined ? [] : await users.findBy('connectionEmail', connectionKey(name, email));
-    if (byEmail[0] !== undefined) return byEmail[0];
-    const username = identifier.trim().toLowerCase();
-    return (await users.findBy('connectionUsername', connectionKey(name, username)))[0];
-  };
-
-  const setPassword = async (userId: string, password: string): Promise<void> => {
-    const passwordHash = await hasher.hash(password);
-    await credentials.upsert(userId, (current) => ({
-      id: userId,
-      passwordHash,
-      history: current === undefined ? [] : [current.passwordHash, ...current.history].slice(0, HISTORY),
-      version: versionOf(current) + 1,
-    }));
-    await update(userId, { last_password_reset: now() });
-  };
-
-  const update = (userId: string, patch: Partial<UserRecord>): Promise<User | undefined> =>
-    users.update(userId, (before) => {
-      return { ...before, ...patch, id: userId, updated_at: now(), ...emailHistory(before, patch, clock) };
-    });
-
   return {
     get: (id) => users.get(id),
-    findInConnection,
-    findByAddress: (address) => findByAddress(deps, address),
+    findInConnection: async ({ name: connection }, identifier) => {
+      const email = normalizeEmail(identifier);
+      const byEmail = email && (await findByAddress(store, { connection, kind: 'email', address: email }));
+      if (byEmail) return byEmail;
+      const address = identifier.trim().toLowerCase();
+      return findByAddress(store, { connection, kind: 'username', address });
+    },
+    findByAddress: (address) => findByAddress(store, address),
+    identitiesOf: (userId) => identities.findBy('user', userId),
     whoProved: (address) => userWhoProved(deps, address),
-    create: (user) => createUser(deps, user),
-    verifyPassword: async (connection, identifier, password) => {
-      const user = await findInConnection(connection, identifier);
-      const credential = user === undefined ? undefined : await credentials.get(user.id);
-      if (user === undefined || credential === undefined) {
-        await hasher.verifyNothing(password);
-        return undefined;
-      }
-      const { ok, stale } = await hasher.verify(credential.passwordHash, password);
-      if (ok && stale) await rehash(deps, user.id, credential.passwordHash, password);
-      return ok ? { user, credentialVersion: versionOf(credential) } : undefined;
+    create: async ({ connection, email, username, password, profile }) =>
+      createUser(deps, {
+        identity: {
+          connection,
+          provider: DATABASE,
+          addresses: {
+            email: normalizeEmail(email) ?? email,
+            ...(username !== undefined && { username: username.trim().toLowerCase() }),
+          },
+          unique: strategyRecord(DATABASE)?.unique ?? [],
+        },
+        profile,
+        // Hashed before anything is looked up: a taken address answers no sooner than a free one.
+        passwordHash: await hasher.hash(password),
+      }),
+    verifyPassword: credentials.verify,
+    credentialVersion: credentials.version,
+    isUsedBefore: credentials.isUsedBefore,
+    setPassword: async (userId, password) => {
+      await credentials.set(userId, password);
+      await users.update(userId, (before) => ({ ...before, last_password_reset: now(), updated_at: now() }));
     },
-    credentialVersion: async (userId) => versionOf(await credentials.get(userId)),
-    isUsedBefore: async (userId, password, size) => {
-      const credential = await credentials.get(userId);
-      if (credential === undefined) return false;
-      const hashes = [credential.passwordHash, ...credential.history].slice(0, Math.max(1, size));
-      for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
-      return false;
-    },
-    setPassword,
     recordLogin: async (userId, ip) => {
       await users.update(userId, (before) => {
         return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
@@ -157,8 +121,12 @@ export function createUsers(deps: UsersDependencies): Users {
       return isTheirs ? updated : undefined;
     },
     remove: async (userId) => {
-      await users.delete(userId);
-      await credentials.delete(userId);
+      const all = await identities.findBy('user', userId);
+      await store.batch([
+        { collection: 'users', delete: userId },
+        { collection: 'credentials', delete: userId },
+        ...all.map(({ id }) => ({ collection: 'identities' as const, delete: id })),
+      ]);
     },
     proveEmail: async (userId, email) => {
       await users.update(userId, (before) => {
@@ -167,64 +135,57 @@ export function createUsers(deps: UsersDependencies): Users {
         return { ...withoutProfile(before), ...proved, ...emailHistory(before, proved, clock) };
       });
     },
-    update,
+    update: (userId, patch) =>
+      updateUser(deps, userId, patch, (before) => ({
+        ...before,
+        ...patch,
+        id: userId,
+        updated_at: now(),
+        ...emailHistory(before, patch, clock),
+      })),
   };
+}
+
+/** Changes a user and, in the same write, the identities that are found by an address that changes. */
+async function updateUser(
+  { store }: UsersDependencies,
+  userId: string,
+  patch: Partial<UserRecord>,
+  change: (before: User) => User,
+): Promise<User | undefined> {
+  const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
+  if (kinds.length === 0) return store.collection('users').update(userId, change);
+  const identities = await store.collection('identities').findBy('user', userId);
+  let before: User | undefined;
+  let after: User | undefined;
+  await store.batch([
+    {
+      collection: 'users',
+      update: userId,
+      change: (current) => {
+        before = current;
+        after = change(current);
+        return after;
+      },
+    },
+    ...identities.map(
+      ({ id }): Write => ({
+        collection: 'identities',
+        update: id,
+        change: (identity) => {
+          const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
+          return { ...identity, ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])) };
+        },
+      }),
+    ),
+  ]);
+  return after;
 }
 
 /** Without what a sign-up may say of its user, beside the identifiers. */
 function withoutProfile(user: User): User {
   const { name: _1, given_name: _2, family_name: _3, nickname: _4, picture: _5, ...rest } = user;
   return rest;
-}
-
-async function createUser(
-  { store, hasher, clock, random }: UsersDependencies,
-  { connection, email, username, password, profile = {} }: NewUser,
-): Promise<{ user: User } | { taken: 'email' | 'username' }> {
-  const hex = random(12).toString('hex');
-  const id = `auth0|${hex}`;
-  const at = new Date(clock()).toISOString();
-  const record: UserRecord = {
-    id,
-    email: normalizeEmail(email) ?? email,
-    email_verified: false,
-    ...(username === undefined ? {} : { username: username.trim().toLowerCase() }),
-    user_metadata: {},
-    app_metadata: {},
-    ...profile,
-    identities: [{ provider: 'auth0', user_id: hex, connection, isSocial: false }],
-    created_at: at,
-    updated_at: at,
-    logins_count: 0,
-  };
-  // Hashed before anything is looked up: a taken address answers no sooner than a free one.
-  const passwordHash = await hasher.hash(password);
-  const credential: CredentialRecord = { id, passwordHash, history: [] };
-  // The credential first: a user without one could never log in, one without a user harms nobody.
-  await store.collection('credentials').insert(credential);
-  try {
-    await store.collection('users').insert(record);
-  } catch (thrown) {
-    await store.collection('credentials').delete(id);
-    if (!(thrown instanceof UniqueKeyError)) throw thrown;
-    return { taken: thrown.key === 'connectionUsername' ? 'username' : 'email' };
-  }
-  const user = await store.collection('users').get(id);
-  if (user === undefined) throw new Error('the new user is not in the store');
-  return { user };
-}
-
-function versionOf(credential: { readonly version?: number } | undefined): number {
-  return credential?.version ?? FIRST_VERSION;
-}
-
-/** An old hash is replaced unless the password was changed meanwhile. */
-async function rehash({ store, hasher }: UsersDependencies, userId: string, old: string, password: string) {
-  const passwordHash = await hasher.hash(password);
-  await store.collection('credentials').update(userId, (current) => ({
-    ...current,
-    passwordHash: current.passwordHash === old ? passwordHash : current.passwordHash,
-  }));
 }
 
 /** Longer than any access token lives, by default: after that nobody asks for the address of back then. */

@@ -1,6 +1,7 @@
 // The connection of a login: it is kept, whatever way the login came by, and where a request names one no other
 // completes it.
 import { expect } from 'chai';
+import { identityId } from '../../src/records/identities.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
@@ -67,19 +68,24 @@ describe('the connection of a login', () => {
   const isLoggedIn = async () =>
     'code' in responseOf(await authorize(agent, webRequest({ prompt: 'none', scope: 'openid' })));
 
+  /** Gives a user another identity. @returns what takes it away again. */
+  const link = async (user_id: string, provider: string, connection: string) => {
+    const identities = server.store.collection('identities');
+    const identity = { user_id, provider, connection, upstream_id: 'ada', isSocial: false, unique: [] };
+    await identities.insert({ ...identity, id: identityId(connection, 'ada') });
+    return () => identities.delete(identityId(connection, 'ada'));
+  };
+
   it('is kept by a login ticket: logging out goes to no provider that the login did not come by', async () => {
     const user = await server.users.findInConnection({ name: 'users' }, USER.email);
-    const corporate = { provider: 'oidc', connection: 'corporate', user_id: 'ada', isSocial: false };
-    await server.users.update(user!.id, {
-      identities: [corporate, ...structuredClone(user!.identities as [])],
-    });
+    const unlink = await link(user!.id, 'oidc', 'corporate');
     try {
       await openPage(agent, server, withTicket(await ticketFor(agent, ORIGIN, password)));
       expect(await isLoggedIn()).to.equal(true);
       const out = await agent.get('/v2/logout?federated');
       expect(out.location).to.not.include('idp.example.test');
     } finally {
-      await server.users.update(user!.id, { identities: structuredClone(user!.identities as []) });
+      await unlink();
     }
   });
 
@@ -139,7 +145,8 @@ describe('the connection of a login', () => {
       const answer = await bySignUp(agent, server, named('users'), address);
       expect(completed(answer)).to.equal(true);
       const user = await server.users.findInConnection({ name: 'users' }, address);
-      expect(user?.identities.map(({ connection }) => connection)).to.deep.equal(['users']);
+      const identities = await server.users.identitiesOf(user?.id ?? '');
+      expect(identities.map(({ connection }) => connection)).to.deep.equal(['users']);
     });
 
     it('is not completed by a login ticket of another, asked or silent', async () => {
@@ -160,10 +167,7 @@ describe('the connection of a login', () => {
 
     it('is not completed by a session of another that a linked identity would allow', async () => {
       const user = await server.users.findInConnection({ name: 'users' }, USER.email);
-      const linked = { provider: 'auth0', connection: 'staff', user_id: 'ada', isSocial: false };
-      await server.users.update(user!.id, {
-        identities: [...structuredClone(user!.identities as []), linked],
-      });
+      const unlink = await link(user!.id, 'auth0', 'staff');
       try {
         await logIn(agent, server, webRequest(), USER);
         const silent = (connection: string) => authorize(agent, named(connection, { prompt: 'none' }));
@@ -175,7 +179,7 @@ describe('the connection of a login', () => {
         const chosen = await follow(agent, await agent.request(action, { form: fields }), server.url);
         expect(chosen.text).to.contain('name="password"');
       } finally {
-        await server.users.update(user!.id, { identities: structuredClone(user!.identities as []) });
+        await unlink();
       }
     });
 

@@ -1,7 +1,8 @@
 // The part of the contract on upsert, batches and queries: see storeContract.
 import { expect } from 'chai';
+import type { IdentityRecord } from '../../src/records/identities.ts';
 import { type Filter, type Query, type Store, UniqueKeyError } from '../../src/store/contract.ts';
-import { aUser, type Register, rejection } from './contract.ts';
+import { anIdentity, aUser, emailKey, type Register, rejection } from './contract.ts';
 
 export function upsertCases(test: Register): void {
   test('adds what is made of nothing, and changes what is there', async ({ store }) => {
@@ -36,12 +37,12 @@ export function upsertCases(test: Register): void {
   });
 
   test('refuses another id and the key of another, and changes nothing', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@a.example'));
-    expect(await rejection(users.upsert('auth0|2', () => aUser('auth0|3')))).to.be.instanceOf(TypeError);
-    const taken = users.upsert('auth0|2', () => aUser('auth0|2', 'ada@a.example'));
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('1', 'ada@a.example'));
+    expect(await rejection(identities.upsert('2', () => anIdentity('3')))).to.be.instanceOf(TypeError);
+    const taken = identities.upsert('2', () => anIdentity('2', 'ada@a.example'));
     expect(await rejection(taken)).to.be.instanceOf(UniqueKeyError);
-    expect(await users.count()).to.equal(1);
+    expect(await identities.count()).to.equal(1);
   });
 
   test('makes a new record of an expired one', async ({ store }, time) => {
@@ -61,50 +62,68 @@ export function batchCases(test: Register): void {
   const credential = (id: string) => ({ id, passwordHash: 'hash', history: [] });
 
   test('makes all its writes, in order, over several collections', async ({ store, reopen }) => {
-    await store.collection('users').insert(aUser('old', 'ada@a.example'));
+    await store.collection('identities').insert(anIdentity('old', 'ada@a.example'));
     await store.batch([
-      { collection: 'users', delete: 'old' },
-      { collection: 'users', insert: aUser('new', 'ada@a.example') },
+      { collection: 'identities', delete: 'old' },
+      { collection: 'identities', insert: anIdentity('new', 'ada@a.example') },
       { collection: 'credentials', put: credential('new') },
-      { collection: 'users', delete: 'none' },
+      { collection: 'identities', delete: 'none' },
     ]);
     const again = await reopen();
-    expect((await again.collection('users').list()).records).to.deep.equal([aUser('new', 'ada@a.example')]);
+    expect((await again.collection('identities').list()).records).to.deep.equal([
+      anIdentity('new', 'ada@a.example'),
+    ]);
     expect(await again.collection('credentials').get('new')).to.deep.equal(credential('new'));
   });
 
   test('makes none of them when one is refused', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('1', 'ada@a.example'));
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('1', 'ada@a.example'));
     const batch = store.batch([
       { collection: 'credentials', insert: credential('2') },
-      { collection: 'users', put: aUser('1', 'free@a.example') },
-      { collection: 'users', insert: aUser('2', 'bob@a.example') },
-      { collection: 'users', insert: aUser('3', 'bob@a.example') },
+      { collection: 'identities', put: anIdentity('1', 'free@a.example') },
+      { collection: 'identities', insert: anIdentity('2', 'bob@a.example') },
+      { collection: 'identities', insert: anIdentity('3', 'bob@a.example') },
     ]);
     expect(await rejection(batch)).to.be.instanceOf(UniqueKeyError);
-    expect((await users.list()).records).to.deep.equal([aUser('1', 'ada@a.example')]);
+    expect((await identities.list()).records).to.deep.equal([anIdentity('1', 'ada@a.example')]);
     expect(await store.collection('credentials').count()).to.equal(0);
-    await users.insert(aUser('4', 'bob@a.example'));
-    await users.insert(aUser('5', 'free@a.example'));
+    await identities.insert(anIdentity('4', 'bob@a.example'));
+    await identities.insert(anIdentity('5', 'free@a.example'));
   });
 
   test('keeps the writes that were under way when one is refused', async ({ store }) => {
-    const users = store.collection('users');
-    const first = users.insert(aUser('1', 'ada@a.example'));
+    const identities = store.collection('identities');
+    const first = identities.insert(anIdentity('1', 'ada@a.example'));
     const batch = store.batch([
-      { collection: 'users', put: aUser('1', 'eve@a.example') },
-      { collection: 'users', insert: aUser('1') },
+      { collection: 'identities', put: anIdentity('1', 'eve@a.example') },
+      { collection: 'identities', insert: anIdentity('1') },
     ]);
     expect(await rejection(batch)).to.be.instanceOf(UniqueKeyError);
     await first;
-    expect(await users.get('1')).to.include({ email: 'ada@a.example' });
-    expect(await users.findBy('email', 'eve@a.example')).to.deep.equal([]);
+    expect(await identities.get('1')).to.include({ email: 'ada@a.example' });
+    expect(await identities.findBy('email', emailKey('eve@a.example'))).to.deep.equal([]);
   });
 
   test('is not for the configuration', async ({ store }) => {
     const batch = store.batch([{ collection: 'clients', delete: 'app' }]);
     expect(await rejection(batch)).to.be.instanceOf(TypeError);
+  });
+
+  test('changes records as they are when it is made, and adds none', async ({ store }) => {
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('1', 'ada@a.example'));
+    const named = (provider: string) => ({
+      collection: 'identities' as const,
+      update: '1',
+      change: (one: IdentityRecord) => ({ ...one, provider: `${one.provider} ${provider}` }),
+    });
+    await store.batch([named('a'), named('b'), { ...named('c'), update: 'none' }]);
+    expect(await identities.get('1')).to.include({ provider: 'auth0 a b' });
+    expect(await identities.count()).to.equal(1);
+    const refused = store.batch([named('c'), { collection: 'identities', insert: anIdentity('1') }]);
+    expect(await rejection(refused)).to.be.instanceOf(UniqueKeyError);
+    expect(await identities.get('1')).to.include({ provider: 'auth0 a b' });
   });
 }
 

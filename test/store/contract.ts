@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import type { Records } from '../../src/records/collections.ts';
 import type { ArtifactRecord } from '../../src/records/engine.ts';
+import { type AddressKind, addressKey, type IdentityRecord } from '../../src/records/identities.ts';
 import type { UserRecord } from '../../src/records/users.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
 import { batchCases, queryCases, upsertCases } from './contract-queries.ts';
@@ -20,24 +21,42 @@ export type Register = (behaviour: string, run: Case) => void;
 const connection = 'Username-Password-Authentication';
 const startSeconds = 1_800_000_000;
 
-/** A user whose e-mail address, if any, is a unique key in each of these connections. */
-export function aUser(id: string, email?: string, connections = [connection]): UserRecord {
+/** A user, found by their e-mail address if any, which any number may have. */
+export function aUser(id: string, email?: string): UserRecord {
   return {
     id,
     ...(email === undefined ? {} : { email }),
     email_verified: false,
     user_metadata: {},
     app_metadata: {},
-    identities: connections.map((name) => ({
-      provider: 'auth0',
-      user_id: id,
-      connection: name,
-      isSocial: false,
-    })),
     created_at: '2026-11-01T09:00:00.000Z',
     updated_at: '2026-11-01T09:00:00.000Z',
     logins_count: 0,
   };
+}
+
+/** An identity whose addresses are unique keys. */
+export function anIdentity(
+  id: string,
+  email?: string,
+  more: Partial<Record<AddressKind, string>> = {},
+): IdentityRecord {
+  const addresses = { ...(email === undefined ? {} : { email }), ...more };
+  return {
+    id,
+    user_id: `user of ${id}`,
+    connection,
+    provider: 'auth0',
+    upstream_id: id,
+    isSocial: false,
+    ...addresses,
+    unique: Object.keys(addresses) as AddressKind[],
+  };
+}
+
+/** The unique key of an identity's e-mail address. */
+export function emailKey(email: string): string {
+  return addressKey(connection, 'email', email);
 }
 
 function anArtifact(id: string, grantId: string, expiresAt?: number): ArtifactRecord {
@@ -209,89 +228,82 @@ function recordCases(test: Register): void {
 
 function uniqueKeyCases(test: Register): void {
   test('insert refuses a taken id, names it, and changes nothing', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert({ ...aUser('auth0|1', 'ada@example.com'), name: 'first' });
-    await expectTaken(users.insert({ ...aUser('auth0|1', 'eve@example.com') }), 'users', 'id');
-    expect(await users.get('auth0|1')).to.include({ name: 'first', email: 'ada@example.com' });
-    expect(await users.findBy('connectionEmail', `${connection}\neve@example.com`)).to.deep.equal([]);
+    const identities = store.collection('identities');
+    await identities.insert({ ...anIdentity('auth0|1', 'ada@example.com'), provider: 'first' });
+    await expectTaken(identities.insert({ ...anIdentity('auth0|1', 'eve@example.com') }), 'identities', 'id');
+    expect(await identities.get('auth0|1')).to.include({ provider: 'first', email: 'ada@example.com' });
+    expect(await identities.findBy('email', emailKey('eve@example.com'))).to.deep.equal([]);
   });
 
   test('insert and put refuse a taken unique key, name it, and change nothing', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    await expectTaken(users.insert(aUser('auth0|2', 'ada@example.com')), 'users', 'connectionEmail');
-    await expectTaken(users.put(aUser('auth0|3', 'ada@example.com')), 'users', 'connectionEmail');
-    expect(await users.count()).to.equal(1);
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    await expectTaken(identities.insert(anIdentity('auth0|2', 'ada@example.com')), 'identities', 'email');
+    await expectTaken(identities.put(anIdentity('auth0|3', 'ada@example.com')), 'identities', 'email');
+    expect(await identities.count()).to.equal(1);
   });
 
   test('put of an existing record refuses the key of another and leaves it as it was', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    await users.insert(aUser('auth0|2', 'bob@example.com'));
-    await expectTaken(users.put(aUser('auth0|2', 'ada@example.com')), 'users', 'connectionEmail');
-    expect(await users.get('auth0|2')).to.include({ email: 'bob@example.com' });
-    expect(await users.findBy('email', 'bob@example.com')).to.have.length(1);
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    await identities.insert(anIdentity('auth0|2', 'bob@example.com'));
+    await expectTaken(identities.put(anIdentity('auth0|2', 'ada@example.com')), 'identities', 'email');
+    expect(await identities.get('auth0|2')).to.include({ email: 'bob@example.com' });
+    expect(await identities.findBy('email', emailKey('bob@example.com'))).to.have.length(1);
   });
 
   test('the error tells which of several unique keys is taken', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert({ ...aUser('auth0|1', 'ada@example.com'), username: 'ada', phone_number: '+1' });
-    const other = aUser('auth0|2', 'bob@example.com');
-    await expectTaken(users.insert({ ...other, username: 'ada' }), 'users', 'connectionUsername');
-    await expectTaken(users.insert({ ...other, phone_number: '+1' }), 'users', 'connectionPhone');
-  });
-
-  test('a record may hold several values of one key: each is taken', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com', ['one', 'two', 'one']));
-    await expectTaken(users.insert(aUser('auth0|2', 'ada@example.com', ['one'])), 'users', 'connectionEmail');
-    await expectTaken(
-      users.insert(aUser('auth0|3', 'ada@example.com', ['three', 'two'])),
-      'users',
-      'connectionEmail',
+    const identities = store.collection('identities');
+    await identities.insert(
+      anIdentity('auth0|1', 'ada@example.com', { username: 'ada', phone_number: '+1' }),
     );
-    await users.insert(aUser('auth0|4', 'ada@example.com', ['three']));
-    expect(await users.findBy('connectionEmail', 'two\nada@example.com')).to.have.length(1);
+    const other = (more: object) => anIdentity('auth0|2', 'bob@example.com', more);
+    await expectTaken(identities.insert(other({ username: 'ada' })), 'identities', 'username');
+    await expectTaken(identities.insert(other({ phone_number: '+1' })), 'identities', 'phone_number');
   });
 
   test('records without the key do not collide', async ({ store }) => {
-    await store.collection('users').insert(aUser('auth0|1'));
-    await store.collection('users').insert(aUser('auth0|2'));
-    expect(await store.collection('users').count()).to.equal(2);
+    await store.collection('identities').insert(anIdentity('auth0|1'));
+    await store.collection('identities').insert(anIdentity('auth0|2'));
+    expect(await store.collection('identities').count()).to.equal(2);
   });
 
   test('delete, take and deleteBy free the unique keys', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    await users.delete('auth0|1');
-    await users.insert(aUser('auth0|2', 'ada@example.com'));
-    await users.take('auth0|2');
-    await users.insert(aUser('auth0|3', 'ada@example.com'));
-    await users.deleteBy('email', 'ada@example.com');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    expect(await users.count()).to.equal(1);
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    await identities.delete('auth0|1');
+    await identities.insert(anIdentity('auth0|2', 'ada@example.com'));
+    await identities.take('auth0|2');
+    await identities.insert(anIdentity('auth0|3', 'ada@example.com'));
+    await identities.deleteBy('email', emailKey('ada@example.com'));
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    expect(await identities.count()).to.equal(1);
   });
 
   test('update and put free the keys they give up, and take the new ones', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    await users.update('auth0|1', (user) => ({ ...aUser(user.id), email: 'lovelace@example.com' }));
-    await users.insert(aUser('auth0|2', 'ada@example.com'));
-    await expectTaken(users.insert(aUser('auth0|3', 'lovelace@example.com')), 'users', 'connectionEmail');
-    await users.put(aUser('auth0|1'));
-    await users.insert(aUser('auth0|3', 'lovelace@example.com'));
-    const found = await users.findBy('connectionEmail', `${connection}\nlovelace@example.com`);
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    await identities.update('auth0|1', (one) => anIdentity(one.id, 'lovelace@example.com'));
+    await identities.insert(anIdentity('auth0|2', 'ada@example.com'));
+    await expectTaken(
+      identities.insert(anIdentity('auth0|3', 'lovelace@example.com')),
+      'identities',
+      'email',
+    );
+    await identities.put(anIdentity('auth0|1'));
+    await identities.insert(anIdentity('auth0|3', 'lovelace@example.com'));
+    const found = await identities.findBy('email', emailKey('lovelace@example.com'));
     expect(found.map(({ id }) => id)).to.deep.equal(['auth0|3']);
   });
 
   test('update refuses the key of another, and leaves the record and its keys', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    await users.insert(aUser('auth0|2', 'bob@example.com'));
-    const update = users.update('auth0|2', (user) => ({ ...aUser(user.id, 'ada@example.com') }));
-    await expectTaken(update, 'users', 'connectionEmail');
-    expect(await users.get('auth0|2')).to.include({ email: 'bob@example.com' });
-    await expectTaken(users.insert(aUser('auth0|3', 'bob@example.com')), 'users', 'connectionEmail');
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    await identities.insert(anIdentity('auth0|2', 'bob@example.com'));
+    const update = identities.update('auth0|2', (one) => ({ ...anIdentity(one.id, 'ada@example.com') }));
+    await expectTaken(update, 'identities', 'email');
+    expect(await identities.get('auth0|2')).to.include({ email: 'bob@example.com' });
+    await expectTaken(identities.insert(anIdentity('auth0|3', 'bob@example.com')), 'identities', 'email');
   });
 
   test('a key is exact: letter case and the parts of a joined key count', async ({ store }) => {
@@ -316,9 +328,22 @@ function indexCases(test: Register): void {
   });
 
   test('findBy a unique key gives its one record', async ({ store }) => {
-    await store.collection('users').insert(aUser('auth0|1', 'ada@example.com'));
-    const found = await store.collection('users').findBy('connectionEmail', `${connection}\nada@example.com`);
-    expect(found).to.deep.equal([aUser('auth0|1', 'ada@example.com')]);
+    await store.collection('identities').insert(anIdentity('auth0|1', 'ada@example.com'));
+    const found = await store.collection('identities').findBy('email', emailKey('ada@example.com'));
+    expect(found).to.deep.equal([anIdentity('auth0|1', 'ada@example.com')]);
+  });
+
+  test('findBy an index gives a record for each of its values', async ({ store }) => {
+    const identities = store.collection('identities');
+    const identity = anIdentity('auth0|1', 'ada@example.com', { username: 'ada' });
+    await identities.insert(identity);
+    for (const [kind, address] of [
+      ['email', 'ada@example.com'],
+      ['username', 'ada'],
+    ] as const) {
+      const found = await identities.findBy('address', addressKey(connection, kind, address));
+      expect(found).to.deep.equal([identity]);
+    }
   });
 
   test('a value that no record has gives none, also where it is the name of an object member', async ({
@@ -337,12 +362,12 @@ function indexCases(test: Register): void {
   test('an index follows update, put and delete', async ({ store }) => {
     const users = store.collection('users');
     const idsOf = async (email: string) => (await users.findBy('email', email)).map(({ id }) => id);
-    await users.insert(aUser('auth0|1', 'ada@example.com', ['one']));
-    await users.insert(aUser('auth0|2', 'ada@example.com', ['two']));
-    await users.update('auth0|1', ({ id }) => aUser(id, 'new@example.com', ['one']));
+    await users.insert(aUser('auth0|1', 'ada@example.com'));
+    await users.insert(aUser('auth0|2', 'ada@example.com'));
+    await users.update('auth0|1', ({ id }) => aUser(id, 'new@example.com'));
     expect(await idsOf('ada@example.com')).to.deep.equal(['auth0|2']);
     expect(await idsOf('new@example.com')).to.deep.equal(['auth0|1']);
-    await users.put(aUser('auth0|2', 'new@example.com', ['two']));
+    await users.put(aUser('auth0|2', 'new@example.com'));
     expect(await idsOf('new@example.com')).to.deep.equal(['auth0|1', 'auth0|2']);
     await users.delete('auth0|1');
     expect(await idsOf('new@example.com')).to.deep.equal(['auth0|2']);
@@ -358,10 +383,10 @@ function indexCases(test: Register): void {
   });
 
   test('deleteBy works by a unique key', async ({ store }) => {
-    const users = store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    expect(await users.deleteBy('connectionEmail', `${connection}\nada@example.com`)).to.equal(1);
-    expect(await users.count()).to.equal(0);
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    expect(await identities.deleteBy('email', emailKey('ada@example.com'))).to.equal(1);
+    expect(await identities.count()).to.equal(0);
   });
 }
 
@@ -462,14 +487,14 @@ function raceCases(test: Register): void {
   });
 
   test('of 50 inserts of one unique key exactly one succeeds, the others are told', async ({ store }) => {
-    const users = store.collection('users');
+    const identities = store.collection('identities');
     const results = await Promise.allSettled(
-      racers.map((n) => users.insert(aUser(`auth0|${n}`, 'ada@a.example'))),
+      racers.map((n) => identities.insert(anIdentity(`auth0|${n}`, 'ada@a.example'))),
     );
     const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
     expect(refused).to.have.length(49);
     for (const error of refused) expect(error).to.be.instanceOf(UniqueKeyError);
-    expect(await users.findBy('email', 'ada@a.example')).to.have.length(1);
+    expect(await identities.findBy('email', emailKey('ada@a.example'))).to.have.length(1);
   });
 }
 
@@ -585,18 +610,18 @@ function expiryCases(test: Register): void {
   });
 
   test('the unique keys of an expired record are free for insert, put and update', async (opened, time) => {
-    const users = opened.store.collection('users');
+    const identities = opened.store.collection('identities');
     for (const name of ['a', 'b', 'c']) {
-      await users.insert({ ...aUser(`old|${name}`, `${name}@a.example`), expiresAt });
+      await identities.insert({ ...anIdentity(`old|${name}`, `${name}@a.example`), expiresAt });
     }
-    await users.insert(aUser('new|c'));
+    await identities.insert(anIdentity('new|c'));
     time.now = expiresAt * 1000;
-    await users.insert(aUser('new|a', 'a@a.example'));
-    await users.put(aUser('new|b', 'b@a.example'));
-    await users.update('new|c', ({ id }) => aUser(id, 'c@a.example'));
-    const again = (await opened.reopen()).collection('users');
+    await identities.insert(anIdentity('new|a', 'a@a.example'));
+    await identities.put(anIdentity('new|b', 'b@a.example'));
+    await identities.update('new|c', ({ id }) => anIdentity(id, 'c@a.example'));
+    const again = (await opened.reopen()).collection('identities');
     for (const name of ['a', 'b', 'c']) {
-      const found = await again.findBy('connectionEmail', `${connection}\n${name}@a.example`);
+      const found = await again.findBy('email', emailKey(`${name}@a.example`));
       expect(found.map(({ id }) => id)).to.deep.equal([`new|${name}`]);
     }
     expect(await again.count()).to.equal(3);
@@ -637,10 +662,8 @@ function ownershipCases(test: Register): void {
     inserted.user_metadata.tags.push('b');
     inserted.email = 'eve@example.com';
     await inserting;
-    inserted.identities.pop();
     const read = await users.get('auth0|1');
     expect(read).to.deep.include({ email: 'ada@example.com', user_metadata: { tags: ['a'] } });
-    expect(read?.identities).to.have.length(1);
   });
 
   test('what is done to the object that update made does not reach the store', async ({ store }) => {
@@ -691,20 +714,23 @@ function ownershipCases(test: Register): void {
 
 function reopenCases(test: Register): void {
   test('everything written is there again, with its keys and indexes', async (opened) => {
-    const users = opened.store.collection('users');
-    await users.insert(aUser('auth0|1', 'ada@example.com'));
-    await users.insert(aUser('auth0|2', 'bob@example.com'));
-    await users.insert(aUser('auth0|3', 'eve@example.com'));
-    await users.update('auth0|2', ({ id }) => ({ ...aUser(id, 'bob@example.com'), name: 'Bob' }));
-    await users.delete('auth0|3');
-    const again = (await opened.reopen()).collection('users');
+    const identities = opened.store.collection('identities');
+    await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
+    await identities.insert(anIdentity('auth0|2', 'bob@example.com'));
+    await identities.insert(anIdentity('auth0|3', 'eve@example.com'));
+    await identities.update('auth0|2', ({ id }) => ({
+      ...anIdentity(id, 'bob@example.com'),
+      provider: 'Bob',
+    }));
+    await identities.delete('auth0|3');
+    const again = (await opened.reopen()).collection('identities');
     expect((await again.list()).records).to.deep.equal([
-      aUser('auth0|1', 'ada@example.com'),
-      { ...aUser('auth0|2', 'bob@example.com'), name: 'Bob' },
+      anIdentity('auth0|1', 'ada@example.com'),
+      { ...anIdentity('auth0|2', 'bob@example.com'), provider: 'Bob' },
     ]);
-    expect(await again.findBy('email', 'bob@example.com')).to.have.length(1);
-    await expectTaken(again.insert(aUser('auth0|4', 'ada@example.com')), 'users', 'connectionEmail');
-    await again.insert(aUser('auth0|4', 'eve@example.com'));
+    expect(await again.findBy('email', emailKey('bob@example.com'))).to.have.length(1);
+    await expectTaken(again.insert(anIdentity('auth0|4', 'ada@example.com')), 'identities', 'email');
+    await again.insert(anIdentity('auth0|4', 'eve@example.com'));
   });
 
   test('changes go on over several openings', async (opened) => {

@@ -17,6 +17,9 @@ function line(value: unknown): string {
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`;
 }
 
+/** As users had them in that format. */
+const identities = [{ provider: 'auth0', user_id: '3', connection: 'users', isSocial: false }];
+
 const header = (segment: number) => line({ format: 'gatehouse-journal', version: 1, segment });
 
 function snapshot(collection: string, through: number, records: object[]): string {
@@ -40,7 +43,7 @@ describe('a store of the old format', () => {
     await writeFile(
       file('journal-00000003.log'),
       header(3) +
-        line({ collection: 'users', delete: ['2'], put: aUser('3', 'bob@a.example') }) +
+        line({ collection: 'users', delete: ['2'], put: { ...aUser('3', 'bob@a.example'), identities } }) +
         line({
           collection: 'artifacts',
           put: { id: 'a', model: 'm', payload: {}, expiresAt: 1_800_000_000 },
@@ -67,6 +70,9 @@ describe('a store of the old format', () => {
     const { records } = await store.collection('users').list();
     expect(records).to.deep.equal([aUser('1', 'ada@a.example'), aUser('3', 'bob@a.example')]);
     expect(await store.collection('users').findBy('email', 'bob@a.example')).to.have.length(1);
+    expect(
+      await store.collection('identities').findBy('email', 'users\nemail\nbob@a.example'),
+    ).to.have.length(1);
     expect((await store.collection('clients').list()).records).to.deep.equal([application]);
     expect((await store.collection('artifacts').findBy('grantId', 'g')).map(({ id }) => id)).to.deep.equal([
       'b',

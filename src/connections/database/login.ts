@@ -62,11 +62,9 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     what: 'password' as const,
     locks: connection.options.brute_force_protection !== false,
   };
-  const right = await tryProof(deps.attempts, attempt, () =>
-    deps.users.verifyPassword(connection, identifier, password),
-  );
+  const right = await tryProof(deps.attempts, attempt, () => deps.users.verifyPassword(known?.id, password));
   const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip };
-  if (right === undefined) {
+  if (known === undefined || right === undefined) {
     deps.events.record({
       ...seen,
       type: known === undefined ? 'fu' : 'fp',
@@ -74,5 +72,5 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     });
     throw new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS);
   }
-  return passwordLogin(right.user, connection, right.credentialVersion);
+  return passwordLogin(known, connection, right);
 }

@@ -7,9 +7,10 @@ import type { Route } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Profile } from '../../users/create.ts';
+import type { Identity } from '../../users/identities.ts';
 import { type SignUpRefusal, signUp } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
-import type { Profile } from '../../users/users.ts';
 import { CONFIRMATION, readChangePassword } from './change-password.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
@@ -54,7 +55,7 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<v
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
   const client = body.client_id === undefined ? undefined : await deps.config.client(body.client_id);
   await askToVerify(deps, { user: result.user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
-  ctx.body = signUpResult(result.user, body);
+  ctx.body = signUpResult(result, body);
 }
 
 async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): Promise<void> {
@@ -105,9 +106,12 @@ function profileOf({ given_name, family_name, name, nickname, picture, user_meta
 }
 
 /** Exactly the spec's table: what was supplied, and the id without its strategy. */
-function signUpResult(user: User, body: SignUpBody): Record<string, unknown> {
+function signUpResult(
+  { user, identity }: { user: User; identity: Identity },
+  body: SignUpBody,
+): Record<string, unknown> {
   return {
-    _id: user.identities[0]?.user_id,
+    _id: identity.upstream_id,
     email_verified: user.email_verified,
     email: user.email,
     ...(user.username === undefined ? {} : { username: user.username }),

@@ -5,12 +5,16 @@ import type { Connection } from '../../records/collections.ts';
 import { passwordlessOptionsSchema } from '../../records/connections.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Config } from '../../tenant/config.ts';
-import type { Channel } from '../../users/proved.ts';
+
+/** How a passwordless connection reaches its users. */
+export type Channel = 'email' | 'sms';
 
 /** A passwordless connection with its options read. */
 export interface PasswordlessConnection {
   record: Connection;
   channel: Channel;
+  /** What of a user it reaches. */
+  kind: 'email' | 'phone_number';
   /** Digits of a code. */
   digits: number;
   /** How long a code or link is good. */
@@ -23,7 +27,8 @@ export function passwordless(record: Connection): PasswordlessConnection | undef
   const channel = record.strategy;
   if (channel !== 'email' && channel !== 'sms') return undefined;
   const { totp, disable_signup: disableSignup } = passwordlessOptionsSchema.parse(record.options);
-  return { record, channel, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
+  const kind = channel === 'email' ? 'email' : 'phone_number';
+  return { record, channel, kind, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
 }
 
 /**

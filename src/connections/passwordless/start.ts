@@ -52,9 +52,9 @@ export function subjectOf(clientId: string, connection: PasswordlessConnection, 
  */
 export async function start(deps: StartDependencies, ctx: Context, request: Start): Promise<void> {
   const { client, connection, address, caller } = request;
-  const { record, channel, digits, ttlSeconds, disableSignup } = connection;
+  const { record, channel, kind, digits, ttlSeconds, disableSignup } = connection;
   const destination = `${channel}\n${address}`;
-  const user = await deps.users.findByAddress({ connection: record.name, channel, address });
+  const user = await deps.users.findByAddress({ connection: record.name, kind, address });
   const known = await deps.callers.recognize(user?.id, caller);
   // The answer tells of this one alone, and a browser that is not known could be a new one each time.
   const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);

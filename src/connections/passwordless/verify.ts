@@ -6,9 +6,9 @@ import { type Caller, callerKeys, type KnownCallers } from '../../protection/cal
 import { type Challenges, isTicket, type Met } from '../../protection/challenges.ts';
 import type { Events } from '../../tenant/events.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
-import type { Channel } from '../../users/proved.ts';
+import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import type { PasswordlessConnection } from './connection.ts';
+import type { Channel, PasswordlessConnection } from './connection.ts';
 import { PURPOSE, subjectOf } from './start.ts';
 
 export interface VerifyDependencies {
@@ -44,7 +44,10 @@ const WRONG: Record<Channel, string> = {
  * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 when there were too many.
  */
 export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met> {
-  return attempt(deps, proof, false);
+  const { connection, address } = proof;
+  if (address === undefined) throw wrong(connection);
+  const known = { connection: connection.record.name, kind: connection.kind, address };
+  return attempt(deps, proof, await deps.users.findByAddress(known), false);
 }
 
 /**
@@ -55,31 +58,36 @@ export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met
 export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Login> {
   const { connection, address, clientId, caller } = proof;
   if (address === undefined) throw wrong(connection);
-  const identity = { connection: connection.record.name, channel: connection.channel, address };
+  const { name, strategy: provider } = connection.record;
+  const identity = { connection: name, kind: connection.kind, address };
   const before = await deps.users.findByAddress(identity);
   const credentialVersion =
     before === undefined ? FIRST_VERSION : await deps.users.credentialVersion(before.id);
-  await attempt(deps, proof, true);
-  const known = await deps.users.findByAddress(identity);
+  await attempt(deps, proof, before, true);
   // A user who was removed since the code was sent does not come back where nobody may sign up.
-  if (known === undefined && connection.disableSignup) throw wrong(connection);
-  const user = await deps.users.whoProved(identity);
-  await deps.callers.remember(user.id, caller);
-  const seen = { client_id: clientId, connection: identity.connection, user_name: address, ip: caller.ip };
-  if (known === undefined) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
+  const proved = await deps.users.whoProved({ ...identity, provider, mayCreate: !connection.disableSignup });
+  if (proved === undefined) throw wrong(connection);
+  const { user, isNew } = proved;
+  await deps.callers.note(user.id, caller);
+  const seen = { client_id: clientId, connection: name, user_name: address, ip: caller.ip };
+  if (isNew) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   return {
     userId: user.id,
     amr: METHODS[connection.channel],
-    connection: identity.connection,
+    connection: name,
     credentialVersion,
   };
 }
 
-async function attempt(deps: VerifyDependencies, proof: Proof, spend: boolean): Promise<Met> {
+async function attempt(
+  deps: VerifyDependencies,
+  proof: Proof,
+  user: User | undefined,
+  spend: boolean,
+): Promise<Met> {
   const { clientId, connection, address, secret, caller } = proof;
   if (address === undefined) throw wrong(connection);
   const { name, options } = connection.record;
-  const user = await deps.users.findByAddress({ connection: name, channel: connection.channel, address });
   const subject = subjectOf(clientId, connection, address);
   const look = (known: string | undefined) =>
     deps.challenges.try(PURPOSE, subject, secret, { spend, askers: callerKeys(caller), known });

@@ -36,8 +36,7 @@ const publicKey = z.object({
   y: z.string().regex(/^[\w-]{43}$/),
 });
 
-/** What a device sends to be enrolled. */
-export const enrollment = z.object({
+const enrollment = z.object({
   enrollment_tx_id: z.string().min(1).max(100),
   public_key: publicKey,
   name: z.string().trim().min(1).max(100),
@@ -46,13 +45,13 @@ export const enrollment = z.object({
 });
 
 /** A device as it knows itself. */
-export const enrolledDevice = z.object({
-  id: z.string(),
-  account: z.string().describe('Whose logins it approves.'),
-  issuer: z.string().describe("The tenant's name."),
-});
-
-export type EnrolledDevice = z.output<typeof enrolledDevice>;
+export interface EnrolledDevice {
+  id: string;
+  /** Whose logins it approves. */
+  account: string;
+  /** The tenant's name. */
+  issuer: string;
+}
 
 /**
  * Takes a device in: the ticket of its barcode is good once, the key is its own.
@@ -90,16 +89,16 @@ export async function enrollDevice(
 }
 
 /** A login that waits for a device's answer, as it is shown there. */
-export const waitingRequest = z.object({
-  id: z.string(),
-  application: z.string(),
-  ip: z.string(),
-  number: z.string().optional().describe('Shown at both ends.'),
-  at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-});
-
-export type WaitingRequest = z.output<typeof waitingRequest>;
+export interface WaitingRequest {
+  id: string;
+  application: string;
+  ip: string;
+  /** Shown at both ends. */
+  number: string | undefined;
+  /** ISO 8601. */
+  at: string;
+  expires_at: string;
+}
 
 /** Which device asks, and whose it is. @throws AuthError 401 when it is none, or somebody else. */
 export async function identify(

@@ -13,7 +13,7 @@ import { sqlCollections, writeStatements } from './schema.ts';
 import { closeReader, openReader, sqliteCommitted } from './sqlite.ts';
 import { damageIn, integrityCheck } from './sqlite-file.ts';
 import { startConnection, startThread, type Thread } from './sqlite-thread.ts';
-import { type Change, place, remove, type SqlTable } from './table.ts';
+import { type Change, find as findRecord, place, remove, type SqlTable } from './table.ts';
 import { createWriter, type Writer } from './writer.ts';
 
 export interface SqliteOptions {
@@ -111,9 +111,19 @@ function judge(tables: Map<string, SqlTable>, write: Write): () => Change {
   const table = tables.get(write.collection);
   if (table === undefined) throw new TypeError(`${write.collection} is no collection for a batch`);
   if ('delete' in write) return () => remove(table, [write.delete]);
+  if ('update' in write)
+    return () => change(table, write.update, write.change as (current: unknown) => unknown);
   const mustBeNew = 'insert' in write;
   const encoded = encodeRecord(mustBeNew ? write.insert : write.put);
   return () => place(table, encoded, mustBeNew);
+}
+
+function change(table: SqlTable, id: string, make: (current: unknown) => unknown): Change {
+  const before = findRecord(table, id);
+  if (before === undefined) return { table, operations: [], after: [] };
+  const next = encodeRecord(make(before));
+  if (next.record.id !== id) throw new TypeError(`${table.collection.name}: an update must keep the id`);
+  return place(table, next, false);
 }
 
 async function purge(tables: Map<string, SqlTable>, writer: Writer, clock: Clock): Promise<boolean> {

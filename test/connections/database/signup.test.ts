@@ -112,7 +112,7 @@ describe('POST /dbconnections/signup', () => {
     const user = await server.users.get(`auth0|${answer.json()._id}`);
     expect(user).to.deep.include({ email_verified: false, app_metadata: {}, logins_count: 0 });
     expect(user).not.to.have.any.keys('permissions', 'blocked');
-    expect(user?.identities).to.have.length(1);
+    expect(await server.users.identitiesOf(user?.id ?? '')).to.have.length(1);
   });
 
   it('makes a user who can log in, however the password is composed', async () => {

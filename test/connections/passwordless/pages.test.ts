@@ -203,7 +203,9 @@ describe('the hosted passwordless pages', () => {
   it('say the same to who may not log in as to who may', async () => {
     await server.users.whoProved({
       connection: 'members',
-      channel: 'email',
+      provider: 'email',
+      kind: 'email',
+      mayCreate: true,
       address: 'insider@example.test',
     });
     const texts = [];

@@ -375,7 +375,9 @@ describe('POST /passwordless/start', () => {
     before(async () => {
       await server.users.whoProved({
         connection: 'members',
-        channel: 'email',
+        provider: 'email',
+        kind: 'email',
+        mayCreate: true,
         address: 'member@example.test',
       });
     });
@@ -400,7 +402,7 @@ describe('POST /passwordless/start', () => {
         expect(ids[0]).to.equal(ids[1]);
         const user = await server.users.findByAddress({
           connection: 'members',
-          channel: 'email',
+          kind: 'email',
           address: email,
         });
         expect(user?.id ?? '').not.to.contain(ids[0]);

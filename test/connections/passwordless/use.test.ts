@@ -28,6 +28,11 @@ describe('a passwordless code', () => {
     expect(answer.status).to.equal(200);
     return (await nextMessageTo(server, email, before + 1)).code ?? '';
   };
+  const member = async (connection: string, address: string) => {
+    const email = { provider: 'email', kind: 'email' as const };
+    const proved = await server.users.whoProved({ connection, ...email, address, mayCreate: true });
+    return proved!.user;
+  };
   const exchange = (fields: Record<string, unknown>, { form = false } = {}) => {
     const all = {
       grant_type: OTP_GRANT,
@@ -175,7 +180,7 @@ describe('a passwordless code', () => {
 
     it('is the connection’s that sent it', async () => {
       const email = someone();
-      await server.users.whoProved({ connection: 'members', channel: 'email', address: email });
+      await member('members', email);
       const otp = await codeFor(email, { connection: 'members' });
       expect((await exchange({ username: email, otp })).status).to.equal(403);
       expect((await exchange({ username: email, otp, realm: 'members' })).status).to.equal(200);
@@ -190,7 +195,7 @@ describe('a passwordless code', () => {
 
     it('lets no blocked user in', async () => {
       const email = someone();
-      const user = await server.users.whoProved({ connection: 'email', channel: 'email', address: email });
+      const user = await member('email', email);
       await server.users.update(user.id, { blocked: true });
       const answer = await exchange({ username: email, otp: await codeFor(email) });
       expect(answer.status).to.equal(403);
@@ -248,7 +253,7 @@ describe('a passwordless code', () => {
 
     it('of a connection without sign-up makes no user who was removed meanwhile', async () => {
       const email = someone();
-      const user = await server.users.whoProved({ connection: 'members', channel: 'email', address: email });
+      const user = await member('members', email);
       const otp = await codeFor(email, { connection: 'members' });
       await server.store.collection('users').delete(user.id);
       expect((await exchange({ username: email, otp, realm: 'members' })).status).to.equal(403);
@@ -355,7 +360,7 @@ describe('a passwordless code', () => {
       }
       return times.sort((a, b) => a - b);
     };
-    await server.users.whoProved({ connection: 'members', channel: 'email', address: 'timing@example.test' });
+    await member('members', 'timing@example.test');
     const start = (email: string) =>
       agent.request('/passwordless/start', {
         json: { ...client('web'), connection: 'members', email, send: 'code' },

@@ -1,0 +1,31 @@
+// Brings what an older release has stored to its present form.
+
+import { type Migration, migrations } from '../records/migrations.ts';
+import type { Stored } from '../records/record.ts';
+import type { Collection, Store } from './contract.ts';
+
+const recordsAtOnce = 500;
+
+/**
+ * Makes the changes that this store has not seen, once. What belongs to a record is written as one, and a record that
+ * has been changed is left as it is, so that a start that is cut short goes on with the next one.
+ */
+export async function migrate(store: Store): Promise<void> {
+  const made = store.collection('migrations');
+  for (const migration of migrations) {
+    if ((await made.get(migration.id)) !== undefined) continue;
+    await changeAll(store, migration);
+    await made.put({ id: migration.id });
+  }
+}
+
+async function changeAll(store: Store, { collection, writes }: Migration): Promise<void> {
+  const records: Collection<Stored> = store.collection(collection) as never;
+  for (let after: string | undefined; ; ) {
+    const page = await records.list({ limit: recordsAtOnce, ...(after !== undefined && { after }) });
+    const all = page.records.flatMap((record) => writes(record));
+    if (all.length > 0) await store.batch(all);
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+}

@@ -1,0 +1,79 @@
+// New users: the user, their identity and their password are one write, so that none is ever there without the others.
+import { type AddressKind, addressOf } from '../records/identities.ts';
+import type { UserRecord } from '../records/users.ts';
+import { type Store, UniqueKeyError } from '../store/contract.ts';
+import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
+import type { User, UsersDependencies } from './user.ts';
+
+/** What may be said of a new user, beside who they are. */
+export type Profile = Partial<
+  Pick<
+    UserRecord,
+    | 'given_name'
+    | 'family_name'
+    | 'name'
+    | 'nickname'
+    | 'picture'
+    | 'user_metadata'
+    | 'app_metadata'
+    | 'email_verified'
+    | 'phone_verified'
+    | 'blocked'
+    | 'multifactor'
+    | 'permissions'
+  >
+>;
+
+/** A user to be made, by the first of their identities. */
+export interface NewUser {
+  /** Its `upstreamId` is made here, as the part of the user's id after the bar. */
+  identity: Omit<NewIdentity, 'upstreamId'>;
+  profile?: Profile | undefined;
+  passwordHash?: string | undefined;
+}
+
+/** @returns the new user, or which of the addresses is taken; of any number at once exactly one gets an address. */
+export async function createUser(
+  deps: UsersDependencies,
+  { identity, profile, passwordHash }: NewUser,
+): Promise<{ user: User; identity: Identity } | { taken: AddressKind }> {
+  const { store, clock, random } = deps;
+  const upstreamId = random(12).toString('hex');
+  const id = `${identity.provider}|${upstreamId}`;
+  const at = new Date(clock()).toISOString();
+  const user: UserRecord = {
+    id,
+    ...identity.addresses,
+    email_verified: false,
+    user_metadata: {},
+    app_metadata: {},
+    ...profile,
+    created_at: at,
+    updated_at: at,
+    logins_count: 0,
+  };
+  const record = identityRecord(id, { ...identity, upstreamId });
+  try {
+    await store.batch([
+      { collection: 'users', insert: user },
+      { collection: 'identities', insert: record },
+      ...(passwordHash === undefined
+        ? []
+        : [{ collection: 'credentials' as const, insert: { id, passwordHash, history: [] } }]),
+    ]);
+  } catch (thrown) {
+    const taken = thrown instanceof UniqueKeyError && record.unique.find((kind) => kind === thrown.key);
+    if (!taken) throw thrown;
+    const isFree = await freeOfNobody(store, addressOf(record, taken) ?? '');
+    return isFree ? createUser(deps, { identity, profile, passwordHash }) : { taken };
+  }
+  return { user, identity: record };
+}
+
+/** An identity whose user was lost in a damaged store stands in nobody's way. @returns whether there was one. */
+async function freeOfNobody(store: Store, address: string): Promise<boolean> {
+  const [identity] = await store.collection('identities').findBy('address', address);
+  if (identity === undefined || (await store.collection('users').get(identity.user_id)) !== undefined)
+    return false;
+  return store.collection('identities').delete(identity.id);
+}

@@ -1,0 +1,79 @@
+// Identities: by what users are known in their connections.
+import { strategyRecord } from '../records/connections.ts';
+import {
+  ADDRESS_KINDS,
+  type AddressKind,
+  addressKey,
+  type IdentityRecord,
+  identityId,
+} from '../records/identities.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Store } from '../store/contract.ts';
+import type { User } from './user.ts';
+
+export type Identity = Frozen<IdentityRecord>;
+
+/** An address in a connection: e-mail and username in lower case, a phone number in E.164. */
+export interface ConnectionAddress {
+  /** The connection's name. */
+  connection: string;
+  kind: AddressKind;
+  address: string;
+}
+
+/** What a strategy says of a new identity. */
+export interface NewIdentity {
+  connection: string;
+  /** The connection's strategy. */
+  provider: string;
+  /** What the connection calls the user. */
+  upstreamId: string;
+  /** In the form that they are kept in. */
+  addresses: Partial<Record<AddressKind, string>>;
+  /** The kinds of addresses that nobody else in the connection may have. */
+  unique: readonly AddressKind[];
+}
+
+/** The record of an identity of a user. */
+export function identityRecord(userId: string, identity: NewIdentity): IdentityRecord {
+  const { connection, provider, upstreamId, addresses, unique } = identity;
+  return {
+    id: identityId(connection, upstreamId),
+    user_id: userId,
+    connection,
+    provider,
+    upstream_id: upstreamId,
+    isSocial: false,
+    ...addresses,
+    unique: unique.filter((kind) => addresses[kind] !== undefined),
+  };
+}
+
+/** Reads as much for an address that is nobody's as for one that names a user: who waits for it learns nothing. */
+const NOBODY = 'nobody';
+
+/** The user whose identity has an address; undefined where it is nobody's. */
+export async function findByAddress(
+  store: Store,
+  { connection, kind, address }: ConnectionAddress,
+): Promise<User | undefined> {
+  const key = addressKey(connection, kind, address);
+  const [identity] = await store.collection('identities').findBy('address', key);
+  return store.collection('users').get(identity?.user_id ?? NOBODY);
+}
+
+/** The identity that a user was made with, whose name is in the user's id; another one where that is gone. */
+export function primaryIdentity(identities: readonly Identity[]): Identity | undefined {
+  return identities.find((one) => one.user_id === `${one.provider}|${one.upstream_id}`) ?? identities.at(0);
+}
+
+/** Whether whoever logs in with any of a user's identities has thereby proved an address, of these kinds. */
+export function isByAddress(
+  identities: readonly Identity[],
+  kinds = ADDRESS_KINDS as readonly AddressKind[],
+): boolean {
+  return identities.every(({ provider }) => {
+    const kind = strategyRecord(provider)?.proves;
+    return kind !== undefined && kinds.includes(kind);
+  });
+}
