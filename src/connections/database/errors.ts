@@ -1,4 +1,4 @@
-// Failures of /dbconnections/* in their older shapes, which SDKs and login widgets
+// Errors of /dbconnections/* in their older shapes, which SDKs and login widgets (docs/wire/database.md)
 // branch on by `name` and `code`.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';

@@ -1,4 +1,4 @@
-// The authenticator: the page that approves logins, and the API behind it (docs/wire.md). Nothing is decided here.
+// The authenticator: the page that approves logins, and the API behind it (docs/authenticator-api.md). Nothing is decided here.
 
 import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';

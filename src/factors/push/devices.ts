@@ -1,4 +1,4 @@
-// Devices that approve logins (docs/wire.md "The authenticator"): each has a key pair of its own, whose public
+// Devices that approve logins (docs/authenticator-api.md): each has a key pair of its own, whose public
 // half we know. Whatever a device says is a JWT signed with it, for us, and fresh.
 import { importJWK, type JWK, errors as joseErrors, jwtVerify } from 'jose';
 import { z } from 'zod';

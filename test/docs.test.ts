@@ -1,0 +1,33 @@
+// Keeps docs/wire true: the files and tests that hold its facts exist.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+
+const ROOT = new URL('../', import.meta.url);
+const pages = readdirSync(new URL('docs/wire/', ROOT)).filter((name) => name.endsWith('.md'));
+const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
+/** Without what a string literal may spell otherwise. */
+const plain = (text: string) => text.replaceAll(/['’\\]/g, '');
+
+describe('docs/wire', () => {
+  for (const page of pages) {
+    const text = read(`docs/wire/${page}`);
+
+    it(`${page} names files that exist`, () => {
+      const named = [...text.matchAll(/`((?:src|test)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+      const linked = [...text.matchAll(/\]\(([\w./-]+\.md)\)/g)].map(([, path = '']) => `docs/wire/${path}`);
+      expect([...named, ...linked].filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
+    });
+
+    it(`${page} names tests that exist`, () => {
+      const lost = text.split('\n').flatMap((line) => {
+        const held = line.split(' | ').at(-1) ?? '';
+        const files = [...held.matchAll(/`(test\/[\w./-]+\.ts)`/g)].map(([, path = '']) => plain(read(path)));
+        const titles = [...held.matchAll(/"([^"]+)"/g)].map(([, title = '']) => plain(title));
+        return titles.filter(
+          (title) => !files.some((file) => file.includes(title.split('…')[0]?.trim() ?? '')),
+        );
+      });
+      expect(lost).to.deep.equal([]);
+    });
+  }
+});
