@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `gatehouse` command. What it does is loaded only where it can run: an older Node.js would end with the name of
-// a module that it has not got.
+// The `gatehouse` command. Loads the rest only on a supported Node.js: an older one would fail with the name of a missing
+// module.
 import { createRequire } from 'node:module';
 import { isOlder } from './node-version.ts';
 

@@ -1,4 +1,4 @@
-// What the `gatehouse` command does.
+// The `gatehouse` command's subcommands.
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
@@ -23,11 +23,11 @@ import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
 import { createUsers } from './users/users.ts';
 
-/** Of commands that end: not on standard output, which is for what they were asked for. */
+/** Logs to standard error: standard output is for the command's result. */
 const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
 const start = () => runServer(process.env, process.stdout);
 
-/** Opens the store for one command; a server that runs on it must be stopped first, and the store says so. */
+/** Opens the store for a command; refused while a server uses it. */
 async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore({ dataDir: settings.dataDir, clock: systemClock, log });
   try {
@@ -37,21 +37,21 @@ async function withStore<T>(settings: Settings, work: (store: Store) => Promise<
   }
 }
 
-/** Names all that is wrong with the settings and with the tenant file, and writes nothing. */
+/** Validates the settings and the tenant file. */
 async function check(): Promise<void> {
   const tenantFile = process.env.TENANT_FILE || TENANT_FILE;
   const wrong: string[] = [];
-  const noted = (thrown: unknown) => {
+  const reported = (thrown: unknown) => {
     wrong.push(faultText(thrown));
     return undefined;
   };
-  const settings = await (async () => readSettings(process.env))().catch(noted);
+  const settings = await (async () => readSettings(process.env))().catch(reported);
   const production = settings?.production ?? false;
   const isFirst = isFirstStart({ tenantFile, production }, process.env);
   const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
-  const loaded = await tenantOf({ ...settings, tenantFile: file, production }).catch(noted);
+  const loaded = await tenantOf({ ...settings, tenantFile: file, production }).catch(reported);
   if (settings?.tls.mode === 'files') {
-    const tls = await tlsOptions(settings, systemClock).catch(noted);
+    const tls = await tlsOptions(settings, systemClock).catch(reported);
     for (const warning of tls?.warnings ?? []) console.log(`warning: ${warning}`);
   }
   if (wrong.length > 0 || loaded === undefined) throw new Error(wrong.join('\n'));
@@ -60,7 +60,7 @@ async function check(): Promise<void> {
   console.log(`${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
 }
 
-/** The tenant file, fit for where it is used; its warnings are said. @throws TenantFault */
+/** Loads the tenant file, checked for production where needed; logs its warnings. @throws TenantFault */
 async function tenantOf(
   settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
 ): Promise<LoadedTenant> {
@@ -96,7 +96,7 @@ async function rotate(): Promise<void> {
   console.log(`from the next start on tokens are signed with ${kid}`);
 }
 
-/** For a key of the authenticator apps that is lost for good. */
+/** Removes authenticators whose sealing key is lost. */
 async function resetAuthenticators(): Promise<void> {
   const settings = readSettings(process.env);
   const file = sealingKeyFile(settings);
@@ -106,7 +106,7 @@ async function resetAuthenticators(): Promise<void> {
   );
 }
 
-/** For a store that refuses to open because something in it is damaged or missing. */
+/** Repairs a damaged store, with loss. */
 async function repair(): Promise<void> {
   const { dataDir } = readSettings(process.env);
   const found = await repairStore(dataDir);

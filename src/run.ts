@@ -1,4 +1,4 @@
-// Runs the server as this process: what `npm start` and `gatehouse start` do.
+// Runs the server as this process: `npm start` and `gatehouse start`.
 
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
@@ -13,12 +13,12 @@ import { logTo, type Output, welcome } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a stop may be late by before the process ends all the same: its own timers may be, milliseconds. */
+/** Grace after the stop's budget before the process exits anyway, milliseconds. */
 const LATE = 500;
 
 /**
  * Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once.
- * @param output standard output: what a terminal gets is for people, what anything else gets for programs.
+ * @param output standard output; plain text for a terminal, JSON otherwise.
  * @param stopBudget how long a stop may take, milliseconds.
  */
 export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
@@ -27,7 +27,7 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
   let stopping = false;
   const end = (code: number): void => {
     stopping = true;
-    // Nothing that is acknowledged is lost: it is on disk before.
+    // Acknowledged writes are already on disk.
     if (running === undefined) process.exit(code);
     setTimeout(() => process.exit(code), stopBudget + LATE).unref();
     running.stop(stopBudget).then(
@@ -53,13 +53,13 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
   } catch (thrown) {
     return fail(thrown);
   }
-  // Last: whoever waits for this line may send a signal at once.
+  // Last, because a supervisor that waits for this line may send a signal at once.
   await announce(running, log, output);
 }
 
 /**
- * A promise that fails and that nobody waits for is a fault of ours, but no reason to log everybody out. After an
- * exception that nobody caught the process may be in any state: it finishes what is in flight and ends.
+ * An unhandled rejection is logged and the server goes on. After an uncaught exception the process may be in any state:
+ * it finishes what is in flight and exits.
  */
 function surviveFaults(log: Logger, end: () => void): void {
   process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a failure that nothing handled'));
@@ -69,7 +69,7 @@ function surviveFaults(log: Logger, end: () => void): void {
   });
 }
 
-/** Whether the example is the tenant file: where there is none, and none was asked for. */
+/** Whether to start from the example: there is no tenant file and none was named. */
 export function isFirstStart(
   { tenantFile, production }: Pick<Settings, 'tenantFile' | 'production'>,
   env: Environment,
@@ -77,7 +77,7 @@ export function isFirstStart(
   return !existsSync(tenantFile) && !production && !env.TENANT_FILE;
 }
 
-/** The tenant file; in an empty folder the example is written there first, to start from. */
+/** Loads the tenant file; in an empty folder the example is copied there first. */
 async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
   const { tenantFile } = settings;
   if (isFirstStart(settings, env)) {
@@ -88,7 +88,7 @@ async function tenantOf(settings: Settings, env: Environment, log: Logger): Prom
   return loadTenantFile(tenantFile, env);
 }
 
-/** Says where the server is: to a program as JSON, to a person with what they need to begin. */
+/** Announces the address: as JSON to a program, with first steps to a person. */
 async function announce(running: Running, log: Logger, output: Output): Promise<void> {
   const { settings, caFile, users } = running;
   if (output.isTTY === true) {
@@ -102,13 +102,13 @@ async function announce(running: Running, log: Logger, output: Output): Promise<
   log.info({ url: settings.baseUrl, port: settings.port, ...trust }, 'listening');
 }
 
-/** Says what is in the way, without a stack: the person who starts the server can mend it. */
+/** Prints a fault without a stack trace and exits. */
 export function fail(thrown: unknown): never {
   process.stderr.write(`${faultText(thrown)}\n`);
   process.exit(1);
 }
 
-/** A fault in a person's words. */
+/** A fault as text for people. */
 export function faultText(thrown: unknown): string {
   const list = (what: string, faults: readonly string[]) =>
     [what, ...faults.map((fault) => `  - ${fault}`)].join('\n');

@@ -15,9 +15,9 @@ import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import type { Engine } from './engine/provider.ts';
 import { mfaPages } from './factors/pages.ts';
-import { deviceRoutes } from './factors/push/device-routes.ts';
+import { authenticator } from './factors/push/feature.ts';
 import { mfaRoutes } from './factors/routes.ts';
-import { ROUTE_LIMITS } from './features.ts';
+import { LIMITS } from './features.ts';
 import { crossOriginRoutes } from './flow/cross-origin.ts';
 import { createFlow } from './flow/routes.ts';
 import { widgetRoutes } from './flow/widget.ts';
@@ -30,15 +30,15 @@ import { requestTarget } from './http/request-target.ts';
 import { createRouter, type Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
-import { logoutRoutes } from './logout/routes.ts';
+import { logout } from './logout/feature.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import type { Random } from './runtime/random.ts';
+import { saml } from './saml/feature.ts';
 import { identityProvider } from './saml/identity-provider.ts';
 import { samlLogoutChannel } from './saml/logout-propagation.ts';
-import { samlRoutes } from './saml/routes.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
@@ -92,7 +92,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       log,
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: (ctx, error) => views.error(ctx, error),
-      isLimit: (name) => ROUTE_LIMITS.has(name),
+      isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has asked at start whether it is one.
       limit: (ctx, name) => limits.takeFrom(ctx, name as LimitName),
       readBody: readBody(LARGEST_BODY),
@@ -110,12 +110,12 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
 /** The routes of all features. */
 function routesOf({ settings, store, log }: TenantDependencies, services: Services): Route[] {
   const { engine, limits, views, csrf, outbox } = services;
-  const saml = {
+  const samlDeps = {
     ...services,
     idp: identityProvider(settings.baseUrl, services.config),
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
-  services.logoutChannels.add(samlLogoutChannel(saml));
+  services.logoutChannels.add(samlLogoutChannel(samlDeps));
   const flow = createFlow({ ...services, loginPageOf: loginPages(services) });
   return [
     ...bind(health, { store, log }).routes,
@@ -126,9 +126,9 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...accountPages(services),
     ...passwordlessRoutes({ ...services, tokenEndpoint: engine.answerAsTokenEndpoint }),
     ...mfaRoutes(services),
-    ...deviceRoutes({ ...services, ending: services.ending.signal }),
+    ...bind(authenticator, { ...services, ending: services.ending.signal }).routes,
     ...unblockRoutes(services),
-    ...logoutRoutes(services),
+    ...bind(logout, services).routes,
     ...passwordlessPages(services),
     ...crossOriginRoutes(services),
     ...mfaPages(services),
@@ -136,7 +136,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     ...passwordPages({ ...services, showNext: flow.showNext }),
     ...usernamePasswordRoutes(services),
     ...widgetRoutes(services),
-    ...samlRoutes(saml),
+    ...bind(saml, samlDeps).routes,
     ...(!isForThisMachine(settings)
       ? []
       : bind(development, {

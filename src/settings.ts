@@ -7,7 +7,7 @@ import { isLoopback } from './http/loopback.ts';
 import type { TlsSettings } from './tls/options.ts';
 
 export interface Settings {
-  /** 0: any free port; the base URL then follows the one that was taken. */
+  /** 0: any free port; the base URL then has the actual one. */
   port: number;
   host: string;
   /** The public origin, without a slash at its end. */
@@ -25,7 +25,7 @@ export interface Settings {
   logLevel: string;
 }
 
-/** Settings that cannot be used: every fault, one per line. */
+/** Invalid settings: all faults, one a line. */
 export class SettingsFault {
   readonly faults: readonly string[];
 
@@ -34,7 +34,7 @@ export class SettingsFault {
   }
 }
 
-/** The tenant file where the settings name none. */
+/** Default tenant file. */
 export const TENANT_FILE = 'config/tenant.yaml';
 
 const environment = z.object({
@@ -59,7 +59,7 @@ const environment = z.object({
   TWILIO_FROM: z.string().optional(),
   TWILIO_MESSAGING_SERVICE_SID: z.string().optional(),
   TWILIO_API_URL: z.string().optional(),
-  // No other: what is misspelt would be served with the rules of development.
+  // A misspelt `production` must not be served with the rules of development.
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 });
@@ -95,7 +95,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   };
 }
 
-/** The file of the key that the secrets of authenticator apps are sealed with. */
+/** The file of the key that seals secrets of authenticator apps. */
 export function sealingKeyFile({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'keys', 'authenticators.key');
 }
@@ -108,9 +108,8 @@ export function withPort(settings: Settings, port: number): Settings {
 }
 
 /**
- * Whether the server is one of development for the person at this machine: not in production, and its public origin
- * is this machine's own. On it hang the pages that show every code, and calls to addresses of this machine: it takes
- * more than a forgotten NODE_ENV to give those to others.
+ * Whether this is a development server for this machine only: not in production, and with a loopback public origin.
+ * Enables the pages that show every code and calls to local addresses, so a forgotten NODE_ENV alone must not.
  */
 export function isForThisMachine({ production, baseUrl }: Settings): boolean {
   return !production && isLoopback(new URL(baseUrl).hostname);
@@ -148,7 +147,7 @@ function crossFaults(read: Environment): string[] {
   return faults;
 }
 
-/** Never the value: an SMTP URL holds a password. */
+/** Faults never quote the value: an SMTP URL holds a password. */
 function deliveryFaults(read: Environment): string[] {
   const faults: string[] = [];
   if (read.SMTP_URL !== undefined) {
@@ -182,13 +181,13 @@ function deliveryFaults(read: Environment): string[] {
 const SMTP_FORM =
   'must be smtps://user:password@host:465 or smtp://user:password@host:587 (in user and password write / as %2F, ? as %3F, # as %23, @ as %40)';
 
-/** Why mail could not be sent by an SMTP URL; never what it says. */
+/** What is wrong with an SMTP URL, without quoting it. */
 function smtpFault(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || !/^smtps?:$/.test(url.protocol)) return SMTP_FORM;
   if (url.hostname === '') return `${SMTP_FORM}: it names no host`;
   if (url.port === '0') return `${SMTP_FORM}: its port is 0`;
-  // Options of mail libraries, which would be passed over without a word; a `#` in a password ends up here, too.
+  // Query options would be ignored silently; an unescaped `#` in a password ends up here, too.
   if (/[?#]/.test(text) || !['', '/'].includes(url.pathname)) {
     return `${SMTP_FORM}: it has more after the host`;
   }

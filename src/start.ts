@@ -1,5 +1,4 @@
-// Starts a server from its environment and stops it again: what main.ts does for a process, and tests for
-// themselves.
+// Starts and stops a server, for the process and for tests.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -37,7 +36,7 @@ export interface StartOptions {
   clock?: Clock;
   random?: Random;
   hasher?: Hasher;
-  /** How the pauses between tries of a message are waited for. */
+  /** Waits between retries of messages; injected by tests. */
   pause?: Pause;
 }
 
@@ -49,15 +48,15 @@ export interface Running {
   users: Users;
   tenant: Tenant;
   /**
-   * Finishes what is in flight, flushes and closes the store.
-   * @param within how long that may take in all, milliseconds (default: {@link STOP_BUDGET}).
+   * Finishes requests in flight, flushes and closes the store.
+   * @param within time for all of it, milliseconds (default: {@link STOP_BUDGET}).
    */
   stop(within?: number): Promise<void>;
 }
 
 /**
  * Starts the server: it listens when the promise resolves.
- * @throws SettingsFault, TenantFault, or an Error that says in one sentence what is in the way.
+ * @throws SettingsFault, TenantFault, or an Error with the reason in one sentence.
  */
 export async function startGatehouse(options: StartOptions): Promise<Running> {
   const {
@@ -94,7 +93,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   }
 }
 
-/** Somebody who expects the development pages learns why there are none, and how to read what was sent. */
+/** Logs why there are no development pages, and where sent messages are. */
 function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
   const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
   log.warn(
@@ -103,16 +102,16 @@ function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): 
   );
 }
 
-/** @throws Error that names what is in the store and must not be served, where there is something. */
+/** @throws Error naming what in the store must not be served, if there is anything. */
 function refuseStore({ dataDir }: Settings, why: string, faults: readonly string[]): void {
   if (faults.length === 0) return;
   throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
 }
 
-/** More connections are closed unanswered: each takes memory, whatever it sends. */
+/** Further connections are closed at once: each takes memory. */
 const MOST_CONNECTIONS = 10_000;
 
-/** How long the head of a request may take and all of it, and how often that is looked at, milliseconds. */
+/** Time limits for a request's head and for all of it, and how often they are checked, milliseconds. */
 const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
 /** Listens, and builds the tenant in an open store. */
@@ -126,7 +125,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
       : https.createServer({ ...tls.secure, ...PATIENCE, minVersion: 'TLSv1.2', handshakeTimeout: 20_000 });
   server.maxConnections = MOST_CONNECTIONS;
   const connections = trackConnections(server);
-  // Whoever comes between listening and the tenant being there waits, rather than going unanswered.
+  // Requests that arrive before the tenant is built wait for it.
   const app = Promise.withResolvers<http.RequestListener>();
   server.on(
     'request',
@@ -159,7 +158,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
   }
 }
 
-/** @returns the port that was taken. @throws Error that says what is in the way. */
+/** @returns the port in use. @throws Error with the reason. */
 async function listen(server: http.Server, { port, host }: Settings): Promise<number> {
   server.listen(port, host);
   try {

@@ -1,5 +1,4 @@
-// Ending a server: what is in flight is finished, and nobody can hold the end up. A client that never finishes
-// its TLS handshake or its request, a mail server or an application that never answers: all share one budget.
+// Stops a server: finishes what is in flight within one time budget, whatever clients, mail servers or applications do.
 import type http from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -10,33 +9,33 @@ import type { Events } from './tenant/events.ts';
 /** How long a stop may take in all, milliseconds; a supervisor waits ten seconds before it kills. */
 export const STOP_BUDGET = 9_000;
 
-/** How much of the budget requests in flight may take; the rest is for what they leave to be done. */
+/** Share of the budget for requests in flight; the rest is for the work they leave. */
 const REQUESTS = 0.5;
 
-/** How long work that no answer waits for may take where nobody says otherwise, milliseconds. */
+/** Default time for background work, milliseconds. */
 const LAST_WORK = 20_000;
 
-/** How long a connection without a request is waited for: one may be on its way. Milliseconds. */
+/** How long an idle connection stays open, because a request may be in transit, milliseconds. */
 const GRACE = 500;
 
-/** How often connections are looked at, milliseconds. */
+/** How often connections are checked, milliseconds. */
 const CHECK = 50;
 
-/** The connections of a server, from the first packet on. */
+/** The connections of a server, including those before their TLS handshake. */
 export interface Connections {
-  /** Closes those that no request is in progress on, the ones amid their TLS handshake included. */
+  /** Closes connections without a request in progress, also during their TLS handshake. */
   closeUnused(): void;
-  /** Closes all of them, whatever is in progress. */
+  /** Closes all connections. */
   closeAll(): void;
 }
 
 /**
- * Keeps track of a server's connections: Node itself knows of none before its TLS handshake is done, and takes
- * one that has sent nothing for busy.
+ * Tracks a server's connections: Node.js does not list one before its TLS handshake is done, and takes one that has sent
+ * nothing for busy.
  */
 export function trackConnections(server: http.Server): Connections {
   const sockets = new Set<Socket>();
-  /** How many requests are in progress, by the client's end: TLS and TCP have sockets of their own for it. */
+  /** Requests in progress by the client's address and port, which the TLS and the TCP socket share. */
   const busy = new Map<string, number>();
   const clientOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
   server.on('connection', (socket: Socket) => {
@@ -62,7 +61,7 @@ export function trackConnections(server: http.Server): Connections {
   };
 }
 
-/** What is done after the answers: looking up whom to write to, then messages, then what is said of them. */
+/** Work after the answers, in order: background lookups, messages, log events. */
 export interface LastWork {
   background: Background;
   messages: Flushable;
@@ -72,13 +71,13 @@ export interface LastWork {
 }
 
 interface Flushable {
-  /** Ends what waits, within so many milliseconds. */
+  /** Finishes waiting work within so many milliseconds. */
   flush(ms: number): Promise<void>;
 }
 
 /**
- * Finishes it. Each kind has a share of the time, so that none that hangs takes it from the next.
- * @param deadline when it is given up at the latest.
+ * Finishes the last work. Each kind has a share of the time, so that one that hangs does not starve the next.
+ * @param deadline when it is given up.
  */
 export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK)): Promise<void> {
   const { background, messages, backChannel, events, log } = work;
@@ -96,19 +95,19 @@ export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK
 export interface Stoppable {
   server: http.Server;
   connections: Connections;
-  /** Ends what would keep connections busy for long. */
+  /** Ends long-lived responses. */
   drain(): void;
-  /** Finishes what requests left to be done, by the deadline at the latest. */
+  /** Finishes the work that requests left, by the deadline. */
   finish(deadline: Deadline): Promise<void>;
-  /** Closes the store. What is acknowledged is on disk already, so nothing is lost when this is not waited for. */
+  /** Closes the store. Acknowledged writes are on disk already, so not waiting loses nothing. */
   closeStore(): Promise<void>;
   log: Logger;
 }
 
 /**
- * Stops, within the budget whatever others do; what had to be left is in the log.
+ * Stops within the budget; logs what had to be left.
  * @param ms the budget, milliseconds.
- * @throws what closing the store throws: the disk refuses.
+ * @throws what closing the store throws.
  */
 export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
   const { log } = parts;
@@ -122,11 +121,11 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
   if (!closed) log.warn('the store was not folded before the end: the next start does it');
 }
 
-/** Takes no more connections, and lets the requests in progress end until the deadline. */
+/** Accepts no more connections and lets requests in progress finish until the deadline. */
 async function closeServer({ server, connections, log }: Stoppable, deadline: Deadline): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const started = performance.now();
-  // Connections that clients keep open would hold up the end: each goes when its answer is out.
+  // Closes kept-alive connections after their last answer.
   const check = setInterval(() => {
     if (performance.now() - started < GRACE) server.closeIdleConnections();
     else connections.closeUnused();

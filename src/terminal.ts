@@ -1,12 +1,11 @@
-// What a person at a terminal sees instead of JSON lines: where the server is and how to get in, then its log in
-// plain lines. Everything that is not a terminal gets the JSON of log.ts.
+// Output for a person at a terminal: the address, first steps, and the log in plain lines. Everything else gets JSON.
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
 import { createLog } from './runtime/log.ts';
 import { isForThisMachine } from './settings.ts';
 import type { Running } from './start.ts';
 
-/** Standard output, as far as it matters here. */
+/** Standard output. */
 export interface Output {
   /** Whether it is a terminal. */
   isTTY?: boolean | undefined;
@@ -18,12 +17,12 @@ export function logTo(output: Output, level: string | undefined): Logger {
   return output.isTTY === true ? createLog(level, plainLines(output)) : createLog(level);
 }
 
-/** Writes a log's JSON lines as lines that a person can read. */
+/** Rewrites the log's JSON lines as plain text. */
 export function plainLines(output: Output): DestinationStream {
   return { write: (line) => void output.write(`${plainLine(JSON.parse(line))}\n`) };
 }
 
-/** pino's levels that are said; the others are what is expected. */
+/** Prefixes of pino's levels. */
 const LEVELS: Record<number, string> = { 40: 'warning: ', 50: 'error: ', 60: 'fatal: ' };
 
 function plainLine({ time, level, msg, err, ...fields }: Record<string, unknown>): string {
@@ -35,14 +34,14 @@ function plainLine({ time, level, msg, err, ...fields }: Record<string, unknown>
     ...(cause === undefined ? [] : [`(${cause})`]),
   ];
   const line = [...first, ...told].map(harmless).join(' ');
-  // Where it came from helps with faults of the server's own alone.
+  // Stack traces only for errors of the server.
   const rest = Number(level) >= 50 ? stack : [];
   return [line, ...rest.map((one) => `  ${harmless(one)}`)].join('\n');
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The message of an error as log.ts describes it, then the lines of its stack and of its causes. */
+/** An error's message, then its stack and those of its causes. */
 function causesOf(err: unknown): string[] {
   if (typeof err === 'string') return [err];
   if (typeof err !== 'object' || err === null) return [];
@@ -52,7 +51,7 @@ function causesOf(err: unknown): string[] {
   return [String(message), ...frames.filter((line) => line.trimStart().startsWith('at ')), ...deeper];
 }
 
-/** What strangers send is in some lines: nothing of it moves the cursor, or a line's end to the front. */
+/** Escapes control characters: log lines may quote what strangers sent, and must not forge or hide others. */
 function harmless(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -60,15 +59,15 @@ function harmless(text: string): string {
   );
 }
 
-/** Somebody who can log in. */
+/** A user who can log in. */
 export interface Person {
   email: string;
   password: string;
 }
 
 /**
- * What the person who started the server needs next, in lines.
- * @param example the user of the example tenant, where there is one.
+ * The first steps for a person who started the server, in lines.
+ * @param example the example tenant's user, if it still exists.
  */
 export function welcome({ settings, caFile }: Running, example: Person | undefined): string[] {
   const { baseUrl, tenantFile, dataDir, mail, sms } = settings;

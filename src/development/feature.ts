@@ -1,4 +1,4 @@
-// The development pages: what runs here, "Try login", the inbox. For this machine alone, and not in production.
+// The development pages: home, "Try login", inbox. For this machine only, and not in production.
 import type { Context } from 'koa';
 import { feature } from '../engine/feature.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
@@ -21,7 +21,7 @@ const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
 
 const routes: RouteDeclarations<DevelopmentDependencies> = {
   'GET|HEAD /': { ...page, handle: showHome },
-  // The try itself runs in the browser, as a single-page application does.
+  // "Try login" runs in the browser, as a single-page application.
   'GET|HEAD /dev/callback': { ...page, handle: showTokens },
   ...inboxRoutes,
 };

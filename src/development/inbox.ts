@@ -1,4 +1,4 @@
-// The development inbox: what would have been sent to people. For this machine alone, see feature.ts.
+// The development inbox: messages of the outbox. For this machine only, see feature.ts.
 import type { Context } from 'koa';
 import type { Outbox, OutboxMessage } from '../delivery/outbox.ts';
 import type { Csrf } from '../http/csrf.ts';
@@ -17,7 +17,7 @@ export interface InboxDependencies {
 
 const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
 
-/** The routes of the inbox. Whoever may ask for them sees every code: the caller judges who that is. */
+/** The routes of the inbox, which show every code: the caller restricts them to this machine. */
 export const inboxRoutes: RouteDeclarations<InboxDependencies> = {
   'GET /dev/inbox.json': { ...page, handle: listMessages },
   'GET /dev/inbox': { ...page, handle: showInbox },

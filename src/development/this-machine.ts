@@ -1,11 +1,10 @@
-// Whom the development pages are shown to. They show every code and link that was sent to anybody, so only
-// the person at this machine may see them.
+// Restricts the development pages to this machine, because they show every code and link that was sent.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { isLoopback } from '../http/loopback.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 
-/** Routes that are answered to requests of this machine alone, whatever address the server listens on. */
+/** Restricts routes to requests from this machine, whatever address the server listens on. */
 export function onThisMachine<D extends { baseUrl: string }>(
   routes: RouteDeclarations<D>,
 ): RouteDeclarations<D> {
@@ -23,9 +22,9 @@ export function onThisMachine<D extends { baseUrl: string }>(
   );
 }
 
-/** @param baseUrl the public origin; the pages are there under no other name. @throws AuthError 404 */
+/** @param baseUrl the public origin, the only name the pages answer to. @throws AuthError 404 */
 function refuseOthers(baseUrl: string, ctx: Context): void {
-  // A name that somebody else points at this machine must not read the codes (DNS rebinding).
+  // A foreign name that resolves to this machine must not read the codes (DNS rebinding).
   if (ctx.host !== new URL(baseUrl).host) {
     throw new AuthError(404, 'invalid_request', 'There is nothing here.');
   }
@@ -35,12 +34,12 @@ function refuseOthers(baseUrl: string, ctx: Context): void {
 }
 
 /**
- * Every address that a request is said to come from. A tunnel or proxy on this machine has a loopback address
- * itself; what it tells of the client counts here whoever it is, because it can only take away.
+ * All addresses that a request came through. A tunnel or proxy on this machine connects from loopback; forwarding headers
+ * count from anybody here, because they can only deny.
  */
 function hopsOf(ctx: Context): string[] {
   const forwarded = ['X-Forwarded-For', 'X-Real-IP'].flatMap((name) => ctx.get(name).split(','));
-  // RFC 7239 §4: not parsed, since nothing that sends it need see these pages.
+  // RFC 7239 §4: not parsed; its presence alone denies.
   const standard = ctx.get('Forwarded') === '' ? [] : ['unknown'];
   const said = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
   return [ctx.req.socket.remoteAddress ?? 'unknown', ctx.ip, ...said, ...standard];

@@ -1,14 +1,13 @@
-// "Try login" of the development page: an application that exists beside the tenant's own, in no store and
-// in no export, allowed every database connection.
+// "Try login" of the development page: an extra application, neither stored nor exported, with every database connection.
 
 import { clientSchema, TRY_LOGIN } from '../records/clients.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** Where the try ends, below the base URL. */
+/** Its callback path. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
-/** The tenant as it is, and the "Try login" application in it. */
+/** Adds the "Try login" application to the configuration. */
 export function withTryLogin(config: Config, baseUrl: string): Config {
   const client: Client = {
     ...clientSchema.parse({

@@ -1,6 +1,7 @@
 // The one error type, and its mapping to HTTP.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 
 /**
  * A failure reported to the caller: HTTP status, `error` and `error_description` (RFC 6749 §5.2), and further members of
@@ -35,14 +36,37 @@ export function linkExpired(): AuthError {
 }
 
 /** How a route's errors are written (spec "Errors"). */
-export type ErrorShape = (ctx: Context, error: AuthError) => void | Promise<void>;
+export interface ErrorShape {
+  (ctx: Context, error: AuthError): void | Promise<void>;
+  /** The body that it answers with, for the document of the API: its name there, and its schema. */
+  described?: { name: string; body: z.ZodType };
+  /** A body that is not as its route declares it; in the words of RFC 6749 where nothing is said. */
+  invalid?(faults: readonly BodyFault[]): AuthError;
+}
+
+/** What is wrong with a body. */
+export interface BodyFault {
+  /** Undefined where the body is no object. */
+  field: string | undefined;
+  isMissing: boolean;
+  /** The schema's own. */
+  message: string;
+}
 
 /** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */
-export const oauthShape = (ctx: Context, error: AuthError): void => {
+export const oauthShape: ErrorShape = (ctx: Context, error: AuthError): void => {
   ctx.status = error.status;
   if (isBusy(error)) ctx.set('Retry-After', '1');
   ctx.set('Cache-Control', 'no-store');
   ctx.body = { error: error.error, error_description: error.error_description, ...error.extra };
+};
+
+oauthShape.described = {
+  name: 'Error',
+  body: z.looseObject({
+    error: z.string().describe('A code for programs (RFC 6749 §5.2).'),
+    error_description: z.string().describe('A sentence for people who write them.'),
+  }),
 };
 
 /**

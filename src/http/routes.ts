@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { atMost } from './at-most.ts';
+import { checkBody } from './checked-body.ts';
 import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
 import { findPath, type PathTree, pathTree } from './path-tree.ts';
@@ -14,6 +15,8 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE';
 export interface RouteRules {
   /** The bucket per address that a request takes from, before its body is read; `unlimited` for none. */
   limit: string;
+  /** Further buckets of the address, from which only what is to be answered takes: after the body was read. */
+  also?: readonly string[];
   /** Which other origins' scripts may call it; the same for every method of a path. */
   cors: 'none' | 'applications' | 'any';
   /** How failures are told: in this shape, or on the error page. */
@@ -26,6 +29,8 @@ export interface Route extends RouteRules {
   methods: readonly Method[];
   /** Segments after slashes; `:name` is one segment of any text, which the handler finds in `ctx.params`. */
   path: string;
+  /** What its body must be, where the router checks it. */
+  body?: z.ZodType | undefined;
   handle(ctx: Context): Promise<unknown> | unknown;
 }
 
@@ -36,6 +41,7 @@ export interface RouteDescription {
   /** Who may ask, by names of the document's security schemes; each alone is enough. */
   security?: readonly SecurityScheme[];
   query?: z.ZodObject;
+  /** What the body may be. Checked by the handler, unless it was declared by {@link taking}. */
   body?: z.ZodType;
   /** The media types of the body that are taken: JSON and forms alike where nothing is said. */
   bodyTypes?: readonly ('json' | 'form')[];
@@ -51,7 +57,24 @@ export type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device' | 
  * @template D what the feature is given.
  */
 export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
+  /** Whether the router checks the body, before the handler. */
+  isBodyChecked?: boolean;
   handle: (deps: D, ctx: Context) => Promise<unknown> | unknown;
+}
+
+/**
+ * Has the router check the body before the handler, which gets what the schema makes of it. What is wrong is told in
+ * the words of the route's error shape.
+ */
+export function taking<D, B extends z.ZodType>(
+  body: B,
+  handle: (deps: D, ctx: Context, body: z.output<B>) => Promise<unknown> | unknown,
+): Required<Pick<RouteDeclaration<D>, 'body' | 'isBodyChecked' | 'handle'>> {
+  return {
+    body,
+    isBodyChecked: true,
+    handle: (deps, ctx) => handle(deps, ctx, ctx.state.body as z.output<B>),
+  };
 }
 
 /** By `GET /path`, or `GET|HEAD /path` for methods that are handled alike. */
@@ -65,8 +88,10 @@ export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] 
   return Object.entries(declared).map(([key, route]) => ({
     ...addressOf(key),
     limit: route.limit,
+    ...(route.also && { also: route.also }),
     cors: route.cors,
     errors: route.errors,
+    body: route.isBodyChecked === true ? route.body : undefined,
     handle: (ctx) => route.handle(deps, ctx),
   }));
 }
@@ -115,9 +140,11 @@ const nothing = async () => undefined;
  * @throws Error for declarations that contradict one another.
  */
 export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
-  for (const { path, limit } of routes) {
-    if (limit !== 'unlimited' && !deps.isLimit(limit))
-      throw new Error(`${path} has a limit that does not exist: ${limit}`);
+  for (const { path, limit, also = [] } of routes) {
+    for (const name of [limit, ...also]) {
+      if (name !== 'unlimited' && !deps.isLimit(name))
+        throw new Error(`${path} has a limit that does not exist: ${name}`);
+    }
   }
   const tree = routeTree(routes);
   const rules: Record<Route['cors'], Middleware> = {
@@ -165,6 +192,8 @@ async function respond(
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
     await deps.readBody(ctx, nothing);
+    for (const also of route.also ?? []) await deps.limit(ctx, also);
+    if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
   } catch (thrown) {
     const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));

@@ -1,7 +1,7 @@
 // Logging out.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
-import type { LogoutDependencies } from './routes.ts';
+import { type LogoutDependencies, logoutRoutes } from './routes.ts';
 
 const limits = {
   logout: { capacity: 200, perMinute: 300, per: 'address', where: '`/v2/logout`, `/oidc/logout`' },
@@ -26,5 +26,6 @@ export const logout = feature<LogoutDependencies>({
   name: 'logout',
   limits,
   events,
+  routes: logoutRoutes,
   pages: ['logout/consent', 'logout/kept', 'logout/signed-out'],
 });

@@ -1,7 +1,9 @@
 // The routes of logging out.
 import type { Context } from 'koa';
+import { z } from 'zod';
+import { optional } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
 import { type EndSessionDependencies, endSession, SIGNED_OUT } from './end-session.ts';
 import { CALLBACK, returnFromProvider } from './federated.ts';
 import { askToLogOut, CONSENT, finishLogout, type PageDependencies, stillLoggedIn } from './pages.ts';
@@ -11,52 +13,70 @@ import { V2_PARAMETERS, validateV2Logout } from './v2.ts';
 
 export interface LogoutDependencies extends EndSessionDependencies, RpDependencies, PageDependencies {}
 
+const page = { cors: 'none', errors: 'page' } as const;
+const endpoint = { ...page, limit: 'logout' } as const;
+
+const LOGGED_OUT = {
+  200: 'The session is over: a page that says so, `OK` for who asks for none, or the question whether to log out.',
+  302: 'The session is over; the browser goes on to the address that the request names.',
+} as const;
+
+const rpParameters = z.object({
+  id_token_hint: optional('An ID token of the session, which may be expired.'),
+  logout_hint: optional('The `sid` of the session, as in its ID tokens.'),
+  post_logout_redirect_uri: optional('Where the browser goes in the end; it must be allowed.'),
+  client_id: optional('The application that asks; its allow-list applies.'),
+  federated: optional('Logs out of the upstream provider, too; by POST `true` or `false`.'),
+  state: optional('Returned as it is, in the query of `post_logout_redirect_uri`.'),
+  ui_locales: optional('Languages of the pages, best first; the first must be enabled in the tenant.'),
+} satisfies Record<(typeof RP_PARAMETERS)[number], unknown>);
+
 /** The routes of logging out. */
-export function logoutRoutes(deps: LogoutDependencies): Route[] {
-  const { config } = deps;
-  const page = { cors: 'none', errors: 'page' } as const;
-  const endpoint = { ...page, limit: 'logout' } as const;
-  return [
-    {
-      ...endpoint,
-      methods: ['GET'],
-      path: '/v2/logout',
-      handle: recorded(deps, async (ctx) => {
-        const destination = await validateV2Logout(config, queryFields(ctx, V2_PARAMETERS));
-        await finishLogout(deps, ctx, await endSession(deps, ctx, destination));
-      }),
-    },
-    {
-      ...endpoint,
-      methods: ['GET'],
-      path: '/oidc/logout',
-      handle: recorded(deps, (ctx) => rpLogout(deps, ctx, queryFields(ctx, RP_PARAMETERS), 'GET')),
-    },
-    {
-      ...endpoint,
-      methods: ['POST'],
-      path: '/oidc/logout',
-      handle: recorded(deps, (ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
-    },
-    { ...endpoint, methods: ['POST'], path: CONSENT, handle: recorded(deps, (ctx) => answer(deps, ctx)) },
-    {
-      ...page,
-      limit: 'other',
-      methods: ['GET'],
-      path: CALLBACK,
-      handle: async (ctx) => {
-        const { state } = queryFields(ctx, ['state']);
-        await finishLogout(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
-      },
-    },
-    {
-      ...page,
-      limit: 'other',
-      methods: ['GET', 'HEAD'],
-      path: SIGNED_OUT,
-      handle: (ctx) => finishLogout(deps, ctx, { to: undefined, frames: [] }),
-    },
-  ];
+export const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
+  'GET /v2/logout': {
+    ...endpoint,
+    summary: "Log out, in the hosted service's manner",
+    query: z.object({
+      returnTo: optional('Where the browser goes in the end; it must be allowed, its query apart.'),
+      client_id: optional("The application whose allow-list applies; without it the tenant's does."),
+      federated: optional('Logs out of the upstream provider, too: on by being there, off by `false`.'),
+    } satisfies Record<(typeof V2_PARAMETERS)[number], unknown>),
+    answers: LOGGED_OUT,
+    handle: recorded(v2Logout),
+  },
+  'GET /oidc/logout': {
+    ...endpoint,
+    summary: 'Log out (OpenID Connect RP-Initiated Logout 1.0)',
+    query: rpParameters,
+    answers: LOGGED_OUT,
+    handle: recorded((deps, ctx) => rpLogout(deps, ctx, queryFields(ctx, RP_PARAMETERS), 'GET')),
+  },
+  'POST /oidc/logout': {
+    ...endpoint,
+    summary: 'Log out (OpenID Connect RP-Initiated Logout 1.0), by a form',
+    body: rpParameters,
+    bodyTypes: ['form'],
+    answers: LOGGED_OUT,
+    handle: recorded((deps, ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
+  },
+  [`POST ${CONSENT}` as const]: { ...endpoint, handle: recorded(answer) },
+  [`GET ${CALLBACK}` as const]: { ...page, limit: 'other', handle: comeBack },
+  [`GET|HEAD ${SIGNED_OUT}` as const]: {
+    ...page,
+    limit: 'other',
+    handle: (deps, ctx) => finishLogout(deps, ctx, { to: undefined, frames: [] }),
+  },
+};
+
+async function v2Logout(deps: LogoutDependencies, ctx: Context): Promise<void> {
+  const logout = await validateV2Logout(deps.config, queryFields(ctx, V2_PARAMETERS));
+  await finishLogout(deps, ctx, await endSession(deps, ctx, logout));
+}
+
+/** The browser comes back from the upstream provider. */
+async function comeBack(deps: LogoutDependencies, ctx: Context): Promise<void> {
+  const { state } = queryFields(ctx, ['state']);
+  await finishLogout(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
 }
 
 async function rpLogout(
@@ -89,13 +109,13 @@ async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
 }
 
 /** Records refused logouts as log events. */
-function recorded({ events }: LogoutDependencies, handle: (ctx: Context) => Promise<void>) {
-  return async (ctx: Context): Promise<void> => {
+function recorded(handle: (deps: LogoutDependencies, ctx: Context) => Promise<void>) {
+  return async (deps: LogoutDependencies, ctx: Context): Promise<void> => {
     try {
-      await handle(ctx);
+      await handle(deps, ctx);
     } catch (thrown) {
       if (thrown instanceof AuthError && thrown.status < 500) {
-        events.record({ type: 'flo', ip: ctx.ip, description: thrown.error_description });
+        deps.events.record({ type: 'flo', ip: ctx.ip, description: thrown.error_description });
       }
       throw thrown;
     }

@@ -1,4 +1,4 @@
-// Client addresses as keys of counters, and lists of them.
+// Lists of client addresses in the tenant's protection settings.
 import { addressList } from '../http/addresses.ts';
 
 export { addressKey } from '../http/addresses.ts';

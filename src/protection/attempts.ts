@@ -103,7 +103,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       for (const { id, account } of counts) {
         if (account !== undefined) await failures.forget(id);
       }
-      if (userId !== undefined && step === undefined) await callers.note(userId, attempt);
+      if (userId !== undefined && step === undefined) await callers.remember(userId, attempt);
     } finally {
       release(counts);
     }
@@ -130,7 +130,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
         if (identifier === undefined) continue;
         await failures.forgetAllOf(accountOf({ connection, identifier }));
       }
-      await callers.note(id, caller);
+      await callers.remember(id, caller);
     },
   };
 }

@@ -1,5 +1,5 @@
-// Browsers and addresses by which an account was proved before. Whatever strangers use up of an account's room, by
-// guessing or by having messages sent, these have room of their own.
+// Known callers: browsers and addresses that logged in to an account before. They have limits of their own, so that
+// strangers' guesses and messages cannot lock the owner out.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
@@ -8,54 +8,54 @@ import { addressKey } from './addresses.ts';
 /** Who sends a request, as far as it says. */
 export interface Caller {
   ip: string;
-  /** The browser's fingerprint, where it is certain that no page of another site made the request. */
+  /** The browser's identifier (a cookie's hash), if no page of another site made the request. */
   browser?: string | undefined;
-  /** Whether the browser has just got the name that it goes by, and may not keep it. */
+  /** Whether the cookie is new with this answer: the browser may not keep it. */
   isNewBrowser?: boolean;
 }
 
-/** A caller by whom an account was proved before. */
+/** A caller who logged in to the account before. */
 export interface KnownCaller {
-  /** The name of the room that is its own, a hash. */
+  /** Key of the caller's own limits, a hash. */
   room: string;
   by: 'browser' | 'address';
 }
 
 export interface KnownCallers {
   /**
-   * Whether an account was proved from here in the last ninety days.
-   * @param userId undefined where there is no such account: nobody is known to it, found out in the same time.
+   * Whether the caller logged in to the account in the last ninety days.
+   * @param userId undefined when there is no such account: takes the same time, so that it does not show.
    * @returns undefined for a stranger.
    */
   recognize(userId: string | undefined, caller: Caller): Promise<KnownCaller | undefined>;
-  /** Notes that the account was proved from here. */
-  note(userId: string, caller: Caller): Promise<void>;
-  /** Makes strangers of all: the account may have been somebody else's so far. */
+  /** Remembers a caller who has logged in. */
+  remember(userId: string, caller: Caller): Promise<void>;
+  /** Forgets all callers of an account, for instance after a password reset. */
   forgetAllOf(userId: string): Promise<void>;
 }
 
 const KNOWN_SECONDS = 90 * 86_400;
-/** It is not written anew at every login. */
+/** Not written again within this time. */
 const RENEW_SECONDS = 86_400;
-/** Of one account; those that were not seen for longest go first. */
+/** Callers of an account; the least recently seen go first. */
 const MOST = 50;
 
-/** What a caller can be told by, the surest first. */
+/** A caller's keys, the most specific first. */
 export function callerKeys({ ip, browser, isNewBrowser = false }: Caller): string[] {
   const keys = [...(browser === undefined ? [] : [`browser:${browser}`]), `address:${addressKey(ip)}`];
   return isNewBrowser ? keys.reverse() : keys;
 }
 
 /**
- * As whom a caller asks for something: by the browser that others at its address do not have, or, where there is
- * none yet, by the address and by the name that the browser may keep.
+ * The keys that a challenge is requested under: the browser alone, which others at its address do not have; for a new
+ * browser also the address, because it may not keep the cookie.
  */
 export function askersOf(caller: Caller): string[] {
   const keys = callerKeys(caller);
   return caller.isNewBrowser === true ? keys : keys.slice(0, 1);
 }
 
-/** The callers in a store; its keys show no address. */
+/** The callers in a store, under hashed keys. */
 export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
   const callers = store.collection('knownCallers');
   const idOf = (userId: string, key: string) => sha256(`${userId}\n${key}`);
@@ -81,7 +81,7 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
       if (room === undefined) return undefined;
       return { room, by: keys[index]?.startsWith('browser:') === true ? 'browser' : 'address' };
     },
-    note: async (userId, caller) => {
+    remember: async (userId, caller) => {
       await Promise.all(callerKeys(caller).map((key) => noteOne(userId, key)));
     },
     forgetAllOf: async (userId) => {

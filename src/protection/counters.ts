@@ -1,6 +1,5 @@
-// Where the levels of buckets are kept: in this process, or in the store for all processes. Either way they are
-// bounded, and each limit has its own room, so that nobody gets rid of one counter by filling another limit's;
-// locks after failed logins are no counters of these.
+// The levels of token buckets, in this process or in the store for all processes. Bounded for each limit separately, so
+// that filling one limit evicts no counter of another.
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 
@@ -13,9 +12,9 @@ export interface Level {
 
 export interface Counters {
   /**
-   * Changes a level; atomic.
-   * @param change makes the next level of the present one; may be called again when a racer came first.
-   * @param fullAt epoch seconds from when on the counter says nothing any more.
+   * Changes a level atomically.
+   * @param change computes the next level; called again after losing a race.
+   * @param fullAt epoch seconds when the bucket is full again and the counter can go.
    */
   change(
     name: string,
@@ -24,10 +23,10 @@ export interface Counters {
   ): Promise<void>;
 }
 
-/** Counters at most, of each limit: a million addresses must not fill the memory. */
+/** Counters of each limit at most, so that addresses cannot fill the memory. */
 const MOST = 20_000;
 
-/** Keeps the entries of each name that were used lately. @returns which one goes. */
+/** Marks an entry as used. @returns the evicted entry: the least recently used of its limit. */
 function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string, entry: T) {
   const room = rooms.get(name) ?? new Map<string, T>();
   rooms.set(name, room);
@@ -39,7 +38,7 @@ function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string,
   return oldest?.[1];
 }
 
-/** Counters of this process alone: for limits that every request is under, which a store would slow down. */
+/** Counters of this process: for limits on every request, which the store would slow down. */
 export function localCounters(): Counters {
   const rooms = new Map<string, Map<string, Level>>();
   return {
@@ -49,7 +48,7 @@ export function localCounters(): Counters {
   };
 }
 
-/** Counters in the store's volatile collection, whose keys show no user or address: for all processes. */
+/** Counters in the store for all processes, under hashed keys, not kept across a restart. */
 export function storedCounters(store: Store): Counters {
   const limits = store.collection('limits');
   const rooms = new Map<string, Map<string, string>>();
@@ -67,7 +66,7 @@ export function storedCounters(store: Store): Counters {
         try {
           return await limits.insert(next());
         } catch (thrown) {
-          // A racer came first; the update then counts for both.
+          // Lost a race: the next update counts for both.
           if (!(thrown instanceof UniqueKeyError)) throw thrown;
         }
       }

@@ -1,5 +1,4 @@
-// How many log events people may cause who are nobody to us: whoever looks for a reason finds some, and nobody
-// fills the store, from however many addresses.
+// Limits the log events of unknown users, by address and in all, so that strangers cannot fill the store.
 
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -7,9 +6,9 @@ import type { EventBudget, TenantEvent } from '../tenant/events.ts';
 import { addressKey } from './addresses.ts';
 
 interface Bucket {
-  /** How many events may come at once. */
+  /** Events at once. */
   capacity: number;
-  /** How many come back per minute. */
+  /** Events regained per minute. */
   perMinute: number;
 }
 
@@ -18,13 +17,13 @@ interface Bounds {
   all: Bucket;
 }
 
-/** Of messages that nothing but a request is needed for. */
+/** For refused requests. */
 const REFUSED: Bounds = {
   address: { capacity: 10, perMinute: 0.1 },
   all: { capacity: 100, perMinute: 1 },
 };
 
-/** Of attempts that attack protection counts as well, and that somebody may want to see whole. */
+/** For failed attempts, which attack protection limits as well. */
 const ATTEMPTED: Bounds = {
   address: { capacity: 200, perMinute: 20 },
   all: { capacity: 5_000, perMinute: 100 },
@@ -32,12 +31,12 @@ const ATTEMPTED: Bounds = {
 
 const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REFUSED, f: REFUSED };
 
-/** Addresses whose buckets are kept, at most; who was pushed out is still under the bound of all. */
+/** Addresses with a bucket at most; an evicted one is still under the total bound. */
 const MOST = 10_000;
 
 type Levels = Map<string, { tokens: number; at: number }>;
 
-/** The budget of one process: for each type of event, by address and in all. Events of a known user have no bounds. */
+/** The budget of a process for each event type, by address and in all; events of known users are not limited. */
 export function createEventBudget(clock: Clock): EventBudget {
   const [ofAddresses, ofAll]: [Levels, Levels] = [new Map(), new Map()];
   const leftOut = new Map<EventType, number>();

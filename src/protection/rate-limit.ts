@@ -1,5 +1,4 @@
-// Rate limits as token buckets (spec "Limits"): a request takes one, time gives back. The headers tell what
-// is left. Counters need not survive a crash.
+// Rate limits as token buckets (spec "Limits"), with the X-RateLimit headers. Counters need not survive a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Bucket, Limit, LimitName, Limits } from '../records/limits.ts';
@@ -10,22 +9,22 @@ import { addressKey } from './addresses.ts';
 import { type Level, localCounters, storedCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
 
-/** The message that the spec names: it points to the headers. */
+/** The text of the spec. */
 const TOO_MANY =
   'Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers.';
 
 export interface RateLimits {
   /**
-   * Takes one from a bucket and sets the headers.
-   * @param key whose bucket it is: a user, an e-mail address …
+   * Takes a token and sets the headers.
+   * @param key whose bucket: a user, an e-mail address …
    * @throws AuthError 429 `too_many_requests` when the bucket is empty.
    */
   take(ctx: Context, name: LimitName, key: string): Promise<void>;
-  /** The same for the bucket of the address that asks, and of what else is said. @throws AuthError as `take`. */
+  /** The same for the bucket of the client's address, with `key` if given. @throws AuthError as `take`. */
   takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
-  /** Takes one from a bucket that no answer tells of. @returns whether there was one. */
+  /** Takes a token without setting headers. @returns whether there was one. */
   spend(name: LimitName, key: string): Promise<boolean>;
-  /** Gives one back: what was counted was none of what is limited. */
+  /** Gives a token back that turned out not to count. */
   giveBack(name: LimitName, key: string): Promise<void>;
 }
 
@@ -39,7 +38,7 @@ export interface RateLimitDependencies {
   ofRoutes: ReadonlySet<string>;
 }
 
-/** The rate limits of a tenant; their sizes are read from its settings at each request. */
+/** The rate limits of a tenant; sizes are read from its settings at each request. */
 export function createRateLimits({
   store,
   config,
@@ -54,7 +53,7 @@ export function createRateLimits({
     if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
     return tenantBucket(config, name, limit);
   };
-  /** @returns what is left; negative when there was none. */
+  /** @returns the tokens left; negative when there was none. */
   const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
     let left = 0;
     await countersOf(name).change(name, key, (current) => {
@@ -103,7 +102,7 @@ function refill({ capacity, perMinute }: Bucket, current: Level | undefined, now
   return Math.min(capacity, current.tokens + (Math.max(0, now - current.at) * perMinute) / 60_000);
 }
 
-/** Seconds until a bucket that holds `from` holds `to`. */
+/** Seconds until a bucket fills from `from` to `to`. */
 function secondsTo({ perMinute }: Bucket, from: number, to: number): number {
   return (Math.max(0, to - from) / perMinute) * 60;
 }
@@ -112,7 +111,7 @@ function answer(ctx: Context, bucket: Bucket, left: number, now: number): void {
   const refused = left < 0;
   const remaining = Math.max(0, Math.floor(left));
   const level = refused ? left + 1 : left;
-  // Of several limits the headers tell the one that is nearest.
+  // With several limits, the headers show the one with the fewest requests left.
   const told = ctx.response.get('X-RateLimit-Remaining');
   if (!refused && told !== '' && Number(told) <= remaining) return;
   ctx.set('X-RateLimit-Limit', String(bucket.capacity));

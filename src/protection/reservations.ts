@@ -1,30 +1,29 @@
-// Tries that are being judged just now: guesses that come at once must not be judged all before the first of
-// them is counted.
+// Attempts being verified: guesses sent at once must not all be verified before the first failure is counted.
 
-/** A place for one try. */
+/** Places for attempts under a key. */
 export interface Reservations {
   /**
-   * Takes a place of a key; waits for one while `free` says there is none for another.
-   * @param free how many more may be judged now, given how many are; asked again whenever one ends. What it
-   *   throws is thrown on.
+   * Takes a place under a key; waits while there is none.
+   * @param free whether another attempt may be verified while `judged` are; asked again whenever one ends. What it
+   *   throws is passed on.
    */
   take(key: string, free: (judged: number) => Promise<boolean>): Promise<void>;
   /** Gives a place back. */
   release(key: string): void;
 }
 
-/** A try that never ends, such as one whose request failed half-way, holds its place no longer than this. */
+/** Longest time that an attempt holds its place, in case it never ends, milliseconds. */
 const LONGEST_TRY = 30_000;
 
-/** The tries of one key that are being judged, and what wakes those that wait for one of them to end. */
+/** The attempts of a key being verified, and those that wait. */
 interface Entry {
   judged: NodeJS.Timeout[];
   waiting: (() => void)[];
-  /** How often a try began or ended. */
+  /** Incremented when an attempt begins or ends. */
   changes: number;
 }
 
-/** Places in this process. */
+/** Reservations of this process. */
 export function createReservations(): Reservations {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
@@ -58,7 +57,7 @@ export function createReservations(): Reservations {
           drop(key, entry);
           throw thrown;
         }
-        // Somebody may have come or gone while it was looked up; then it is looked up again.
+        // Looked up again when an attempt began or ended meanwhile.
         if (entry.changes !== changes || entries.get(key) !== entry) continue;
         if (isFree) return hold(key, entry);
         await new Promise<void>((resolve) => entry.waiting.push(resolve));

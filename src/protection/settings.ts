@@ -1,14 +1,14 @@
-// What the tenant says of its protection, with what it leaves out filled in.
+// The tenant's attack protection settings, with defaults.
 
 import type { Limits } from '../records/limits.ts';
 import { type AttackProtection, attackProtectionSchema } from '../records/protection.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** Read once for each state of the tenant's settings: it is asked for at every request. */
+/** Parsed once for each version of the tenant's settings, because every request needs it. */
 const read = new WeakMap<object, AttackProtection>();
 
-/** The tenant's `attackProtection`; one that an older version stored is read with today's defaults. */
+/** The tenant's `attackProtection`; records of older versions get today's defaults. */
 export function protectionSettings(config: Config): AttackProtection {
   const settings = config.settings();
   const known = read.get(settings);

@@ -1,38 +1,37 @@
-// What waits for somebody who may never come, such as a login page that was asked for: so many at most, from one
-// address and in all, or a stranger would fill the memory with them.
+// Bounds what waits for users who may never come, such as requested login pages: for each address and in all, so that
+// strangers cannot fill the memory.
 import type { Clock } from '../runtime/clock.ts';
 import { addressKey } from './addresses.ts';
 
 export interface WaitingLimits {
-  /** The most that wait in all. */
+  /** Entries in all. */
   most: number;
-  /** The most of one address (an IPv6 address counts by its /64). */
+  /** Entries of an address (IPv6: of a /64). */
   mostOfAddress: number;
-  /** After so many seconds they are gone anyway. */
+  /** Lifetime of an entry, seconds. */
   ttlSeconds: number;
 }
 
 export interface WaitingList {
   /**
-   * Notes that something waits; what is noted already stays where it is.
-   * @param address where it was asked for; none where that is not known any more.
-   * @returns what has to go for it: the oldest other that nobody has begun to answer, and only
-   *   without such the oldest.
+   * Adds an entry; a known one keeps its place.
+   * @param address where it came from; undefined when unknown.
+   * @returns the entries to evict: the oldest unanswered one, or without such the oldest.
    */
   add(id: string, address: string | undefined): string[];
-  /** Somebody has begun to answer it, and has proved something: it goes after those that nobody answers. */
+  /** Marks an entry whose user has proved something: it is evicted after unanswered ones. */
   answered(id: string): void;
-  /** It waits no more. */
+  /** Removes an entry. */
   done(id: string): void;
 }
 
-/** Ids in the order in which they came. */
+/** Ids in order of arrival. */
 interface Queue {
   unanswered: Set<string>;
   answered: Set<string>;
 }
 
-/** An empty list. It is of one process and forgotten with it; what it lists ends by its own lifetime then. */
+/** An empty list, kept in this process; after a restart the entries expire by themselves. */
 export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingList {
   const entries = new Map<string, { address: string | undefined; endsAt: number }>();
   const all = emptyQueue();
@@ -62,10 +61,10 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
       done(id);
     }
   };
-  /** One is enough: a list that was full has become longer by one. */
+  /** Evicts one entry at most: the list grows by one at a time. */
   const evict = (queue: Queue, most: number): string[] => {
     if (sizeOf(queue) <= most) return [];
-    // The newest is the last of the unanswered, and never makes room for itself.
+    // The new entry, the last unanswered one, is never evicted itself.
     const [oldest] = queue.unanswered.size > 1 ? queue.unanswered : queue.answered;
     if (oldest === undefined) return [];
     done(oldest);

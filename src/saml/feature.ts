@@ -1,7 +1,7 @@
 // The SAML identity provider.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
-import type { SamlRoutesDependencies } from './routes.ts';
+import { type SamlRoutesDependencies, samlRoutes } from './routes.ts';
 
 const limits = {
   samlp: { capacity: 200, perMinute: 300, per: 'address', where: '`/samlp/*`' },
@@ -14,6 +14,7 @@ declare module '../records/limits.ts' {
 export const saml = feature<SamlRoutesDependencies>({
   name: 'saml',
   limits,
+  routes: samlRoutes,
   collections: ['samlSessions', 'samlLogouts', 'samlMessages'],
   pages: ['saml/post'],
 });

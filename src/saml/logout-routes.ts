@@ -1,6 +1,8 @@
 // The routes of single logout: /samlp/<client_id>/logout and its steps.
 import type { Context } from 'koa';
-import type { Route } from '../http/routes.ts';
+import { z } from 'zod';
+import { optional } from '../http/described.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { receive, sendByPost, sendByRedirect } from './bindings.ts';
 import { finishLogout, type SamlLogoutDependencies, takeLogoutRequest } from './logout.ts';
@@ -13,34 +15,64 @@ export interface SamlLogoutRoutesDependencies extends SamlLogoutDependencies {
   views: Views;
 }
 
-/** The routes of single logout. */
-export function logoutRoutes(deps: SamlLogoutRoutesDependencies): Route[] {
-  const at = (
-    methods: Route['methods'],
-    path: string,
-    decide: (ctx: Context, sp: ServiceProvider) => Promise<Step>,
-  ): Route => ({
-    methods,
-    path: `/samlp/:client_id/logout${path}`,
+type Decide = (deps: SamlLogoutRoutesDependencies, ctx: Context, sp: ServiceProvider) => Promise<Step>;
+
+const at = (decide: Decide) =>
+  ({
     limit: 'samlp',
     cors: 'none',
     errors: 'page',
-    handle: async (ctx) => {
+    handle: async (deps: SamlLogoutRoutesDependencies, ctx: Context): Promise<void> => {
       const sp = await serviceProvider(deps.config, String(ctx.params.client_id));
-      await carryOut(deps, ctx, sp, await decide(ctx, sp));
+      await carryOut(deps, ctx, sp, await decide(deps, ctx, sp));
     },
-  });
-  const stateOf = ({ query }: Context) => (typeof query.state === 'string' ? query.state : '');
-  return [
-    at(['GET', 'POST'], '', async (ctx, sp) => {
-      const received = receive(ctx);
-      if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
-      if (received.kind === 'request') return takeLogoutRequest(deps, ctx, sp, received);
-      return takeLogoutResponse(deps, ctx, sp, received);
+  }) as const;
+
+const message = {
+  SAMLRequest: optional('A LogoutRequest: base64, deflated by GET.'),
+  SAMLResponse: optional('The answer to a LogoutRequest of ours, likewise.'),
+  RelayState: optional('Returned as it is.'),
+};
+
+/** The routes of single logout. */
+export const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
+  'GET /samlp/:client_id/logout': {
+    ...at(takeMessage),
+    summary: 'SAML single logout (HTTP-Redirect binding)',
+    query: z.object({
+      ...message,
+      SigAlg: optional('The algorithm of the signature (SAML Bindings §3.4.4.1).'),
+      Signature: optional('The signature of the query, base64.'),
     }),
-    at(['GET'], '/next', (ctx, sp) => askNext(deps, ctx, sp, stateOf(ctx))),
-    at(['GET'], '/done', (ctx, sp) => finishLogout(deps, sp, stateOf(ctx))),
-  ];
+    answers: { 302: 'To the next application of the session, or back with a LogoutResponse.' },
+  },
+  'POST /samlp/:client_id/logout': {
+    ...at(takeMessage),
+    summary: 'SAML single logout (HTTP-POST binding)',
+    body: z.object(message),
+    bodyTypes: ['form'],
+    answers: {
+      200: 'A form with the next message; it posts itself.',
+      302: 'To the next application of the session, or back with a LogoutResponse.',
+    },
+  },
+  'GET /samlp/:client_id/logout/next': at((deps, ctx, sp) => askNext(deps, ctx, sp, stateOf(ctx))),
+  'GET /samlp/:client_id/logout/done': at((deps, ctx, sp) => finishLogout(deps, sp, stateOf(ctx))),
+};
+
+function stateOf({ query }: Context): string {
+  return typeof query.state === 'string' ? query.state : '';
+}
+
+async function takeMessage(
+  deps: SamlLogoutRoutesDependencies,
+  ctx: Context,
+  sp: ServiceProvider,
+): Promise<Step> {
+  const received = receive(ctx);
+  if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
+  if (received.kind === 'request') return takeLogoutRequest(deps, ctx, sp, received);
+  return takeLogoutResponse(deps, ctx, sp, received);
 }
 
 async function carryOut(

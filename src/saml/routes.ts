@@ -1,10 +1,12 @@
 // The routes of the SAML identity provider: /samlp/<client_id> and below.
 import type { Context } from 'koa';
+import { z } from 'zod';
+import { optional } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
+import type { RouteDeclaration, RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import { audienceOf } from './audience.ts';
-import { type Outgoing, open, receive, relayStateAlone, sendByPost } from './bindings.ts';
+import { open, receive, relayStateAlone, sendByPost } from './bindings.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
 import { logoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
 import { countOnce } from './message.ts';
@@ -19,64 +21,101 @@ export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRout
   views: Views;
 }
 
+const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
+
+const requestParameters = {
+  SAMLRequest: optional(
+    'An AuthnRequest: base64, deflated by GET. Without one the login is begun by the identity provider.',
+  ),
+  RelayState: optional('Returned as it is.'),
+};
+const signature = {
+  SigAlg: optional('The algorithm of the signature (SAML Bindings §3.4.4.1).'),
+  Signature: optional(
+    'The signature of the query, base64; demanded where the application has a certificate.',
+  ),
+};
+
+const LOGIN_ANSWERS = {
+  302: 'The login goes on in the browser.',
+  200: 'A form with a SAMLResponse that says why there is no login; it posts itself to the application.',
+} as const;
+
 /** The routes of the SAML identity provider. */
-export function samlRoutes(deps: SamlRoutesDependencies): Route[] {
-  const providerOf = (ctx: Context) => serviceProvider(deps.config, String(ctx.params.client_id));
-  const fileName = `${new URL(deps.baseUrl).hostname.replaceAll(/[^A-Za-z0-9-]/g, '_')}-metadata.xml`;
-  const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
-  const messages: Route[] = [
-    {
+export const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
+  'GET|HEAD /samlp/metadata/:client_id': {
+    ...samlp,
+    summary: "The identity provider's metadata, as one application needs it",
+    answers: { 200: 'Metadata in XML (SAML Metadata §2.4.3)' },
+    handle: sendMetadata,
+  },
+  ...recordedRoutes({
+    'GET /samlp/:client_id': {
       ...samlp,
-      methods: ['GET', 'POST'],
-      path: '/samlp/:client_id',
-      handle: async (ctx) => {
-        const sp = await providerOf(ctx);
-        const request = await requestOf(deps, ctx, sp);
-        if (request.unsupportedBinding) {
-          const status = { code: STATUS.responder, detail: STATUS.unsupportedBinding };
-          return answer(deps, ctx, sp, await refuse(deps, sp, request, status));
-        }
-        ctx.set('Cache-Control', 'no-store');
-        ctx.redirect(await beginLogin(deps, ctx, sp, request));
-      },
+      summary: 'Log in by SAML 2.0 (HTTP-Redirect binding), or begun by the identity provider',
+      query: z.object({ ...requestParameters, ...signature }),
+      answers: LOGIN_ANSWERS,
+      handle: takeLogin,
     },
-    {
+    'POST /samlp/:client_id': {
       ...samlp,
-      methods: ['GET'],
-      path: '/samlp/:client_id/callback',
-      handle: async (ctx) => {
-        const sp = await providerOf(ctx);
-        const outcome = await deps.internalRequests.finish(ctx, sp.clientId);
-        await answer(deps, ctx, sp, await answerLogin(deps, sp, outcome));
-      },
+      summary: 'Log in by SAML 2.0 (HTTP-POST binding)',
+      body: z.object(requestParameters),
+      bodyTypes: ['form'],
+      answers: LOGIN_ANSWERS,
+      handle: takeLogin,
     },
-    ...logoutRoutes(deps),
-  ];
-  return [
-    {
-      ...samlp,
-      methods: ['GET', 'HEAD'],
-      path: '/samlp/metadata/:client_id',
-      handle: async (ctx) => {
-        const document = await metadata(deps.idp, await providerOf(ctx));
-        ctx.set('Content-Type', 'application/xml; charset=utf-8');
-        ctx.set('Content-Disposition', `attachment; filename="${fileName}"`);
-        ctx.set('Cache-Control', 'public, max-age=300');
-        ctx.body = document;
-      },
-    },
-    ...messages.map((route) => ({ ...route, handle: recorded(deps, route.handle) })),
-  ];
+    'GET /samlp/:client_id/callback': { ...samlp, handle: finishLogin },
+    ...logoutRoutes,
+  }),
+};
+
+function providerOf({ config }: SamlRoutesDependencies, ctx: Context): Promise<ServiceProvider> {
+  return serviceProvider(config, String(ctx.params.client_id));
+}
+
+async function sendMetadata(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
+  const document = await metadata(deps.idp, await providerOf(deps, ctx));
+  const host = new URL(deps.baseUrl).hostname.replaceAll(/[^A-Za-z0-9-]/g, '_');
+  ctx.set('Content-Type', 'application/xml; charset=utf-8');
+  ctx.set('Content-Disposition', `attachment; filename="${host}-metadata.xml"`);
+  ctx.set('Cache-Control', 'public, max-age=300');
+  ctx.body = document;
+}
+
+async function takeLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
+  const sp = await providerOf(deps, ctx);
+  const request = await requestOf(deps, ctx, sp);
+  if (request.unsupportedBinding) {
+    const status = { code: STATUS.responder, detail: STATUS.unsupportedBinding };
+    return sendByPost(ctx, deps.views, await refuse(deps, sp, request, status), sp);
+  }
+  ctx.set('Cache-Control', 'no-store');
+  ctx.redirect(await beginLogin(deps, ctx, sp, request));
+}
+
+async function finishLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
+  const sp = await providerOf(deps, ctx);
+  const outcome = await deps.internalRequests.finish(ctx, sp.clientId);
+  await sendByPost(ctx, deps.views, await answerLogin(deps, sp, outcome), sp);
 }
 
 /** Records refused messages as log events: administrators look for the reason there. */
-function recorded({ events }: SamlRoutesDependencies, handle: Route['handle']) {
-  return async (ctx: Context): Promise<void> => {
+function recordedRoutes(
+  routes: RouteDeclarations<SamlRoutesDependencies>,
+): RouteDeclarations<SamlRoutesDependencies> {
+  return Object.fromEntries(
+    Object.entries(routes).map(([key, route]) => [key, { ...route, handle: recorded(route.handle) }]),
+  );
+}
+
+function recorded(handle: RouteDeclaration<SamlRoutesDependencies>['handle']) {
+  return async (deps: SamlRoutesDependencies, ctx: Context): Promise<void> => {
     try {
-      await handle(ctx);
+      await handle(deps, ctx);
     } catch (thrown) {
       if (thrown instanceof AuthError && thrown.status < 500) {
-        events.record({
+        deps.events.record({
           type: ctx.path.includes('/logout') ? 'flo' : 'f',
           client_id: String(ctx.params.client_id),
           ip: ctx.ip,
@@ -86,15 +125,6 @@ function recorded({ events }: SamlRoutesDependencies, handle: Route['handle']) {
       throw thrown;
     }
   };
-}
-
-function answer(
-  { views }: SamlRoutesDependencies,
-  ctx: Context,
-  sp: ServiceProvider,
-  message: Outgoing,
-): Promise<void> {
-  return sendByPost(ctx, views, message, sp);
 }
 
 /** Reads the login request. @throws AuthError 400 when it is refused. */

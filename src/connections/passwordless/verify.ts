@@ -68,7 +68,7 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
   const proved = await deps.users.whoProved({ ...identity, provider, mayCreate: !connection.disableSignup });
   if (proved === undefined) throw wrong(connection);
   const { user, isNew } = proved;
-  await deps.callers.note(user.id, caller);
+  await deps.callers.remember(user.id, caller);
   const seen = { client_id: clientId, connection: name, user_name: address, ip: caller.ip };
   if (isNew) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   return {

@@ -4,17 +4,22 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import { bodyOf } from '../../http/body-fields.ts';
+import { required } from '../../http/described.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
-import type { Route } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import {
   answerRequest,
   type DeviceDependencies,
   enrollDevice,
+  enrolledDevice,
+  enrollment,
   identify,
   subscribeDevice,
+  waitingRequest,
   waitingRequests,
 } from './devices.ts';
 import type { Streams } from './streams.ts';
@@ -33,101 +38,91 @@ const PATH = '/authenticator';
 const LOOK = 1_000;
 const LIFE = 55_000;
 
-/** The routes of the authenticator. */
-export function deviceRoutes(deps: DeviceRoutesDependencies): Route[] {
-  return [...pageRoutes(deps), ...apiRoutes(deps)];
+const file = { limit: 'other', errors: 'page' } as const;
+const api = { limit: 'other', cors: 'applications', errors: oauthShape, security: ['device'] } as const;
+
+/** The routes of the authenticator: the page, the files that it is made of, and what it calls. */
+export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
+  'GET|HEAD /authenticator': { ...file, cors: 'none', handle: showPage },
+  'GET|HEAD /authenticator/manifest.webmanifest': { ...file, cors: 'applications', handle: sendManifest },
+  'GET|HEAD /authenticator/worker.js': { ...file, cors: 'applications', handle: sendWorker },
+  'POST /authenticator/devices': {
+    ...api,
+    security: [],
+    summary: 'Enrol a device by the ticket of a barcode',
+    body: enrollment,
+    answers: { 200: { description: 'The device', body: enrolledDevice } },
+    handle: async (deps, ctx) => {
+      ctx.body = await enrollDevice(deps, bodyOf(ctx), ctx.ip);
+    },
+  },
+  'POST /authenticator/push': {
+    ...api,
+    summary: "Where the device's push service is; the assertion says it",
+    answers: { 204: 'Kept' },
+    handle: async (deps, ctx) => {
+      await subscribeDevice(deps, assertionOf(ctx));
+      ctx.status = 204;
+    },
+  },
+  'GET /authenticator/requests': {
+    ...api,
+    summary: 'The logins that wait for the device, newest first',
+    answers: { 200: { description: 'The logins', body: z.array(waitingRequest) } },
+    handle: async (deps, ctx) => {
+      ctx.set('Cache-Control', 'no-store');
+      ctx.body = (await waitingRequests(deps, (await identify(deps, assertionOf(ctx))).id)) ?? [];
+    },
+  },
+  'POST /authenticator/requests/:id': {
+    ...api,
+    summary: 'Allow a login, or reject it; the assertion says which',
+    answers: { 204: 'Taken' },
+    handle: async (deps, ctx) => {
+      await answerRequest(deps, String(ctx.params.id), assertionOf(ctx), ctx.ip);
+      ctx.status = 204;
+    },
+  },
+  'GET /authenticator/events': {
+    ...api,
+    security: [],
+    summary: 'The logins that wait for the device, as server-sent events',
+    query: z.object({
+      assertion: required('As in the header `Authorization: Device` of the other requests.'),
+    }),
+    answers: {
+      200: { description: 'The list, whenever it changes', body: z.string(), type: 'text/event-stream' },
+    },
+    handle: stream,
+  },
+};
+
+async function showPage(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
+  const model = { origin: deps.baseUrl, pushKey: deps.webPush.publicKey() };
+  await deps.views.page(ctx, 'authenticator', model);
+  // To scan a code with; the other pages have no use for it.
+  ctx.set('Permissions-Policy', 'camera=(self)');
 }
 
-/** The page, and the files that it is made of. */
-function pageRoutes(deps: DeviceRoutesDependencies): Route[] {
-  const file = { methods: ['GET', 'HEAD'], limit: 'other', errors: 'page' } as const;
-  return [
-    {
-      ...file,
-      path: PATH,
-      cors: 'none',
-      handle: async (ctx) => {
-        await deps.views.page(ctx, 'authenticator', {
-          origin: deps.baseUrl,
-          pushKey: deps.webPush.publicKey(),
-        });
-        // To scan a code with; the other pages have no use for it.
-        ctx.set('Permissions-Policy', 'camera=(self)');
-      },
-    },
-    {
-      ...file,
-      path: `${PATH}/manifest.webmanifest`,
-      cors: 'applications',
-      handle: (ctx) => {
-        const { friendly_name: name } = deps.config.settings().tenant;
-        ctx.type = 'application/manifest+json';
-        ctx.body = {
-          name: `${name} Authenticator`,
-          short_name: name,
-          start_url: PATH,
-          scope: PATH,
-          display: 'standalone',
-          icons: [{ src: deps.views.assets.path('mark.svg'), sizes: 'any', type: 'image/svg+xml' }],
-        };
-      },
-    },
-    {
-      ...file,
-      path: `${PATH}/worker.js`,
-      cors: 'applications',
-      handle: (ctx) => {
-        // From its own path it might control less than the page that it serves.
-        ctx.set('Service-Worker-Allowed', PATH);
-        ctx.set('Cache-Control', 'no-cache');
-        ctx.type = 'text/javascript';
-        ctx.body = deps.views.assets.content('authenticator-worker.js');
-      },
-    },
-  ];
+function sendManifest(deps: DeviceRoutesDependencies, ctx: Context): void {
+  const { friendly_name: name } = deps.config.settings().tenant;
+  ctx.type = 'application/manifest+json';
+  ctx.body = {
+    name: `${name} Authenticator`,
+    short_name: name,
+    start_url: PATH,
+    scope: PATH,
+    display: 'standalone',
+    icons: [{ src: deps.views.assets.path('mark.svg'), sizes: 'any', type: 'image/svg+xml' }],
+  };
 }
 
-/** What the page calls. */
-function apiRoutes(deps: DeviceRoutesDependencies): Route[] {
-  const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
-  const [get, post] = [
-    { ...api, methods: ['GET'] },
-    { ...api, methods: ['POST'] },
-  ] as const;
-  return [
-    {
-      ...post,
-      path: `${PATH}/devices`,
-      handle: async (ctx) => {
-        ctx.body = await enrollDevice(deps, bodyOf(ctx), ctx.ip);
-      },
-    },
-    {
-      ...post,
-      path: `${PATH}/push`,
-      handle: async (ctx) => {
-        await subscribeDevice(deps, assertionOf(ctx));
-        ctx.status = 204;
-      },
-    },
-    {
-      ...get,
-      path: `${PATH}/requests`,
-      handle: async (ctx) => {
-        ctx.set('Cache-Control', 'no-store');
-        ctx.body = (await waitingRequests(deps, (await identify(deps, assertionOf(ctx))).id)) ?? [];
-      },
-    },
-    {
-      ...post,
-      path: `${PATH}/requests/:id`,
-      handle: async (ctx) => {
-        await answerRequest(deps, String(ctx.params.id), assertionOf(ctx), ctx.ip);
-        ctx.status = 204;
-      },
-    },
-    { ...get, path: `${PATH}/events`, handle: (ctx) => stream(deps, ctx) },
-  ];
+function sendWorker(deps: DeviceRoutesDependencies, ctx: Context): void {
+  // From its own path it might control less than the page that it serves.
+  ctx.set('Service-Worker-Allowed', PATH);
+  ctx.set('Cache-Control', 'no-cache');
+  ctx.type = 'text/javascript';
+  ctx.body = deps.views.assets.content('authenticator-worker.js');
 }
 
 function assertionOf(ctx: Context): string {

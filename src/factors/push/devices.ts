@@ -36,7 +36,8 @@ const publicKey = z.object({
   y: z.string().regex(/^[\w-]{43}$/),
 });
 
-const enrollment = z.object({
+/** What a device sends to be enrolled. */
+export const enrollment = z.object({
   enrollment_tx_id: z.string().min(1).max(100),
   public_key: publicKey,
   name: z.string().trim().min(1).max(100),
@@ -45,13 +46,13 @@ const enrollment = z.object({
 });
 
 /** A device as it knows itself. */
-export interface EnrolledDevice {
-  id: string;
-  /** Whose logins it approves. */
-  account: string;
-  /** The tenant's name. */
-  issuer: string;
-}
+export const enrolledDevice = z.object({
+  id: z.string(),
+  account: z.string().describe('Whose logins it approves.'),
+  issuer: z.string().describe("The tenant's name."),
+});
+
+export type EnrolledDevice = z.output<typeof enrolledDevice>;
 
 /**
  * Takes a device in: the ticket of its barcode is good once, the key is its own.
@@ -89,16 +90,16 @@ export async function enrollDevice(
 }
 
 /** A login that waits for a device's answer, as it is shown there. */
-export interface WaitingRequest {
-  id: string;
-  application: string;
-  ip: string;
-  /** Shown at both ends. */
-  number: string | undefined;
-  /** ISO 8601. */
-  at: string;
-  expires_at: string;
-}
+export const waitingRequest = z.object({
+  id: z.string(),
+  application: z.string(),
+  ip: z.string(),
+  number: z.string().optional().describe('Shown at both ends.'),
+  at: z.iso.datetime(),
+  expires_at: z.iso.datetime(),
+});
+
+export type WaitingRequest = z.output<typeof waitingRequest>;
 
 /** Which device asks, and whose it is. @throws AuthError 401 when it is none, or somebody else. */
 export async function identify(

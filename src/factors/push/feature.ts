@@ -1,7 +1,7 @@
 // The authenticator: the page that approves logins, and the API behind it.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
-import type { DeviceRoutesDependencies } from './device-routes.ts';
+import { type DeviceRoutesDependencies, deviceRoutes } from './device-routes.ts';
 
 const limits = {
   deviceStream: {
@@ -19,5 +19,6 @@ declare module '../../records/limits.ts' {
 export const authenticator = feature<DeviceRoutesDependencies>({
   name: 'authenticator',
   limits,
+  routes: deviceRoutes,
   pages: ['authenticator'],
 });
