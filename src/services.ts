@@ -20,6 +20,7 @@ import { mfaAudience } from './factors/bearer.ts';
 import { createKnownBrowsers } from './factors/browsers.ts';
 import { createElevation } from './factors/elevation.ts';
 import { createFactorChanges } from './factors/factor-changes.ts';
+import { FACTORS } from './factors/factors.ts';
 import { mfaGrants } from './factors/grants.ts';
 import { createOobChallenges } from './factors/out-of-band.ts';
 import { MFA_POLICY } from './factors/policy.ts';
@@ -248,9 +249,11 @@ type Base = Awaited<ReturnType<typeof createBase>>;
 async function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
   const box = await openSecretBox({ file: sealingKeyFile(settings), store, random });
   const factorChanges = createFactorChanges({ store, clock, random });
-  const authenticators = createAuthenticators({ store, box, factorChanges, clock, wallClock, random });
+  const authenticators = createAuthenticators({ store, factorChanges, clock, random });
   return {
     ...base,
+    factors: FACTORS,
+    box,
     authenticators,
     elevation: createElevation({ users: base.users, factorChanges }),
     webPush: createWebPush({

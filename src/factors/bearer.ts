@@ -4,13 +4,15 @@ import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Right } from './elevation.ts';
-import { activeAuthenticators, type MfaDependencies, malformed, readMfaToken } from './second-factor.ts';
+import type { FactorDependencies } from './factor.ts';
+import { malformed, readMfaToken } from './mfa-token.ts';
+import { activeAuthenticators } from './policy.ts';
 
 /** The API that users' own tokens are for: its identifier, and what its scopes allow. */
 export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
 export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
 
-export interface BearerDependencies extends MfaDependencies {
+export interface BearerDependencies extends FactorDependencies {
   issuer: string;
   readApiToken: ApiTokenReader;
 }

@@ -21,10 +21,10 @@ export interface KnownBrowsers {
   isKnown(ctx: Context, user: KnownUser): Promise<boolean>;
   /** Whether the user has given a second factor from this address, by an application's own login. */
   isKnownAddress(ip: string, user: KnownUser): Promise<boolean>;
-  /** Notes that the user has logged in here with a second factor. */
-  note(ctx: Context, user: KnownUser, options: { remember: boolean }): Promise<void>;
-  /** Notes that the user has given a second factor from this address. */
-  noteAddress(ip: string, user: KnownUser): Promise<void>;
+  /** Records that the user has logged in here with a second factor. */
+  recordBrowser(ctx: Context, user: KnownUser, options: { remember: boolean }): Promise<void>;
+  /** Records that the user has given a second factor from this address. */
+  recordAddress(ip: string, user: KnownUser): Promise<void>;
   /** Forgets all browsers and addresses of a user. */
   forgetAllOf(userId: string): Promise<void>;
 }
@@ -58,7 +58,7 @@ export function createKnownBrowsers({
     },
     isKnown: async (ctx, user) => (await find(ctx, user))?.ip === ctx.ip,
     isKnownAddress: async (ip, user) => (await get(addressId(ip, user.userId), user)) !== undefined,
-    note: async (ctx, user, { remember }) => {
+    recordBrowser: async (ctx, user, { remember }) => {
       const { browser } = markBrowser(ctx, random);
       const before = await find(ctx, user);
       const now = epochSeconds(clock);
@@ -72,7 +72,7 @@ export function createKnownBrowsers({
         expiresAt: now + KNOWN_SECONDS,
       });
     },
-    noteAddress: (ip, { userId, credentialVersion }) =>
+    recordAddress: (ip, { userId, credentialVersion }) =>
       browsers.put({
         id: addressId(ip, userId),
         user_id: userId,

@@ -7,28 +7,25 @@ import { type Collection, UniqueKeyError } from '../store/contract.ts';
 export interface ConfirmOptions {
   /** Whether it may only be the user's first: of any number of racers one is. */
   first: boolean;
-  /** The id of the token that it is confirmed with, where there is one. */
-  by?: string | undefined;
-  /** Whether authenticators of a kind count: one whose factor is switched off stands in nobody's way. */
-  counts(kind: AuthenticatorRecord['kind']): boolean;
+  /** Whether one counts: what recovers others does not, and one whose factor is off stands in nobody's way. */
+  counts(one: Frozen<AuthenticatorRecord>): boolean;
+  /** Gives the user the recovery code that their first authenticator brings. */
+  keepRecoveryCode(userId: string, codeHash: string): Promise<void>;
 }
 
 /**
  * Confirms an authenticator by its first use; what else was begun and not confirmed is gone.
- * @param putRecoveryCode gives the user the recovery code that the authenticator brings.
  * @returns false when it may not be confirmed so.
  */
 export async function confirm(
   records: Collection<AuthenticatorRecord>,
   { id, user_id: userId }: Frozen<AuthenticatorRecord>,
-  { first, counts }: ConfirmOptions,
-  putRecoveryCode: (userId: string, codeHash: string) => Promise<void>,
+  { first, counts, keepRecoveryCode }: ConfirmOptions,
 ): Promise<boolean> {
-  const all = await records.findBy('user', userId);
-  const active = all.filter((one) => one.active && one.kind !== 'recovery-code');
-  const isFirst = !active.some(({ kind }) => counts(kind));
+  const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
+  const isFirst = !active.some(counts);
   if (first && !isFirst) return false;
-  for (const one of active) if (one.first === true && !counts(one.kind)) await unmark(records, one.id);
+  for (const one of active) if (one.first === true && !counts(one)) await unmark(records, one.id);
   let codeHash: string | undefined;
   const activate = (mark: boolean) =>
     records.update(id, (current) => {
@@ -43,7 +40,7 @@ export async function confirm(
     // Somebody else's became the first meanwhile.
     if (first || (await activate(false)) === undefined) return false;
   }
-  if (codeHash !== undefined && isFirst) await putRecoveryCode(userId, codeHash);
+  if (codeHash !== undefined && isFirst) await keepRecoveryCode(userId, codeHash);
   const begun = (await records.findBy('user', userId)).filter(isBegun);
   await Promise.all(begun.map((one) => removeIf(records, one.id, isBegun)));
   return true;

@@ -1,257 +1,214 @@
 // The hosted pages of the second factor: /u/<uid>/mfa and what is posted from there.
 import type { Context } from 'koa';
-import { stepPath } from '../flow/request-page.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
-import { FACTORS } from './authenticators.ts';
 import { startChallenge } from './challenge.ts';
-import { type Enrollment, enroll } from './enroll.ts';
-import { numberOf } from './message/countries.ts';
+import { enroll, hasRecoveryCodes } from './enroll.ts';
+import type { FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
+import { alertOf, choiceOf, openMfaPage, requestOf } from './mfa-page.ts';
 import {
-  alertOf,
-  type MfaPagesDependencies,
-  type MfaVisit,
-  openMfa,
-  type PageState,
-  requestOf,
-  type Ways,
-  waysOf,
-} from './mfa-page.ts';
-import { showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
-import { enabledFactors, type FactorType, MFA_POLICY } from './policy.ts';
-import { activeAuthenticators } from './second-factor.ts';
-import { type Given, giveOob, giveOtp, giveRecoveryCode } from './verify.ts';
+  type Chosen,
+  factorPath,
+  showChallenge,
+  showChoice,
+  showEnrollment,
+  showNewRecoveryCode,
+} from './page-views.ts';
+import { activeAuthenticators, MFA_POLICY } from './policy.ts';
 
-const KINDS = { otp: 'otp', phone: 'sms', email: 'email', 'push-notification': 'push' } as const;
+type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
 /** The routes of the second factor's pages. */
-export function mfaPages(deps: MfaPagesDependencies): Route[] {
-  const at = (
-    method: 'GET' | 'POST',
-    path: string,
-    handle: (ctx: Context, mfa: MfaVisit) => Promise<void>,
-  ): Route => ({
+export function mfaPages(deps: FactorPagesDependencies): Route[] {
+  const at = (method: 'GET' | 'POST', path: string, handle: Handler): Route => ({
     ...PAGE,
     methods: [method],
     path: `/u/:uid/mfa${path}`,
     handle: async (ctx) => {
-      const mfa = await openMfa(deps, ctx);
-      if (mfa === undefined) return;
+      const page = await openMfaPage(deps, ctx);
+      if (page === undefined) return;
       if (method === 'POST') deps.csrf.verify(ctx);
-      await handle(ctx, mfa);
+      await handle(deps, ctx, page);
     },
   });
   return [
-    at('GET', '', (ctx, mfa) => showFirst(deps, ctx, mfa)),
-    at('GET', '/choose', async (ctx, mfa) => showChoice(deps, ctx, mfa, await waysOf(deps, mfa))),
-    at('GET', '/status', (ctx, mfa) => answerStatus(deps, ctx, mfa)),
-    at('POST', '/recovery-code-saved', (ctx, mfa) => postSaved(deps, ctx, mfa)),
-    at('GET', '/:way', (ctx, mfa) => showWay(deps, ctx, mfa)),
-    at('POST', '/:way', (ctx, mfa) => postWay(deps, ctx, mfa)),
-    at('POST', '/:way/resend', (ctx, mfa) => postResend(deps, ctx, mfa)),
+    at('GET', '', showFirst),
+    at('GET', '/choose', async (_, ctx, page) => showChoice(deps, ctx, page, await choiceOf(deps, page))),
+    at('GET', '/status', answerStatus),
+    at('POST', '/recovery-code-saved', postSaved),
+    at('GET', '/:factor', showFactor),
+    at('POST', '/:factor', postFactor),
+    at('POST', '/:factor/resend', postResend),
   ];
 }
 
-async function showFirst(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
-  if (mfa.state.passed === true) return showNewRecoveryCode(deps, ctx, mfa);
-  const { types, enrolling } = await waysOf(deps, mfa);
-  const [first, ...others] = types;
+async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+  if (page.state.passed === true) return showNewRecoveryCode(deps, ctx, page);
+  const choice = await choiceOf(deps, page);
+  const [first, ...others] = choice.factors;
   // Who enrols chooses; who has enrolled gets what is safest first, and may choose another.
-  if (first === undefined || (enrolling && others.length > 0)) {
-    return showChoice(deps, ctx, mfa, { enrolling, types });
+  if (first === undefined || (choice.enrolling && others.length > 0)) {
+    return showChoice(deps, ctx, page, choice);
   }
-  ctx.redirect(stepPath(mfa.visit.pending, `mfa/${first}`));
+  ctx.redirect(factorPath(page, first));
 }
 
-async function wayOf(
-  deps: MfaPagesDependencies,
-  ctx: Context,
-  mfa: MfaVisit,
-): Promise<{ way: FactorType; ways: Ways }> {
-  const ways = await waysOf(deps, mfa);
-  const way = ways.types.find((type) => type === ctx.params.way);
-  if (way === undefined || mfa.state.passed === true) {
+/** The factor that the path names. @throws AuthError 400 when it is none of those to choose from. */
+async function chosenOf(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<Chosen> {
+  const choice = await choiceOf(deps, page);
+  const factor = choice.factors.find(({ type }) => type === ctx.params.factor);
+  if (factor === undefined || page.state.passed === true) {
     throw new AuthError(400, 'invalid_request', 'This way is not open.', {
       extra: { reason: 'request_expired' },
     });
   }
-  return { way, ways };
+  return { factor, choice };
 }
 
-async function showWay(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
-  const { way, ways } = await wayOf(deps, ctx, mfa);
-  if (ways.enrolling) return beginEnrollment(deps, ctx, mfa, way, ways);
-  const { state } = mfa;
+async function showFactor(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+  const chosen = await chosenOf(deps, ctx, page);
+  const { factor, choice } = chosen;
+  const { state } = page;
+  if (choice.enrolling) {
+    const isBegun = state.factor === factor.type && state.authenticatorId !== undefined;
+    const isReady = isBegun || factor.pages.addressOf !== undefined;
+    return isReady ? showEnrollment(deps, ctx, page, chosen) : begin(deps, ctx, page, chosen);
+  }
   // Looking at the page again sends nothing again.
   const isOpen =
-    state.way === way && state.oobCode !== undefined && (await deps.oob.find(state.oobCode)) !== undefined;
-  if (isOpen || way === 'otp' || way === 'recovery-code') return showChallenge(deps, ctx, mfa, { way, ways });
-  await ask(deps, ctx, mfa, way, ways);
+    state.factor === factor.type &&
+    state.oobCode !== undefined &&
+    (await deps.oob.find(state.oobCode)) !== undefined;
+  if (isOpen || factor.channel === undefined) return showChallenge(deps, ctx, page, chosen);
+  await challenge(deps, ctx, page, chosen);
 }
 
 /** Sends a code, or asks a device, and shows where to go on. */
-async function ask(
-  deps: MfaPagesDependencies,
+async function challenge(
+  deps: FactorPagesDependencies,
   ctx: Context,
-  mfa: MfaVisit,
-  way: FactorType,
-  ways: Ways,
+  page: FactorPage,
+  chosen: Chosen,
 ): Promise<void> {
-  const active = await activeAuthenticators(deps, mfa.user);
-  const authenticator = active.find(({ kind }) => FACTORS[kind] === way);
+  const active = await activeAuthenticators(deps, page.claimant.user);
+  const authenticator = active.find(({ kind }) => kind === chosen.factor.kind);
   try {
-    const started = await startChallenge(deps, requestOf(ctx, mfa), { authenticatorId: authenticator?.id });
+    const wanted = { authenticatorId: authenticator?.id };
+    const started = await startChallenge(deps, requestOf(ctx, page), wanted);
     const state: PageState = {
-      way,
+      factor: chosen.factor.type,
       oobCode: started.oobCode,
       authenticatorId: started.authenticator.id,
       number: started.number,
     };
     await deps.interactions.remember(ctx, { ...state });
-    await showChallenge(deps, ctx, { ...mfa, state }, { way, ways });
+    await showChallenge(deps, ctx, { ...page, state }, chosen);
   } catch (thrown) {
-    const { alert, status } = alertOf(thrown);
-    await showChoice(deps, ctx, mfa, ways, { alert, status });
+    await showChoice(deps, ctx, page, chosen.choice, alertOf(thrown));
   }
 }
 
-async function beginEnrollment(
-  deps: MfaPagesDependencies,
+/** Begins an enrolment, at the address that was typed where there is one. */
+async function begin(
+  deps: FactorPagesDependencies,
   ctx: Context,
-  mfa: MfaVisit,
-  way: FactorType,
-  ways: Ways,
+  page: FactorPage,
+  chosen: Chosen,
 ): Promise<void> {
-  const { state } = mfa;
-  const isBegun = state.way === way && state.authenticatorId !== undefined;
-  if (isBegun || way === 'phone' || way === 'email') return showEnrollment(deps, ctx, mfa, { way, ways });
-  await enrollAs(deps, ctx, mfa, { kind: KINDS[way as 'otp' | 'push-notification'] } as Enrollment, {
-    way,
-    ways,
-  });
-}
-
-async function enrollAs(
-  deps: MfaPagesDependencies,
-  ctx: Context,
-  mfa: MfaVisit,
-  wanted: Enrollment,
-  at: { way: FactorType; ways: Ways },
-): Promise<void> {
+  const { factor } = chosen;
+  const { address, country } = formFields(ctx, 'address', 'country');
   try {
-    const { authenticator, barcodeUri, oobCode } = await enroll(deps, requestOf(ctx, mfa), wanted);
+    const wanted = { factor, address: factor.pages.addressOf?.(address, country) };
+    const { authenticator, barcodeUri, oobCode, secret } = await enroll(deps, requestOf(ctx, page), wanted);
     const state: PageState = {
-      way: at.way,
+      factor: factor.type,
       authenticatorId: authenticator.id,
       oobCode,
-      // An app's holds the secret, which is kept sealed and nowhere else.
-      barcodeUri: wanted.kind === 'push' ? barcodeUri : undefined,
+      // One that holds a secret is not kept: the secret is sealed, and nowhere else.
+      barcodeUri: secret === undefined ? barcodeUri : undefined,
     };
     await deps.interactions.remember(ctx, { ...state });
-    await showEnrollment(deps, ctx, { ...mfa, state }, at);
+    await showEnrollment(deps, ctx, { ...page, state }, chosen);
   } catch (thrown) {
-    const { alert, status } = alertOf(thrown);
-    const { address } = formFields(ctx, 'address');
-    await showEnrollment(deps, ctx, mfa, at, { alert, status, address });
+    await showEnrollment(deps, ctx, page, chosen, { ...alertOf(thrown), address });
   }
 }
 
-async function postWay(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
-  const { way, ways } = await wayOf(deps, ctx, mfa);
-  const { address, country, code } = formFields(ctx, 'address', 'country', 'code');
-  if (ways.enrolling && (way === 'phone' || way === 'email') && code === '') {
-    const phoneNumber = numberOf(address, country) ?? address;
-    const wanted: Enrollment =
-      way === 'phone' ? { kind: 'sms', phoneNumber } : { kind: 'email', email: address };
-    return enrollAs(deps, ctx, mfa, wanted, { way, ways });
+async function postFactor(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+  const chosen = await chosenOf(deps, ctx, page);
+  const { factor, choice } = chosen;
+  const { code } = formFields(ctx, 'code');
+  if (choice.enrolling && factor.pages.addressOf !== undefined && code === '') {
+    return begin(deps, ctx, page, chosen);
   }
-  const show = ways.enrolling ? showEnrollment : showChallenge;
-  const again = (alert: string, status: number) => show(deps, ctx, mfa, { way, ways }, { alert, status });
-  if (code === '' && way !== 'push-notification') return again('mfa.missing', 400);
+  const show = choice.enrolling ? showEnrollment : showChallenge;
+  const again = (alert: string, status: number) => show(deps, ctx, page, chosen, { alert, status });
+  if (code === '' && factor.pages.typesCode) return again('mfa.missing', 400);
   try {
-    const given = await give(deps, mfa, way, code.replace(/[\s-]/g, ''));
-    if (given.ok)
-      return await pass(deps, ctx, mfa, { way, enrolled: ways.enrolling, recovered: given.recoveryCode });
-    await again(OUTCOMES[given.outcome] ?? 'mfa.wrong', 400);
+    const proof = { code: code.replace(/[\s-]/g, ''), oobCode: page.state.oobCode ?? '' };
+    const verification = await factor.verify(deps, page.claimant, proof);
+    if (verification.ok) return await pass(deps, ctx, page, chosen, verification.recoveryCode);
+    await again(OUTCOMES[verification.outcome] ?? 'mfa.wrong', 400);
   } catch (thrown) {
     const { alert, status } = alertOf(thrown);
     await again(alert, status);
   }
 }
 
-const OUTCOMES: Partial<Record<Extract<Given, { ok: false }>['outcome'], string>> = {
+const OUTCOMES: Partial<Record<Extract<Verification, { ok: false }>['outcome'], string>> = {
   pending: 'mfa.pending',
   'too-fast': 'mfa.pending',
   rejected: 'mfa.rejected',
   unknown: 'mfa.expired',
 };
 
-function give(
-  deps: MfaPagesDependencies,
-  { giver, state }: MfaVisit,
-  way: FactorType,
-  code: string,
-): Promise<Given> {
-  if (way === 'otp') return giveOtp(deps, giver, code);
-  if (way === 'recovery-code') return giveRecoveryCode(deps, giver, code);
-  return giveOob(deps, giver, state.oobCode ?? '', way === 'push-notification' ? undefined : code);
-}
-
 /** The second factor was given: a new recovery code is shown where there is one, then the request goes on. */
 async function pass(
-  deps: MfaPagesDependencies,
+  deps: FactorPagesDependencies,
   ctx: Context,
-  mfa: MfaVisit,
-  { way, enrolled, recovered }: { way: FactorType; enrolled: boolean; recovered: string | undefined },
+  page: FactorPage,
+  { factor, choice }: Chosen,
+  recoveryCode: string | undefined,
 ): Promise<void> {
   const { remember } = formFields(ctx, 'remember');
-  await deps.browsers.note(
-    ctx,
-    { userId: mfa.user.id, credentialVersion: mfa.giver.credentialVersion },
-    { remember: remember === 'yes' },
-  );
-  const shows = recovered !== undefined || (enrolled && enabledFactors(deps.config).has('recovery-code'));
-  if (!shows) return finish(deps, ctx, mfa, way);
-  const state: PageState = { passed: true, way };
+  const { user, credentialVersion } = page.claimant;
+  const known = { userId: user.id, credentialVersion };
+  await deps.browsers.recordBrowser(ctx, known, { remember: remember === 'yes' });
+  const state: PageState = { passed: true, factor: factor.type };
+  const shows = recoveryCode !== undefined || (choice.enrolling && hasRecoveryCodes(deps));
+  if (!shows) return finish(deps, ctx, { ...page, state });
   await deps.interactions.remember(ctx, { ...state });
-  await showNewRecoveryCode(deps, ctx, { ...mfa, state });
+  await showNewRecoveryCode(deps, ctx, { ...page, state });
 }
 
-async function postSaved(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
-  if (mfa.state.passed !== true) return showFirst(deps, ctx, mfa);
-  if (formFields(ctx, 'saved').saved !== 'yes') return showNewRecoveryCode(deps, ctx, mfa, 'mfa.unsaved');
-  await finish(deps, ctx, mfa, mfa.state.way);
+async function postSaved(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+  if (page.state.passed !== true) return showFirst(deps, ctx, page);
+  if (formFields(ctx, 'saved').saved !== 'yes') return showNewRecoveryCode(deps, ctx, page, 'mfa.unsaved');
+  await finish(deps, ctx, page);
 }
 
-/** What a factor proves (RFC 8176 §2); others have no word of their own. */
-const METHODS: Partial<Record<FactorType, readonly string[]>> = { otp: ['otp'], phone: ['sms'] };
-
-function finish(
-  deps: MfaPagesDependencies,
-  ctx: Context,
-  { user }: MfaVisit,
-  way: FactorType | undefined,
-): Promise<void> {
-  const methods = (way === undefined ? undefined : METHODS[way]) ?? [];
-  return deps.interactions.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, methods });
+function finish(deps: FactorPagesDependencies, ctx: Context, { claimant, state }: FactorPage): Promise<void> {
+  const methods = deps.factors.find(({ type }) => type === state.factor)?.amr ?? [];
+  return deps.interactions.secondFactor(ctx, { userId: claimant.user.id, acr: MFA_POLICY, methods });
 }
 
-async function postResend(deps: MfaPagesDependencies, ctx: Context, mfa: MfaVisit): Promise<void> {
-  const { way, ways } = await wayOf(deps, ctx, mfa);
-  if (ways.enrolling) {
+async function postResend(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+  const chosen = await chosenOf(deps, ctx, page);
+  if (chosen.choice.enrolling) {
     await deps.interactions.remember(ctx, {});
-    return showEnrollment(deps, ctx, { ...mfa, state: {} }, { way, ways });
+    return showEnrollment(deps, ctx, { ...page, state: {} }, chosen);
   }
-  if (!(await deps.limits.spend('passwordlessResend', `mfa\n${mfa.user.id}`))) {
-    return showChallenge(deps, ctx, mfa, { way, ways }, { alert: 'passwordless.tooSoon', status: 429 });
+  if (!(await deps.limits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {
+    return showChallenge(deps, ctx, page, chosen, { alert: 'passwordless.tooSoon', status: 429 });
   }
-  await ask(deps, ctx, mfa, way, ways);
+  await challenge(deps, ctx, page, chosen);
 }
 
 /** Whether the device has answered: the page goes on by itself then. */
-async function answerStatus(deps: MfaPagesDependencies, ctx: Context, { state }: MfaVisit): Promise<void> {
-  const challenge = state.oobCode === undefined ? undefined : await deps.oob.find(state.oobCode);
+async function answerStatus(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+  const { oobCode } = page.state;
+  const found = oobCode === undefined ? undefined : await deps.oob.find(oobCode);
   ctx.set('Cache-Control', 'no-store');
-  ctx.body = { state: challenge?.state ?? 'expired' };
+  ctx.body = { state: found?.state ?? 'expired' };
 }

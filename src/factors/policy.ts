@@ -1,34 +1,64 @@
-// Which second factors the tenant has switched on, and when it wants one.
-
+// Which second factors the tenant has switched on, which of them a user has, and when a login needs one.
 import type { Client } from '../records/collections.ts';
-import type { Config } from '../tenant/config.ts';
 import { isByAddress } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
-import type { Users } from '../users/users.ts';
-
-/** A second factor by the name that SDKs have for it (`mfa_requirements`). */
-export type FactorType = 'otp' | 'phone' | 'email' | 'push-notification' | 'recovery-code';
+import type { Authenticator } from './authenticators.ts';
+import type { Factor, FactorDependencies } from './factor.ts';
 
 /** The authentication context of a login with a second factor; `acr_values` may ask for it. */
 export const MFA_POLICY = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
 
-const NAMES: Record<string, FactorType> = {
-  otp: 'otp',
-  sms: 'phone',
-  email: 'email',
-  'push-notification': 'push-notification',
-  'recovery-code': 'recovery-code',
-};
+type PolicyDependencies = Pick<FactorDependencies, 'config' | 'factors' | 'authenticators' | 'users'>;
 
-/** The factors that are on. */
-export function enabledFactors(config: Config): Set<FactorType> {
+/** The factors that are on, in the order of the tenant file. */
+export function enabledFactors({
+  config,
+  factors,
+}: Pick<PolicyDependencies, 'config' | 'factors'>): Factor[] {
   const { guardianFactors = [] } = config.settings();
-  return new Set(guardianFactors.filter(({ enabled }) => enabled).flatMap(({ name }) => NAMES[name] ?? []));
+  const on = guardianFactors.filter(({ enabled }) => enabled);
+  return [...new Set(on.flatMap(({ name }) => factors.find((factor) => factor.name === name) ?? []))];
 }
 
-/** Whether anybody could give a second factor: one that recovers is none on its own. */
-export function canEnroll(factors: ReadonlySet<FactorType>): boolean {
-  return [...factors].some((factor) => factor !== 'recovery-code');
+/** Those that are on and may be enrolled: what recovers a factor is none on its own. */
+export function enrollable(deps: Pick<PolicyDependencies, 'config' | 'factors'>): Factor[] {
+  return enabledFactors(deps).filter(({ recovers }) => recovers !== true);
+}
+
+/** The factor of an authenticator; undefined for one of another release's. */
+export function factorOf(
+  { factors }: Pick<PolicyDependencies, 'factors'>,
+  { kind }: Pick<Authenticator, 'kind'>,
+): Factor | undefined {
+  return factors.find((factor) => factor.kind === kind);
+}
+
+/** Whether an authenticator stands in for others, and is none without one. */
+export function isRecovery(deps: Pick<PolicyDependencies, 'factors'>, one: Authenticator): boolean {
+  return factorOf(deps, one)?.recovers === true;
+}
+
+/** A user's authenticators that count: confirmed, or of their profile, and of a factor that is on. */
+export async function activeAuthenticators(deps: PolicyDependencies, user: User): Promise<Authenticator[]> {
+  const enabled = enabledFactors(deps);
+  const own = (await deps.authenticators.of(user.id)).filter(
+    (one) => one.active && enabled.some(({ kind }) => kind === one.kind),
+  );
+  const missing = enabled.filter(({ kind }) => own.every((one) => one.kind !== kind));
+  const implied = await Promise.all(missing.map((factor) => factor.ofProfile?.(deps.users, user)));
+  const all = [...own, ...implied.flatMap((one) => one ?? [])];
+  return all.every((one) => isRecovery(deps, one)) ? [] : all;
+}
+
+/** `mfa_requirements`: what the user can give, or, who has nothing yet, what they can enrol. */
+export async function requirementsOf(
+  deps: PolicyDependencies,
+  user: User,
+): Promise<Record<string, { type: string }[]>> {
+  const active = await activeAuthenticators(deps, user);
+  const typesOf = (factors: readonly Factor[]) => factors.map(({ type }) => ({ type }));
+  if (active.length === 0) return { enroll: typesOf(enrollable(deps)) };
+  return { challenge: typesOf(deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind))) };
 }
 
 /** When a login needs a second factor. `risk`: from a browser or address that the user is not known by. */
@@ -40,17 +70,17 @@ export type Demand = 'always' | 'risk' | 'never';
  * before both.
  */
 export async function demandOf(
-  { config, users }: { config: Config; users: Pick<Users, 'identitiesOf'> },
+  deps: Pick<PolicyDependencies, 'config' | 'factors' | 'users'>,
   client: Client | undefined,
   user: User,
 ): Promise<Demand> {
-  if (!canEnroll(enabledFactors(config))) return 'never';
+  if (enrollable(deps).length === 0) return 'never';
   if ((user.multifactor ?? []).length > 0) return 'always';
   const own = client?.client_metadata?.mfa_policy;
   if (own === 'always' || own === 'never') return own;
-  const { guardianPolicies = [], tenant } = config.settings();
+  const { guardianPolicies = [], tenant } = deps.config.settings();
   const isExempt = tenant.flags.mfa_for_passwordless === false;
-  if (isExempt && isByAddress(await users.identitiesOf(user.id))) return 'never';
+  if (isExempt && isByAddress(await deps.users.identitiesOf(user.id))) return 'never';
   if (guardianPolicies.includes('all-applications')) return 'always';
   return guardianPolicies.includes('confidence-score') ? 'risk' : 'never';
 }

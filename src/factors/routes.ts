@@ -10,10 +10,12 @@ import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import { type BearerDependencies, bearerOf, judge, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
-import { type EnrollDependencies, type Enrolled, type Enrollment, enroll } from './enroll.ts';
-import { activeAuthenticators, isProfileEmail, malformed, readMfaToken } from './second-factor.ts';
+import { enroll, type WantedFactor } from './enroll.ts';
+import type { Enrolled } from './factor.ts';
+import { malformed, readMfaToken } from './mfa-token.ts';
+import { activeAuthenticators, factorOf } from './policy.ts';
 
-export interface MfaRoutesDependencies extends EnrollDependencies, BearerDependencies {
+export interface MfaRoutesDependencies extends BearerDependencies {
   log: Logger;
   /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
@@ -73,11 +75,12 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
       authenticatorId: textField(fields, 'authenticator_id'),
     },
   );
-  const { type, oobCode, prompt } = challenge;
-  ctx.body =
-    type === 'otp'
-      ? { challenge_type: 'otp' }
-      : { challenge_type: 'oob', oob_code: oobCode, ...(prompt && { binding_method: 'prompt' }) };
+  const { factor, oobCode, prompt } = challenge;
+  ctx.body = {
+    challenge_type: factor.authenticatorType,
+    ...(oobCode !== undefined && { oob_code: oobCode }),
+    ...(prompt && { binding_method: 'prompt' }),
+  };
 }
 
 /** @throws AuthError 403 for an application that could not use the answer: it has no MFA grant type. */
@@ -104,21 +107,26 @@ async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promi
   ctx.body = associationOf(deps, enrolled);
 }
 
-function readEnrollment({ config }: MfaRoutesDependencies, fields: Fields, user: User): Enrollment {
+function readEnrollment(
+  { factors, config }: MfaRoutesDependencies,
+  fields: Fields,
+  user: User,
+): WantedFactor {
   const [type, ...more] = listOf(fields, 'authenticator_types');
-  if (type === undefined || more.length > 0) {
-    throw new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
-  }
-  if (type === 'otp') return { kind: 'otp' };
-  // SDKs send e-mail as a type of its own, too.
+  const named = factors.filter(({ enroll }) => type !== undefined && enroll?.requestedAs.includes(type));
+  if (type === undefined || named.length === 0 || more.length > 0) throw wrongTypes();
+  const sole = named.find(({ channel }) => channel === undefined);
+  if (sole !== undefined) return { factor: sole };
   const [channel = type, ...others] = listOf(fields, 'oob_channels');
-  if ((type !== 'oob' && type !== 'email') || others.length > 0) {
-    throw new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
-  }
-  if (channel === 'sms') return { kind: 'sms', phoneNumber: requiredField(fields, 'phone_number') };
-  if (channel === 'email') return { kind: 'email', email: textField(fields, 'email') ?? user.email ?? '' };
-  if (channel === config.settings().vendor_channel) return { kind: 'push' };
+  if (others.length > 0) throw wrongTypes();
+  const { vendor_channel: vendorChannel } = config.settings();
+  const factor = factors.find((one) => one.channel?.(vendorChannel) === channel);
+  if (factor !== undefined) return { factor, address: factor.enroll?.addressOf?.(fields, user) };
   throw new AuthError(400, 'invalid_request', 'oob_channels must have exactly one known channel');
+}
+
+function wrongTypes(): AuthError {
+  return new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
 }
 
 /** A list, or the single text that the specification shows. */
@@ -130,11 +138,11 @@ function listOf(fields: Fields, name: string): string[] {
   throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name}`);
 }
 
-function associationOf({ config }: MfaRoutesDependencies, enrolled: Enrolled): Record<string, unknown> {
+function associationOf(deps: MfaRoutesDependencies, enrolled: Enrolled): Record<string, unknown> {
   const { authenticator, secret, barcodeUri, oobCode, prompt, recoveryCode } = enrolled;
-  const channel = channelOf(authenticator, config.settings().vendor_channel);
+  const { factor, channel } = termsOf(deps, authenticator);
   return {
-    authenticator_type: channel === undefined ? 'otp' : 'oob',
+    authenticator_type: factor?.authenticatorType,
     // Under both names: the specification's, and the one that SDKs read.
     ...(channel === undefined ? {} : { oob_channels: channel, oob_channel: channel }),
     ...(oobCode === undefined ? {} : { oob_code: oobCode }),
@@ -146,47 +154,31 @@ function associationOf({ config }: MfaRoutesDependencies, enrolled: Enrolled): R
   };
 }
 
-function channelOf({ kind }: Authenticator, vendorChannel: string): string | undefined {
-  if (kind === 'sms' || kind === 'email') return kind;
-  return kind === 'push' ? vendorChannel : undefined;
+/** In whose terms an authenticator is described to applications. */
+function termsOf(deps: MfaRoutesDependencies, authenticator: Authenticator) {
+  const factor = factorOf(deps, authenticator);
+  return { factor, channel: factor?.channel?.(deps.config.settings().vendor_channel) };
 }
 
 async function handleList(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
   const { user } = await bearerOf(deps, ctx, 'read:authenticators');
   const active = await activeAuthenticators(deps, user);
   const begun = (await deps.authenticators.of(user.id)).filter((one) => !one.active);
-  const { vendor_channel: vendorChannel } = deps.config.settings();
-  ctx.body = [...active, ...begun].map((authenticator) => described(authenticator, vendorChannel));
+  ctx.body = [...active, ...begun].map((authenticator) => described(deps, authenticator));
 }
 
-const TYPE = {
-  otp: 'otp',
-  sms: 'phone',
-  email: 'email',
-  push: 'push-notification',
-  'recovery-code': 'recovery-code',
-};
-
-function described(authenticator: Authenticator, vendorChannel: string): Record<string, unknown> {
-  const { id, kind, active } = authenticator;
-  const channel = channelOf(authenticator, vendorChannel);
-  const name = displayName(authenticator);
+function described(deps: MfaRoutesDependencies, authenticator: Authenticator): Record<string, unknown> {
+  const { id, active } = authenticator;
+  const { factor, channel } = termsOf(deps, authenticator);
+  const name = factor?.nameOf?.(authenticator);
   return {
     id,
-    authenticator_type: channel === undefined ? kind : 'oob',
+    authenticator_type: factor?.authenticatorType,
     active,
-    type: TYPE[kind],
+    type: factor?.type,
     ...(channel === undefined ? {} : { oob_channel: channel, oob_channels: [channel] }),
     ...(name === undefined ? {} : { name }),
   };
-}
-
-/** Enough to know it by, not enough to learn it. */
-export function displayName({ phone_number: phone, email, name }: Authenticator): string | undefined {
-  if (phone !== undefined) return `${'X'.repeat(Math.max(0, phone.length - 5))}${phone.slice(-4)}`;
-  if (email === undefined) return name;
-  const [local = '', domain = ''] = email.split('@');
-  return `${local.slice(0, 1)}${'*'.repeat(Math.max(3, local.length - 1))}@${domain.slice(0, 4)}${'*'.repeat(Math.max(3, domain.length - 4))}`;
 }
 
 async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
@@ -197,8 +189,6 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   const authenticator = await deps.authenticators.get(id);
   if (authenticator?.user_id !== user.id)
     throw new AuthError(404, 'not_found', 'There is no such authenticator.');
-  if (await isProfileEmail(deps, user, authenticator))
-    throw new AuthError(400, 'invalid_request', 'The address of the profile stays.');
   await remove(deps, user, managing.token, id);
   deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
   ctx.status = 204;

@@ -4,7 +4,8 @@ import type { Stored } from './record.ts';
 /** A second factor of a user. `id` is told to applications: kind, bar, `dev_…`. */
 export interface AuthenticatorRecord extends Stored {
   user_id: string;
-  kind: 'otp' | 'sms' | 'email' | 'push' | 'recovery-code';
+  /** That of its factor (src/factors): `otp`, `sms`, `email`, `push`, `recovery-code`. */
+  kind: string;
   /** It counts from its first use on. */
   active: boolean;
   /** Until then: the version of the credential that it was begun with. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAuthenticators } from '../../src/factors/authenticators.ts';
 import { createFactorChanges } from '../../src/factors/factor-changes.ts';
+import { beginOtp, useOtp } from '../../src/factors/otp/otp.ts';
 import { openSecretBox } from '../../src/protection/secret-box.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -26,14 +27,15 @@ describe('a TOTP authenticator', () => {
     await rm(directory, { recursive: true });
   });
   let count = 0;
-  const authenticators = async () => {
+  const dependencies = async () => {
     // The secret of the vectors where a secret is made; whatever is unique otherwise.
     const random = (bytes: number) =>
       bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
     const box = await openSecretBox({ file: join(directory, 'key'), store, random });
     const clock = () => now;
     const factorChanges = createFactorChanges({ store, clock, random });
-    return createAuthenticators({ store, box, factorChanges, clock, wallClock: clock, random });
+    const authenticators = createAuthenticators({ store, factorChanges, clock, random });
+    return { authenticators, box, wallClock: clock, random };
   };
 
   for (const [seconds, code] of [
@@ -46,20 +48,20 @@ describe('a TOTP authenticator', () => {
   ] as const) {
     it(`takes ${code.slice(2)} at ${seconds}`, async () => {
       now = seconds * 1000;
-      const all = await authenticators();
-      const { authenticator, secret } = await all.addOtp({ userId: 'auth0|totp', credentialVersion: 0 });
+      const deps = await dependencies();
+      const { authenticator, secret } = await beginOtp(deps, { userId: 'auth0|totp', credentialVersion: 0 });
       expect(secret).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
-      expect(await all.useOtp(authenticator, code.slice(2))).to.equal(true);
-      expect(await all.useOtp(authenticator, code.slice(2)), 'again').to.equal(false);
+      expect(await useOtp(deps, authenticator, code.slice(2))).to.equal(true);
+      expect(await useOtp(deps, authenticator, code.slice(2)), 'again').to.equal(false);
     });
   }
 
   for (const code of ['', '94287082', '9428708', 'abcdef', '２８７０８２', ' 287082', '287082\n']) {
     it(`does not take ${JSON.stringify(code)}`, async () => {
       now = 59_000;
-      const all = await authenticators();
-      const { authenticator } = await all.addOtp({ userId: 'auth0|totp', credentialVersion: 0 });
-      expect(await all.useOtp(authenticator, code)).to.equal(false);
+      const deps = await dependencies();
+      const { authenticator } = await beginOtp(deps, { userId: 'auth0|totp', credentialVersion: 0 });
+      expect(await useOtp(deps, authenticator, code)).to.equal(false);
     });
   }
 });

@@ -14,8 +14,8 @@ export function countries(locale: string): { code: string; name: string; calling
     .sort((a, b) => a.name.localeCompare(b.name, locale));
 }
 
-/** A number in E.164; undefined when it is none. */
-export function numberOf(text: string, country: string): string | undefined {
+/** A number in E.164; undefined when it is none. @param country where it is, for one without + and the country's code. */
+export function numberOf(text: string, country = ''): string | undefined {
   const number = parsePhoneNumberFromString(text, isCountry(country) ? country : undefined);
   return number?.isPossible() === true ? number.number : undefined;
 }

@@ -9,8 +9,9 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
-import { DEVICE_ENROLLMENT } from '../enroll.ts';
+import { accountOf } from '../enroll.ts';
 import type { OobChallenge, OobChallenges } from '../out-of-band.ts';
+import { registerDevice, setPushEndpoint } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
 export interface DeviceDependencies {
@@ -25,6 +26,9 @@ export interface DeviceDependencies {
   /** The wall clock: devices date what they sign by their own. */
   wallClock: Clock;
 }
+
+/** The ticket by which a device enrols. */
+export const DEVICE_ENROLLMENT = 'device_enrollment';
 
 /** What a device says at once is a minute old at most. */
 const FRESH_SECONDS = 60;
@@ -76,7 +80,7 @@ export async function enrollDevice(
   const met = await deps.challenges.spendTicket(DEVICE_ENROLLMENT, ticket);
   const id = String(met?.data.authenticatorId ?? '');
   const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
-  if (user === undefined || !(await deps.authenticators.registerDevice(id, { publicKey: key, name }))) {
+  if (user === undefined || !(await registerDevice(deps.authenticators, id, { publicKey: key, name }))) {
     throw new AuthError(400, 'invalid_grant', 'This code is too old or was already used.');
   }
   // The login that waits for the device goes on: that it is there is what was asked.
@@ -84,7 +88,7 @@ export async function enrollDevice(
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, ip });
   return {
     id,
-    account: user.email ?? user.username ?? user.phone_number ?? user.id,
+    account: accountOf(user),
     issuer: deps.config.settings().tenant.friendly_name,
   };
 }
@@ -169,7 +173,7 @@ export async function subscribeDevice(deps: DeviceDependencies, assertion: strin
   if (typeof endpoint !== 'string' || !deps.webPush.isService(endpoint)) {
     throw new AuthError(400, 'invalid_request', 'push_endpoint must be the address of a push service.');
   }
-  await deps.authenticators.setPushEndpoint(authenticator.id, endpoint);
+  await setPushEndpoint(deps.authenticators, authenticator.id, endpoint);
 }
 
 /** Whose assertion it is: the device's that it names, by its key. @throws AuthError 401 */

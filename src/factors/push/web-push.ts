@@ -6,6 +6,7 @@ import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
+import { setPushEndpoint } from './device-records.ts';
 
 /** Push services of browsers: nobody else's address is called, whatever a device says. */
 const SERVICES = [
@@ -84,6 +85,6 @@ async function wake(deps: WebPushDependencies, device: Authenticator, endpoint: 
   await answer.body?.cancel();
   // RFC 8030 §7.3: the subscription is no more.
   if (answer.status === 404 || answer.status === 410)
-    await deps.authenticators.setPushEndpoint(device.id, undefined);
+    await setPushEndpoint(deps.authenticators, device.id, undefined);
   else if (!answer.ok) deps.log.warn({ status: answer.status }, 'a push service refused a message');
 }

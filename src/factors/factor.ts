@@ -1,0 +1,206 @@
+// What a second factor is: a value. The policy, the MFA API, the MFA grants and the pages know no more of it than this;
+// a factor is one folder and one line in the list (factors.ts).
+import type { Context } from 'koa';
+import type { Messages } from '../delivery/messages.ts';
+import type { ApiToken } from '../engine/api-tokens.ts';
+import type { HostedDependencies, RequestPage } from '../flow/request-page.ts';
+import type { Fields } from '../http/body-fields.ts';
+import type { AuthError } from '../http/errors.ts';
+import type { Languages } from '../http/languages.ts';
+import type { Attempts } from '../protection/attempts.ts';
+import type { Outcome } from '../protection/challenge-records.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
+import type { SecretBox } from '../protection/secret-box.ts';
+import type { EventType } from '../records/log-events.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Events } from '../tenant/events.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
+import type { Authenticator, Authenticators } from './authenticators.ts';
+import type { KnownBrowsers } from './browsers.ts';
+import type { Elevation } from './elevation.ts';
+import type { OobChallenges } from './out-of-band.ts';
+import type { WebPush } from './push/web-push.ts';
+
+/** What second factors are built on. */
+export interface FactorDependencies {
+  baseUrl: string;
+  config: Config;
+  users: Users;
+  /** All factors that there are, in the order in which they are told. */
+  factors: readonly Factor[];
+  authenticators: Authenticators;
+  elevation: Elevation;
+  browsers: KnownBrowsers;
+  challenges: Challenges;
+  oob: OobChallenges;
+  attempts: Attempts;
+  limits: Pick<RateLimits, 'spend' | 'giveBack'>;
+  events: Events;
+  messages: Messages;
+  webPush: WebPush;
+  /** Seals what authenticators share with us. */
+  box: SecretBox;
+  /** The store's, which never goes back. */
+  clock: Clock;
+  /** The time of day, which authenticator apps go by. */
+  wallClock: Clock;
+  random: Random;
+  /** Counts a message to an address or number that may be anybody's. @throws AuthError 429 */
+  limitDestination(destination: string): Promise<void>;
+}
+
+export interface FactorPagesDependencies extends HostedDependencies, FactorDependencies {}
+
+/** Who claims to be a user (NIST SP 800-63 "claimant"), and on whose word. */
+export interface Claimant {
+  user: User;
+  clientId: string;
+  ip: string;
+  /** The version of the credential that the first factor was proved by. */
+  credentialVersion: number;
+  /** By an access token for the MFA API: it says what else may be confirmed than the user's first. */
+  token?: ApiToken | undefined;
+}
+
+/** A claimant who asks for an authenticator or a challenge. */
+export interface FactorRequest extends Claimant {
+  languages: Languages;
+}
+
+/** An authenticator just begun. */
+export interface Enrolled {
+  authenticator: Authenticator;
+  /** Of an app: shown this once. */
+  secret?: string;
+  /** What an app or our own authenticator scans. */
+  barcodeUri?: string;
+  oobCode?: string;
+  /** Whether a code has to be typed beside `oobCode`. */
+  prompt?: boolean;
+  /** With the first authenticator: shown this once. */
+  recoveryCode?: string;
+}
+
+/** A challenge just made. */
+export interface Challenge {
+  oobCode?: string;
+  /** Whether a code has to be typed beside `oobCode`. */
+  prompt?: boolean;
+  /** What a device shows, to be compared. */
+  number?: string;
+}
+
+/** What came of a proof. `recoveryCode`: a new one, to be shown. */
+export type Verification = { ok: true; recoveryCode?: string } | { ok: false; outcome: Outcome };
+
+/** How an authenticator of a factor is enrolled. */
+export interface Enrollment {
+  /** The `authenticator_types` by which applications ask for it. */
+  requestedAs: readonly string[];
+  /** Where it leads, of a factor that is reached by an address. @throws AuthError 400 */
+  addressOf?(fields: Fields, user: User): string;
+  /** @throws AuthError 400, 429 or 503 when it cannot be begun. */
+  begin(deps: FactorDependencies, request: FactorRequest, address: string): Promise<Enrolled>;
+}
+
+/** The grant by which applications give a factor: one may be that of several. */
+export interface MfaGrant {
+  /** The end of its `grant_type` and `gty`, after `mfa-`. */
+  name: string;
+  /** Parameters that it reads beside `mfa_token`. */
+  parameters: readonly string[];
+  events: { success: EventType; failure: EventType };
+  /** @returns what was verified, or the refusal. @throws AuthError 400 for a missing parameter, 429. */
+  verify(
+    deps: FactorDependencies,
+    claimant: Claimant,
+    params: Readonly<Record<string, string | undefined>>,
+  ): Promise<Extract<Verification, { ok: true }> | AuthError>;
+}
+
+/** What is kept of the pages beside the request, by the server. */
+export interface PageState {
+  /** The type of the factor that is being enrolled or given. */
+  factor?: string | undefined;
+  authenticatorId?: string | undefined;
+  oobCode?: string | undefined;
+  number?: string | undefined;
+  barcodeUri?: string | undefined;
+  /** The factor was given; what is left is to see the recovery code. */
+  passed?: boolean;
+}
+
+/** A page of the second factor, for somebody who has given the first. */
+export interface FactorPage {
+  request: RequestPage;
+  claimant: Claimant;
+  state: PageState;
+}
+
+/** A page's template, and what it shows beside what all pages do. */
+export interface PageView {
+  template: string;
+  model?: object;
+}
+
+/** A factor at the hosted pages. */
+export interface FactorPages {
+  /** Whether something is typed, rather than answered on another device. */
+  typesCode: boolean;
+  /** Where an address is typed before it is enrolled: what the form says. */
+  addressOf?(address: string, country: string): string;
+  /** Where it is set up. @param address what was typed, to be shown again. */
+  enrollment?(
+    deps: FactorPagesDependencies,
+    ctx: Context,
+    page: FactorPage,
+    address: string | undefined,
+  ): Promise<PageView>;
+  /** Where it is given. */
+  challenge(page: FactorPage, authenticator: Authenticator | undefined): PageView;
+}
+
+/** A second factor. */
+export interface Factor {
+  /** In the tenant file (`guardianFactors`). */
+  name: string;
+  /** Of its authenticators, as they are stored. */
+  kind: string;
+  /** In `mfa_requirements`, and in the paths of the pages. */
+  type: string;
+  /** The ids of its authenticators begin with it. */
+  prefix: string;
+  /** As `authenticator_type`, and as `challenge_type` where there is a challenge. */
+  authenticatorType: string;
+  /** As `oob_channel`, where it is answered out of band. @param vendorChannel the tenant's `vendor_channel`. */
+  channel?(vendorChannel: string): string;
+  /** What it proves (RFC 8176 §2); nothing where there is no word for it. */
+  amr: readonly string[];
+  /** Of those that a user has, what can least be phished or read on the way is asked for first. */
+  strength: number;
+  /** It stands in for others, and is none without one. */
+  recovers?: true;
+  /** The authenticator that a user has by their profile, in no store. */
+  ofProfile?(users: Pick<Users, 'identitiesOf'>, user: User): Promise<Authenticator | undefined>;
+  /** An authenticator's name, as its owner is shown it: enough to know it by, not enough to learn it. */
+  nameOf?(authenticator: Authenticator): string | undefined;
+  enroll?: Enrollment;
+  /** Asks for it with one of the user's authenticators; none where there is nothing to start. @throws AuthError 429, 503 */
+  challenge?(
+    deps: FactorDependencies,
+    request: FactorRequest,
+    authenticator: Authenticator,
+  ): Promise<Challenge>;
+  /** Judges what was given at the pages. @throws AuthError 429 */
+  verify(
+    deps: FactorDependencies,
+    claimant: Claimant,
+    proof: { code: string; oobCode: string },
+  ): Promise<Verification>;
+  grant: MfaGrant;
+  pages: FactorPages;
+}

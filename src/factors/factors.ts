@@ -1,0 +1,9 @@
+// The second factors that there are, in the order in which `mfa_requirements` tells them.
+import type { Factor } from './factor.ts';
+import { email } from './message/email.ts';
+import { sms } from './message/sms.ts';
+import { otp } from './otp/otp.ts';
+import { push } from './push/push.ts';
+import { recoveryCode } from './recovery/recovery-code.ts';
+
+export const FACTORS: readonly Factor[] = [otp, sms, email, push, recoveryCode];

@@ -1,0 +1,54 @@
+// A second factor by e-mail.
+import { textField } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import { isByAddress } from '../../users/identities.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import { type Authenticator, onlyId } from '../authenticators.ts';
+import { messageFactor } from './message.ts';
+
+const KIND = 'email';
+
+export const email = messageFactor({
+  channel: KIND,
+  type: 'email',
+  amr: [],
+  strength: 1,
+  message: 'mfa_oob_code',
+  // SDKs send it as a type of its own, too.
+  requestedAs: ['oob', 'email'],
+  addressOf: (fields, user) => textField(fields, 'email') ?? user.email ?? '',
+  destinationOf: (authenticator) => authenticator.email,
+  nameOf: (authenticator) => authenticator.email && masked(authenticator.email),
+  ofProfile,
+  fieldsOf: (address) => {
+    const normalized = normalizeEmail(address);
+    if (normalized !== undefined) return { email: normalized };
+    throw new AuthError(400, 'invalid_request', 'email must be an e-mail address.');
+  },
+  formAddressOf: (address) => address,
+  form: (_deps, _ctx, { claimant: { user } }, address = user.email ?? '') => ({ address }),
+});
+
+/**
+ * The verified address of a user's profile is an authenticator by itself, unless it is what
+ * they log in with: that would be one factor twice.
+ */
+async function ofProfile(users: Pick<Users, 'identitiesOf'>, user: User): Promise<Authenticator | undefined> {
+  if (user.email === undefined || !user.email_verified) return undefined;
+  if (isByAddress(await users.identitiesOf(user.id), ['email'])) return undefined;
+  return {
+    id: onlyId(KIND, user.id),
+    user_id: user.id,
+    kind: KIND,
+    active: true,
+    email: user.email,
+    created_at: user.created_at,
+  };
+}
+
+function masked(address: string): string {
+  const [local = '', domain = ''] = address.split('@');
+  return `${local.slice(0, 1)}${'*'.repeat(Math.max(3, local.length - 1))}@${domain.slice(0, 4)}${'*'.repeat(Math.max(3, domain.length - 4))}`;
+}

@@ -1,0 +1,105 @@
+// A second factor by a message: a code that is sent to an address of the user's.
+import { DeliveryError } from '../../delivery/messages.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Authenticator, OwnFields } from '../authenticators.ts';
+import type { Factor, FactorDependencies, FactorPages, FactorRequest, PageView } from '../factor.ts';
+import { CODE_SECONDS } from '../out-of-band.ts';
+import { oobGrant, verifyOob } from '../verify-oob.ts';
+
+/** What is a channel's own. */
+export interface MessageChannel
+  extends Pick<Factor, 'type' | 'amr' | 'strength' | 'nameOf' | 'ofProfile'>,
+    Required<Pick<NonNullable<Factor['enroll']>, 'requestedAs' | 'addressOf'>> {
+  /** The channel: it is also the factor's name, and its authenticators' kind. */
+  channel: 'sms' | 'email';
+  /** The message that carries the code. */
+  message: 'mfa_sms' | 'mfa_oob_code';
+  /** Where messages go. */
+  destinationOf(authenticator: Authenticator): string | undefined;
+  /** What is kept of an address. @throws AuthError 400 for none. */
+  fieldsOf(address: string): OwnFields;
+  /** What the form of the address says. */
+  formAddressOf: NonNullable<FactorPages['addressOf']>;
+  /** What the form of the address shows. */
+  form(...page: Parameters<NonNullable<FactorPages['enrollment']>>): PageView['model'];
+}
+
+/** The factor of a channel by which messages are sent. */
+export function messageFactor(own: MessageChannel): Factor {
+  const { channel, type, amr, strength, nameOf, ofProfile } = own;
+  const factor: Factor = {
+    name: channel,
+    kind: channel,
+    type,
+    prefix: channel,
+    authenticatorType: 'oob',
+    channel: () => channel,
+    amr,
+    strength,
+    ...(nameOf && { nameOf }),
+    ...(ofProfile && { ofProfile }),
+    enroll: {
+      requestedAs: own.requestedAs,
+      addressOf: own.addressOf,
+      begin: async (deps, request, address) => {
+        const { user, credentialVersion } = request;
+        const fields = own.fieldsOf(address);
+        const by = { userId: user.id, credentialVersion };
+        const authenticator = await deps.authenticators.begin(by, factor, () => fields);
+        try {
+          return { authenticator, oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
+        } catch (thrown) {
+          await deps.authenticators.remove(authenticator.id);
+          throw thrown;
+        }
+      },
+    },
+    challenge: async (deps, request, authenticator) => {
+      return { oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
+    },
+    verify: (deps, claimant, { code, oobCode }) => verifyOob(deps, claimant, oobCode, code),
+    grant: oobGrant,
+    pages: {
+      typesCode: true,
+      addressOf: own.formAddressOf,
+      enrollment: async (...page) => {
+        return { template: 'mfa/enroll-address', model: { channel, ...own.form(...page) } };
+      },
+      challenge: () => ({ template: 'mfa/code', model: { channel } }),
+    },
+  };
+  return factor;
+}
+
+/**
+ * Sends a code to an authenticator. @returns the challenge's `oob_code`.
+ * @throws AuthError 400, 429, 503; the code is then taken back.
+ */
+async function sendCode(
+  deps: FactorDependencies,
+  { channel, message, destinationOf }: MessageChannel,
+  { user, clientId, ip, languages }: FactorRequest,
+  authenticator: Authenticator,
+): Promise<string> {
+  const to = destinationOf(authenticator) ?? '';
+  if (!(await deps.limits.spend('mfaMessage', user.id)))
+    throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
+  // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
+  if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);
+  const { oobCode, code, revoke } = await deps.oob.issueCode({ authenticator, clientId, ip });
+  const application = await deps.config.client(clientId);
+  try {
+    const notice = { to, application, user, code, languages, ip };
+    await deps.messages.send(message, notice, { revoke, ttlSeconds: CODE_SECONDS });
+    return oobCode;
+  } catch (thrown) {
+    throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;
+  }
+}
+
+function refusalOf(cause: DeliveryError): AuthError {
+  if (cause.code === 'invalid-number')
+    return new AuthError(400, 'invalid_phone_number', cause.message, { cause });
+  const text = 'The message could not be sent. Try again in a few minutes.';
+  return new AuthError(503, 'temporarily_unavailable', text, { cause });
+}

@@ -1,0 +1,101 @@
+// One-time passwords of an authenticator app (RFC 6238) as a second factor.
+import { Secret } from 'otpauth';
+import { requiredField } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Authenticator, Beginner } from '../authenticators.ts';
+import { accountOf } from '../enroll.ts';
+import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
+import { qrCode } from '../qr-code.ts';
+import { confirmFirstUse, countingGuesses, usableAuthenticators } from '../verify.ts';
+import { otpauthUri, stepOf } from './totp.ts';
+
+const KIND = 'otp';
+const SECRET_BYTES = 20;
+
+type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'box' | 'random' | 'wallClock'>;
+
+/** Begins an authenticator. @returns it, and its secret in base32, which is kept sealed. */
+export async function beginOtp(
+  { authenticators, box, random }: OtpDependencies,
+  by: Beginner,
+): Promise<{ authenticator: Authenticator; secret: string }> {
+  const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
+  const authenticator = await authenticators.begin(by, otp, async (id) => ({
+    sealedSecret: await box.seal(secret, id),
+  }));
+  return { authenticator, secret };
+}
+
+/** Whether a code is right; it and those of earlier steps are then used up (RFC 6238 §5.2). */
+export async function useOtp(
+  { authenticators, box, wallClock }: OtpDependencies,
+  { id, sealedSecret }: Authenticator,
+  code: string,
+): Promise<boolean> {
+  if (sealedSecret === undefined) return false;
+  const step = stepOf(await box.open(sealedSecret, id), code, wallClock());
+  if (step === undefined) return false;
+  let isFresh = false;
+  await authenticators.update(id, (current) => {
+    isFresh = step > (current.lastStep ?? -1);
+    return isFresh ? { ...current, lastStep: step } : current;
+  });
+  return isFresh;
+}
+
+function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
+  return countingGuesses(deps, claimant, async () => {
+    const apps = (await usableAuthenticators(deps, claimant)).filter(({ kind }) => kind === KIND);
+    for (const app of apps) {
+      if (!(await useOtp(deps, app, code))) continue;
+      return (await confirmFirstUse(deps, claimant, app)) ? { ok: true } : { ok: false, outcome: 'wrong' };
+    }
+    return { ok: false, outcome: 'wrong' };
+  });
+}
+
+/** The secret of one that is begun, to be shown again while it is set up. */
+async function secretOf({ authenticators, box }: OtpDependencies, id: string): Promise<string | undefined> {
+  const { active, sealedSecret } = (await authenticators.get(id)) ?? {};
+  return active === true || sealedSecret === undefined ? undefined : box.open(sealedSecret, id);
+}
+
+export const otp: Factor = {
+  name: 'otp',
+  kind: KIND,
+  type: 'otp',
+  prefix: 'totp',
+  authenticatorType: 'otp',
+  amr: ['otp'],
+  strength: 3,
+  enroll: {
+    requestedAs: ['otp'],
+    begin: async (deps, { user, credentialVersion }) => {
+      const { authenticator, secret } = await beginOtp(deps, { userId: user.id, credentialVersion });
+      const issuer = deps.config.settings().tenant.friendly_name;
+      return { authenticator, secret, barcodeUri: otpauthUri(secret, issuer, accountOf(user)) };
+    },
+  },
+  challenge: async () => ({}),
+  verify: (deps, claimant, { code }) => verify(deps, claimant, code),
+  grant: {
+    name: 'otp',
+    parameters: ['otp'],
+    events: { success: 'seotpft', failure: 'feotpft' },
+    verify: async (deps, claimant, params) => {
+      const verification = await verify(deps, claimant, requiredField(params, 'otp'));
+      return verification.ok ? verification : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
+    },
+  },
+  pages: {
+    typesCode: true,
+    enrollment: async (deps, _ctx, { claimant: { user }, state }) => {
+      const id = state.factor === otp.type ? state.authenticatorId : undefined;
+      const secret = id === undefined ? undefined : await secretOf(deps, id);
+      const issuer = deps.config.settings().tenant.friendly_name;
+      const qr = await qrCode(otpauthUri(secret ?? '', issuer, accountOf(user)));
+      return { template: 'mfa/enroll-otp', model: { qr, secret } };
+    },
+    challenge: () => ({ template: 'mfa/code', model: { channel: 'otp' } }),
+  },
+};

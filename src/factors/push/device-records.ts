@@ -1,0 +1,31 @@
+// What is kept of a device: its key and name, and where a push message wakes it.
+import type { Authenticators } from '../authenticators.ts';
+
+/** Of a factor's kind: that of devices which approve logins. */
+export const KIND = 'push';
+
+/** Gives a device's authenticator its key and name. @returns false when it has one already. */
+export async function registerDevice(
+  authenticators: Authenticators,
+  id: string,
+  { publicKey, name }: { publicKey: Record<string, unknown>; name: string },
+): Promise<boolean> {
+  let isNew = false;
+  await authenticators.update(id, (current) => {
+    isNew = current.kind === KIND && current.publicKey === undefined;
+    return isNew ? { ...current, publicKey, name } : current;
+  });
+  return isNew;
+}
+
+/** Where a push message wakes a device; undefined for nowhere. */
+export async function setPushEndpoint(
+  authenticators: Authenticators,
+  id: string,
+  endpoint: string | undefined,
+): Promise<void> {
+  await authenticators.update(id, (current) => {
+    const { pushEndpoint: _before, ...rest } = current;
+    return endpoint === undefined ? rest : { ...rest, pushEndpoint: endpoint };
+  });
+}

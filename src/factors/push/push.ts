@@ -1,0 +1,84 @@
+// The approval of a login on a device that has enrolled (docs/wire.md "The authenticator") as a second factor.
+import { stepPath } from '../../flow/request-page.ts';
+import { AuthError } from '../../http/errors.ts';
+import { accountOf } from '../enroll.ts';
+import type { Challenge, Enrolled, Factor, FactorDependencies, FactorRequest } from '../factor.ts';
+import { qrCode } from '../qr-code.ts';
+import { oobGrant, verifyOob } from '../verify-oob.ts';
+import { KIND } from './device-records.ts';
+import { DEVICE_ENROLLMENT } from './devices.ts';
+
+const DEVICE_ENROLLMENT_SECONDS = 600;
+
+/** Makes an authenticator, and the barcode by which a device becomes it. */
+async function begin(
+  deps: FactorDependencies,
+  { user, credentialVersion, clientId, ip }: FactorRequest,
+): Promise<Enrolled> {
+  const authenticator = await deps.authenticators.begin({ userId: user.id, credentialVersion }, push);
+  const { oobCode } = await deps.oob.issueDevice({ authenticator, clientId, ip });
+  const { secret: ticket } = await deps.challenges.issueTicket({
+    purpose: DEVICE_ENROLLMENT,
+    subject: authenticator.id,
+    userId: user.id,
+    ttlSeconds: DEVICE_ENROLLMENT_SECONDS,
+    data: { authenticatorId: authenticator.id },
+  });
+  const query = new URLSearchParams({ enrollment_tx_id: ticket, base_url: deps.baseUrl });
+  const issuer = deps.config.settings().tenant.friendly_name;
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(accountOf(user))}`;
+  return { authenticator, oobCode, barcodeUri: `otpauth://totp/${label}?${query}` };
+}
+
+const challenge: Required<Factor>['challenge'] = async (
+  deps,
+  { user, clientId, ip },
+  authenticator,
+): Promise<Challenge> => {
+  // Somebody who has the password must not ask until the user is tired of denying.
+  if (!(await deps.limits.spend('mfaPush', user.id)))
+    throw new AuthError(
+      429,
+      'too_many_requests',
+      'Too many requests to this user’s devices. Try again later.',
+    );
+  const asked = await deps.oob.issueDevice({ authenticator, clientId, ip });
+  deps.webPush.wake(authenticator);
+  return asked;
+};
+
+export const push: Factor = {
+  name: 'push-notification',
+  kind: KIND,
+  type: 'push-notification',
+  prefix: 'push',
+  authenticatorType: 'oob',
+  channel: (vendorChannel) => vendorChannel,
+  amr: [],
+  strength: 4,
+  nameOf: ({ name }) => name,
+  enroll: { requestedAs: ['oob'], begin },
+  challenge,
+  verify: (deps, claimant, { oobCode }) => verifyOob(deps, claimant, oobCode, undefined),
+  grant: oobGrant,
+  pages: {
+    typesCode: false,
+    enrollment: async (_deps, _ctx, { request, state: { barcodeUri = '' } }) => ({
+      template: 'mfa/enroll-push',
+      model: {
+        qr: await qrCode(barcodeUri),
+        barcodeUri,
+        authenticatorUrl: `/authenticator#${encodeURIComponent(barcodeUri)}`,
+        statusUrl: stepPath(request.pending, 'mfa/status'),
+      },
+    }),
+    challenge: ({ request, state: { number } }, authenticator) => ({
+      template: 'mfa/push',
+      model: {
+        name: authenticator?.name ?? '',
+        number,
+        statusUrl: stepPath(request.pending, 'mfa/status'),
+      },
+    }),
+  },
+};

@@ -1,0 +1,44 @@
+// The recovery code as a second factor: it stands in for others that are lost.
+import { requiredField } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
+import { activeAuthenticators } from '../policy.ts';
+import { countingGuesses } from '../verify.ts';
+import { KIND, PREFIX, useRecoveryCode } from './codes.ts';
+
+const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' } as const;
+
+/** A recovery code; a new one takes its place. */
+function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
+  const verifyCode = async (): Promise<Verification> => {
+    const { user } = claimant;
+    const has = (await activeAuthenticators(deps, user)).some(({ kind }) => kind === KIND);
+    const recoveryCode = has ? await useRecoveryCode(deps, user.id, code) : undefined;
+    return recoveryCode === undefined ? { ok: false, outcome: 'wrong' } : { ok: true, recoveryCode };
+  };
+  return countingGuesses(deps, claimant, verifyCode, EVENTS);
+}
+
+export const recoveryCode: Factor = {
+  name: 'recovery-code',
+  kind: KIND,
+  type: 'recovery-code',
+  prefix: PREFIX,
+  authenticatorType: 'recovery-code',
+  amr: [],
+  strength: 0,
+  recovers: true,
+  verify: (deps, claimant, { code }) => verify(deps, claimant, code),
+  grant: {
+    name: 'recovery-code',
+    parameters: ['recovery_code'],
+    events: { success: 'sercft', failure: 'fercft' },
+    verify: async (deps, claimant, params) => {
+      const verification = await verify(deps, claimant, requiredField(params, 'recovery_code'));
+      return verification.ok
+        ? verification
+        : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
+    },
+  },
+  pages: { typesCode: true, challenge: () => ({ template: 'mfa/recovery' }) },
+};

@@ -1,0 +1,82 @@
+// Verifying the answer to an out-of-band challenge, and the grant by which applications ask for it (spec "OOB MFA
+// challenge").
+import { requiredField } from '../http/body-fields.ts';
+import { AuthError } from '../http/errors.ts';
+import type { Outcome } from '../protection/challenge-records.ts';
+import type { Claimant, FactorDependencies, MfaGrant, Verification } from './factor.ts';
+import { confirmFirstUse, countingGuesses, usableAuthenticators } from './verify.ts';
+
+/**
+ * Verifies the answer to a challenge, by the code that was sent or by the device.
+ * @param bindingCode the code, as it was typed; undefined for none.
+ * @throws AuthError 429 `too_many_attempts`
+ */
+export async function verifyOob(
+  deps: FactorDependencies,
+  claimant: Claimant,
+  oobCode: string,
+  bindingCode: string | undefined,
+): Promise<Verification> {
+  const challenge = await deps.oob.find(oobCode);
+  const { user, clientId } = claimant;
+  if (challenge?.userId !== user.id || challenge.clientId !== clientId)
+    return { ok: false, outcome: 'unknown' };
+  const verify = async (): Promise<Verification> => {
+    const usable = await usableAuthenticators(deps, claimant);
+    const authenticator = usable.find(({ id }) => id === challenge.authenticatorId);
+    if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
+    const outcome = await deps.oob.use(oobCode, bindingCode);
+    if (outcome !== 'accepted') return { ok: false, outcome };
+    if (challenge.needsCode) await deps.limits.giveBack('mfaMessage', user.id);
+    else if (authenticator.active) await deps.limits.giveBack('mfaPush', user.id);
+    const isConfirmed = await confirmFirstUse(deps, claimant, authenticator);
+    return isConfirmed ? { ok: true } : { ok: false, outcome: 'unknown' };
+  };
+  // Asking whether a device has answered guesses nothing.
+  return challenge.needsCode ? countingGuesses(deps, claimant, verify) : verify();
+}
+
+/** The grant of all factors that are answered out of band. */
+export const oobGrant: MfaGrant = {
+  name: 'oob',
+  parameters: ['oob_code', 'binding_code'],
+  events: { success: 'seoobft', failure: 'feoobft' },
+  verify: async (deps, claimant, params) => {
+    const oobCode = requiredField(params, 'oob_code');
+    const challenge = await deps.oob.find(oobCode);
+    const { binding_code: bindingCode } = params;
+    if (challenge?.needsCode === true && bindingCode === undefined) requiredField(params, 'binding_code');
+    const verification = await verifyOob(deps, claimant, oobCode, bindingCode);
+    if (verification.ok) return verification;
+    const client = await deps.config.client(claimant.clientId);
+    return refusal(verification.outcome, client?.oidc_conformant === true);
+  },
+};
+
+/**
+ * The states table's answers. By the specification they come with 200; an application with
+ * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens.
+ */
+function refusal(outcome: Outcome, conformant: boolean): AuthError {
+  const status = conformant ? 400 : 200;
+  switch (outcome) {
+    case 'pending':
+      return new AuthError(
+        status,
+        'authorization_pending',
+        'Authorization pending: please repeat the request in a few seconds.',
+      );
+    case 'too-fast':
+      return new AuthError(
+        status,
+        'slow_down',
+        'You are polling faster than allowed. Try again in a few seconds.',
+      );
+    case 'rejected':
+      return new AuthError(status, 'invalid_grant', 'MFA Authorization rejected.');
+    case 'wrong':
+      return new AuthError(403, 'invalid_grant', 'Invalid binding_code.');
+    default:
+      return new AuthError(403, 'invalid_grant', 'Invalid oob_code.');
+  }
+}
