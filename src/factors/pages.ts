@@ -5,7 +5,7 @@ import { AuthError } from '../http/errors.ts';
 import { PAGE, type Route } from '../http/routes.ts';
 import { startChallenge } from './challenge.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
-import type { FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
+import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
 import { alertOf, choiceOf, openMfaPage, requestOf } from './mfa-page.ts';
 import {
   type Chosen,
@@ -76,12 +76,16 @@ async function showFactor(deps: FactorPagesDependencies, ctx: Context, page: Fac
     return isReady ? showEnrollment(deps, ctx, page, chosen) : begin(deps, ctx, page, chosen);
   }
   // Looking at the page again sends nothing again.
-  const isOpen =
-    state.factor === factor.type &&
-    state.oobCode !== undefined &&
-    (await deps.oob.find(state.oobCode)) !== undefined;
-  if (isOpen || factor.channel === undefined) return showChallenge(deps, ctx, page, chosen);
+  if (factor.channel === undefined || (await isAsked(deps, state, factor)))
+    return showChallenge(deps, ctx, page, chosen);
   await challenge(deps, ctx, page, chosen);
+}
+
+/** Whether a code was sent, or a device asked, and it may still be answered. */
+async function isAsked(deps: FactorPagesDependencies, state: PageState, factor: Factor): Promise<boolean> {
+  if (state.factor !== factor.type || state.oobCode === undefined) return false;
+  const found = await deps.oob.find(state.oobCode);
+  return found !== undefined && found.state !== 'spent';
 }
 
 /** Sends a code, or asks a device, and shows where to go on. */

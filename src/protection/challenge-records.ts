@@ -105,7 +105,7 @@ export function createChallengeRecords(deps: {
       }
       return async () => {
         await all.update(id, (current) =>
-          current.secretHash === secretHash ? { ...current, expiresAt: 1 } : current,
+          current.secretHash === secretHash ? { ...current, spent: true } : current,
         );
       };
     },

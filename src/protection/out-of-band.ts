@@ -9,7 +9,7 @@ import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome } from './cha
 /** A challenge as who holds its ticket, or has to approve it, may know it. */
 export interface OutOfBandChallenge extends Met {
   id: string;
-  /** `spent`: it was met. */
+  /** `spent`: it was met, or taken back. */
   state: 'pending' | 'accepted' | 'rejected' | 'spent';
   /** Whether a code has to come with the ticket. */
   needsCode: boolean;
