@@ -27,7 +27,7 @@ import { tlsOptions } from './tls/options.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
-export interface StartOptions {
+interface StartOptions {
   env: Readonly<Record<string, string | undefined>>;
   log: Logger;
   /** Reads the tenant that the settings name. */

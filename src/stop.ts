@@ -22,7 +22,7 @@ const GRACE = 500;
 const CHECK = 50;
 
 /** The connections of a server, including those before their TLS handshake. */
-export interface Connections {
+interface Connections {
   /** Closes connections without a request in progress, also during their TLS handshake. */
   closeUnused(): void;
   /** Closes all connections. */
@@ -62,7 +62,7 @@ export function trackConnections(server: http.Server): Connections {
 }
 
 /** Work after the answers, in order: background lookups, messages, log events. */
-export interface LastWork {
+interface LastWork {
   background: Background;
   messages: Flushable;
   backChannel: Flushable;
@@ -92,7 +92,7 @@ export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK
 }
 
 /** What a stop ends, in this order. */
-export interface Stoppable {
+interface Stoppable {
   server: http.Server;
   connections: Connections;
   /** Ends long-lived responses. */

@@ -60,7 +60,7 @@ function harmless(text: string): string {
 }
 
 /** A user who can log in. */
-export interface Person {
+interface Person {
   email: string;
   password: string;
 }

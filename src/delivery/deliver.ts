@@ -9,7 +9,7 @@ import { createQueue, type Pause, type Queue, timerPause } from './queue.ts';
 import type { Templates } from './templates.ts';
 import type { Outgoing, OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 
-export interface MessagesDependencies {
+interface MessagesDependencies {
   templates: Templates;
   email: Transport<OutgoingEmail>;
   sms: Transport<OutgoingSms>;

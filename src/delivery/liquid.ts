@@ -10,7 +10,7 @@ const MEMORY_LIMIT = 2_000_000;
 /** Parsed templates kept. */
 const MOST_PARSED = 100;
 
-export interface TenantLiquid {
+interface TenantLiquid {
   /**
    * Renders a template; `html` escapes variables.
    * @throws Error when it is malformed or exceeds a limit.

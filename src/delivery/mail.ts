@@ -14,7 +14,7 @@ export interface MailSettings {
   password?: string;
 }
 
-export interface MailOptions {
+interface MailOptions {
   /** The host of Message-IDs. */
   host: string;
   /** Authorities to trust beside the well-known ones, PEM. */

@@ -1,6 +1,6 @@
 // Lazily created clients.
 
-export interface Once<T> {
+interface Once<T> {
   (): Promise<T>;
   /** Whether it was created. */
   isMade(): boolean;

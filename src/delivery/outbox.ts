@@ -46,23 +46,6 @@ export function createOutbox({
 }): Outbox {
   // Orders messages of the same millisecond.
   let count = 0;
-  const ids = async (): Promise<string[]> => {
-    const files = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    return files
-      .filter((file) => file.endsWith('.json') && ID.test(file.slice(0, -5)))
-      .map((file) => file.slice(0, -5))
-      .sort()
-      .reverse();
-  };
-  const get = async (id: string): Promise<OutboxMessage | undefined> => {
-    if (!ID.test(id)) return undefined;
-    const text = await readFile(join(directory, `${id}.json`), 'utf8').catch(() => undefined);
-    const read = text === undefined ? undefined : messageSchema.safeParse(JSON.parse(text));
-    return read?.success === true ? { ...read.data, id } : undefined;
-  };
   return {
     deliver: async (message) => {
       await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -82,12 +65,36 @@ export function createOutbox({
     },
     close: async () => {},
     list: async () => {
-      const all = await Promise.all((await ids()).slice(0, SHOWN).map(get));
+      const all = await Promise.all(
+        (await idsIn(directory)).slice(0, SHOWN).map((id) => read(directory, id)),
+      );
       return all.filter((message) => message !== undefined);
     },
-    get,
+    get: (id) => read(directory, id),
     clear: async () => {
-      await Promise.all((await ids()).map((id) => rm(join(directory, `${id}.json`), { force: true })));
+      await Promise.all(
+        (await idsIn(directory)).map((id) => rm(join(directory, `${id}.json`), { force: true })),
+      );
     },
   };
+}
+
+/** The ids of the messages in a directory, newest first. */
+async function idsIn(directory: string): Promise<string[]> {
+  const files = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return files
+    .filter((file) => file.endsWith('.json') && ID.test(file.slice(0, -5)))
+    .map((file) => file.slice(0, -5))
+    .sort()
+    .reverse();
+}
+
+async function read(directory: string, id: string): Promise<OutboxMessage | undefined> {
+  if (!ID.test(id)) return undefined;
+  const text = await readFile(join(directory, `${id}.json`), 'utf8').catch(() => undefined);
+  const parsed = text === undefined ? undefined : messageSchema.safeParse(JSON.parse(text));
+  return parsed?.success === true ? { ...parsed.data, id } : undefined;
 }

@@ -28,7 +28,7 @@ export interface Queue {
 /** Resolves after `ms` milliseconds, or at once when the signal is aborted. */
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
-export interface QueueOptions {
+interface QueueOptions {
   /** Pauses between tries, milliseconds: one retry after each. */
   pauses: readonly number[];
   /** Jobs that run at once; pausing ones do not count. */

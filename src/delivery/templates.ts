@@ -13,7 +13,7 @@ import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from '
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
 import { variablesOf } from './variables.ts';
 
-export interface TemplatesOptions {
+interface TemplatesOptions {
   /** The `views` directory. */
   directory: string;
   baseUrl: string;
@@ -50,33 +50,12 @@ interface OwnTemplate {
 
 /** The templates of a tenant; our own are read once. */
 export function createTemplates(options: TemplatesOptions): Templates {
-  const { directory, settings, mailFrom, baseUrl, log } = options;
+  const { directory, settings, mailFrom, log } = options;
   const locales = readLocales(join(directory, 'locales'));
   const html = ourLiquid(join(directory, 'email'), 'escape');
   const plain = ourLiquid(join(directory, 'email'));
-  const sms = ourLiquid(join(directory, 'sms'));
-  const own = createTenantLiquid();
-  const broken = new Set<string>();
-
-  /** Renders a text of the tenant's own; undefined when there is none or it fails. */
-  const tryOwn = async (
-    { name }: OwnTemplate,
-    part: string,
-    source: string | undefined,
-    variables: object,
-  ): Promise<string | undefined> => {
-    if (source === undefined || source.trim() === '') return undefined;
-    try {
-      return await own.render(part === 'body' ? 'html' : 'text', source, variables);
-    } catch (error) {
-      // Logged once, not for every message.
-      const key = `${name}\n${part}\n${source}`;
-      if (!broken.has(key))
-        log.error({ template: name, part, err: error }, 'a template is broken: ours is used');
-      broken.add(key);
-      return undefined;
-    }
-  };
+  const tryOwn = tenantRenderer(log);
+  const text = smsRenderer(options, locales, tryOwn);
 
   const email = async (kind: EmailKind, notice: Notice): Promise<OutgoingEmail> => {
     const tenant = settings();
@@ -101,7 +80,21 @@ export function createTemplates(options: TemplatesOptions): Templates {
     };
   };
 
-  const text = async (kind: SmsKind, notice: Notice): Promise<OutgoingSms> => {
+  return {
+    render: (kind, notice) =>
+      kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice) : email(kind, notice),
+    settings: (kind) => settingsOf(kind, ownOf(settings(), kind)),
+  };
+}
+
+/** Renders SMS messages. */
+function smsRenderer(
+  { directory, settings, baseUrl }: TemplatesOptions,
+  locales: ReturnType<typeof readLocales>,
+  tryOwn: RenderOwn,
+) {
+  const sms = ourLiquid(join(directory, 'sms'));
+  return async (kind: SmsKind, notice: Notice): Promise<OutgoingSms> => {
     const tenant = settings();
     const locale = localeOf(locales, tenant, notice.languages);
     const { code = '', connection } = notice;
@@ -121,11 +114,31 @@ export function createTemplates(options: TemplatesOptions): Templates {
       ...(from === undefined ? {} : { from }),
     };
   };
+}
 
-  return {
-    render: (kind, notice) =>
-      kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice) : email(kind, notice),
-    settings: (kind) => settingsOf(kind, ownOf(settings(), kind)),
+/** Renders a part of the tenant's own template; undefined when it has none or it fails. */
+type RenderOwn = (
+  template: OwnTemplate,
+  part: 'from' | 'subject' | 'body' | 'text',
+  source: string | undefined,
+  variables: object,
+) => Promise<string | undefined>;
+
+function tenantRenderer(log: Logger): RenderOwn {
+  const liquid = createTenantLiquid();
+  const broken = new Set<string>();
+  return async ({ name }, part, source, variables) => {
+    if (source === undefined || source.trim() === '') return undefined;
+    try {
+      return await liquid.render(part === 'body' ? 'html' : 'text', source, variables);
+    } catch (error) {
+      // Logged once, not for every message.
+      const key = `${name}\n${part}\n${source}`;
+      if (!broken.has(key))
+        log.error({ template: name, part, err: error }, 'a template is broken: ours is used');
+      broken.add(key);
+      return undefined;
+    }
   };
 }
 

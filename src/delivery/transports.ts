@@ -8,7 +8,7 @@ import { createSmsTransport, type SmsSettings } from './sms.ts';
 import type { OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 
 /** The process settings about delivery. */
-export interface DeliverySettings {
+interface DeliverySettings {
   /** The public origin. */
   baseUrl: string;
   /** Real mail; the development outbox without it. */
@@ -17,7 +17,7 @@ export interface DeliverySettings {
   sms?: SmsSettings;
 }
 
-export interface Transports {
+interface Transports {
   email: Transport<OutgoingEmail>;
   sms: Transport<OutgoingSms>;
   /** Default sender of mail. */

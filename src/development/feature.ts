@@ -9,7 +9,7 @@ import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { onThisMachine } from './this-machine.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
-export interface DevelopmentDependencies extends InboxDependencies {
+interface DevelopmentDependencies extends InboxDependencies {
   baseUrl: string;
   /** Gatehouse's own, as the page shows it. */
   version: string;

@@ -37,7 +37,7 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
  */
 export const ONWARD = ['https:', 'http://localhost:*'] as const;
 
-export interface PagePolicy {
+interface PagePolicy {
   /** Fresh for each answer; base64. */
   nonce: string;
   /**

@@ -9,7 +9,7 @@ import { isHttpsOrLoopback } from '../records/logout.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 
-export interface BackChannelDependencies {
+interface BackChannelDependencies {
   config: Config;
   events: Events;
   log: Logger;
@@ -19,7 +19,7 @@ export interface BackChannelDependencies {
   pause?: Pause | undefined;
 }
 
-export interface BackChannel {
+interface BackChannel {
   channel: LogoutChannel;
   /** Posts each waiting token once more, within `ms` milliseconds. */
   flush(ms: number): Promise<void>;

@@ -61,7 +61,7 @@ type Endpoint = (callback: string, state: string) => string;
  * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
  * @returns undefined when there is none, or it is not https.
  */
-export function logoutEndpoint(connection: Connection, allowLoopback: boolean): Endpoint | undefined {
+function logoutEndpoint(connection: Connection, allowLoopback: boolean): Endpoint | undefined {
   const { options, strategy } = connection;
   const own = usable(options.logoutUrl, allowLoopback);
   if (own !== undefined) {

@@ -3,7 +3,7 @@
 import { hasForbiddenScheme } from '../http/schemes.ts';
 
 /** Whether query and fragment are compared, too. */
-export type Matching = 'whole' | 'without-query';
+type Matching = 'whole' | 'without-query';
 
 /** An address taken apart as it is written; nothing is decoded or normalized. */
 interface Address {

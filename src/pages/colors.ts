@@ -4,7 +4,7 @@
 /** `#rrggbb` only: it is written into a style element unescaped. */
 export type Hex = `#${string}`;
 
-export interface BrandColors {
+interface BrandColors {
   primary?: string | undefined;
   page_background?: string | undefined;
 }
@@ -44,7 +44,7 @@ export function themeCss(brand: BrandColors): string {
 }
 
 /** The colours of mails, where custom properties do not work everywhere. */
-export interface MailColors {
+interface MailColors {
   page: Hex;
   surface: Hex;
   ink: Hex;

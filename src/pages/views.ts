@@ -33,7 +33,7 @@ export interface Views {
   assets: Assets;
 }
 
-export interface ViewsDependencies {
+interface ViewsDependencies {
   /** The `views` directory. */
   directory: string;
   random: Random;

@@ -10,7 +10,7 @@ export interface Level {
   at: number;
 }
 
-export interface Counters {
+interface Counters {
   /**
    * Changes a level atomically.
    * @param change computes the next level; called again after losing a race.

@@ -1,7 +1,7 @@
 // Attempts being verified: guesses sent at once must not all be verified before the first failure is counted.
 
 /** Places for attempts under a key. */
-export interface Reservations {
+interface Reservations {
   /**
    * Takes a place under a key; waits while there is none.
    * @param free whether another attempt may be verified while `judged` are; asked again whenever one ends. What it

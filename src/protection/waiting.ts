@@ -3,7 +3,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import { addressKey } from './addresses.ts';
 
-export interface WaitingLimits {
+interface WaitingLimits {
   /** Entries in all. */
   most: number;
   /** Entries of an address (IPv6: of a /64). */
@@ -34,38 +34,21 @@ interface Queue {
 /** An empty list, kept in this process; after a restart the entries expire by themselves. */
 export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingList {
   const entries = new Map<string, { address: string | undefined; endsAt: number }>();
-  const all = emptyQueue();
-  const ofAddress = new Map<string, Queue>();
-
-  const queuesOf = (address: string | undefined): Queue[] => {
-    if (address === undefined) return [all];
-    const queue = ofAddress.get(address) ?? emptyQueue();
-    ofAddress.set(address, queue);
-    return [all, queue];
-  };
+  const queues = createQueues();
   const done = (id: string): void => {
     const entry = entries.get(id);
     if (entry === undefined) return;
     entries.delete(id);
-    for (const queue of queuesOf(entry.address)) {
-      queue.unanswered.delete(id);
-      queue.answered.delete(id);
-    }
-    if (entry.address !== undefined && sizeOf(ofAddress.get(entry.address)) === 0) {
-      ofAddress.delete(entry.address);
-    }
+    queues.remove(id, entry.address);
   };
-  const forgetEnded = (now: number): void => {
+  const removeExpired = (now: number): void => {
     for (const [id, { endsAt }] of entries) {
       if (endsAt > now) return;
       done(id);
     }
   };
-  /** Evicts one entry at most: the list grows by one at a time. */
-  const evict = (queue: Queue, most: number): string[] => {
-    if (sizeOf(queue) <= most) return [];
-    // The new entry, the last unanswered one, is never evicted itself.
-    const [oldest] = queue.unanswered.size > 1 ? queue.unanswered : queue.answered;
+  const evict = (queue: Queue | undefined, most: number): string[] => {
+    const oldest = oldestBeyond(queue, most);
     if (oldest === undefined) return [];
     done(oldest);
     return [oldest];
@@ -75,15 +58,15 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
     add: (id, ip) => {
       if (entries.has(id)) return [];
       const now = clock();
-      forgetEnded(now);
+      removeExpired(now);
       const address = ip === undefined ? undefined : addressKey(ip);
       entries.set(id, { address, endsAt: now + limits.ttlSeconds * 1000 });
-      const [, own] = queuesOf(address);
-      for (const queue of queuesOf(address)) queue.unanswered.add(id);
-      return [...(own === undefined ? [] : evict(own, limits.mostOfAddress)), ...evict(all, limits.most)];
+      const [all, own] = queues.of(address);
+      for (const queue of queues.of(address)) queue.unanswered.add(id);
+      return [...evict(own, limits.mostOfAddress), ...evict(all, limits.most)];
     },
     answered: (id) => {
-      for (const queue of queuesOf(entries.get(id)?.address)) {
+      for (const queue of queues.of(entries.get(id)?.address)) {
         if (queue.unanswered.delete(id)) queue.answered.add(id);
       }
     },
@@ -91,10 +74,40 @@ export function createWaitingList(limits: WaitingLimits, clock: Clock): WaitingL
   };
 }
 
-function emptyQueue(): Queue {
-  return { unanswered: new Set(), answered: new Set() };
+/** The queue of all entries, and one for each address that has any. */
+function createQueues() {
+  const all: Queue = { unanswered: new Set(), answered: new Set() };
+  const ofAddress = new Map<string, Queue>();
+  const of = (address: string | undefined): [Queue, ...Queue[]] => {
+    if (address === undefined) return [all];
+    const queue = ofAddress.get(address) ?? { unanswered: new Set(), answered: new Set() };
+    ofAddress.set(address, queue);
+    return [all, queue];
+  };
+  return {
+    of,
+    remove: (id: string, address: string | undefined): void => {
+      for (const queue of of(address)) {
+        queue.unanswered.delete(id);
+        queue.answered.delete(id);
+      }
+      const own = address === undefined ? undefined : ofAddress.get(address);
+      if (address !== undefined && own !== undefined && sizeOf(own) === 0) ofAddress.delete(address);
+    },
+  };
 }
 
-function sizeOf(queue: Queue | undefined): number {
-  return queue === undefined ? 0 : queue.unanswered.size + queue.answered.size;
+/**
+ * The entry to evict from a queue: the oldest unanswered one, or without such the oldest. One is enough, because a list
+ * grows by one at a time; the new entry, the last unanswered one, is never evicted itself.
+ * @returns undefined when the queue has no more than `most`.
+ */
+function oldestBeyond(queue: Queue | undefined, most: number): string | undefined {
+  if (queue === undefined || sizeOf(queue) <= most) return undefined;
+  const [oldest] = queue.unanswered.size > 1 ? queue.unanswered : queue.answered;
+  return oldest;
+}
+
+function sizeOf({ unanswered, answered }: Queue): number {
+  return unanswered.size + answered.size;
 }

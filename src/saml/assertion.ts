@@ -11,7 +11,7 @@ import type { LoginRequest } from './request.ts';
 import type { Assertion, ResponseFrame, Status } from './response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
-export interface ContentDependencies {
+interface ContentDependencies {
   config: Config;
   users: Users;
 }

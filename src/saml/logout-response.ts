@@ -22,7 +22,7 @@ export interface LogoutAnswerDependencies {
 }
 
 /** The LogoutRequest that is answered. */
-export interface Answered {
+interface Answered {
   requestId: string;
   relayState?: string | undefined;
 }

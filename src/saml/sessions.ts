@@ -6,7 +6,7 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 
 export type SamlSession = Frozen<SamlSessionRecord>;
 
-export interface SamlSessions {
+interface SamlSessions {
   /** An application's participation in a browser session. */
   find(clientId: string, sessionUid: string): Promise<SamlSession | undefined>;
   /**

@@ -16,10 +16,10 @@ import { listAll } from '../store/list-all.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
 /** `create-missing` changes no existing record; `match` makes the store equal to the file (except users). */
-export type ApplyMode = 'create-missing' | 'match';
+type ApplyMode = 'create-missing' | 'match';
 
 /** Creates a tenant file's development users. */
-export interface DevelopmentUsers {
+interface DevelopmentUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
   /** @returns the identifier that is taken, if one is. */
   create(user: {
@@ -31,7 +31,7 @@ export interface DevelopmentUsers {
   }): Promise<object | { taken: string }>;
 }
 
-export interface ApplyDependencies {
+interface ApplyDependencies {
   store: Store;
   users: DevelopmentUsers;
   random: Random;

@@ -15,7 +15,7 @@ import {
   parseDocument,
 } from 'yaml';
 
-export interface YamlText {
+interface YamlText {
   /** Its content as plain data. */
   value: unknown;
   /** What the parser skipped. */

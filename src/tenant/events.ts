@@ -28,7 +28,7 @@ const RETENTION_SECONDS = 30 * 86_400;
 /** Characters kept of what a request says. */
 const LONGEST = { name: 255, description: 1000 };
 
-export interface EventsDependencies {
+interface EventsDependencies {
   store: Store;
   clock: Clock;
   random: Random;

@@ -25,7 +25,7 @@ interface ExampleUsers {
 }
 
 /** One sentence for each application whose secret is too short for production. */
-export function shortSecrets(
+function shortSecrets(
   clients: readonly { client_id: string; client_secret?: string | undefined }[],
 ): string[] {
   return clients

@@ -10,7 +10,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { naming } from '../store/files.ts';
 import { isConstrained, NAME_CONSTRAINTS, nameConstraints, permits } from './name-constraints.ts';
 
-export interface ServerCertificate {
+interface ServerCertificate {
   /** PEM, the server's certificate followed by the CA's. */
   cert: string;
   /** PEM. */

@@ -8,7 +8,7 @@ import { because } from '../runtime/because.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { localCertificate } from './authority.ts';
 
-export interface TlsOptions {
+interface TlsOptions {
   /** PEM; undefined behind a proxy that terminates TLS. */
   secure?: { cert: string; key: string };
   /** The CA to trust, in development. */
