@@ -10,6 +10,7 @@ import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import { OUTRUN } from './failures.ts';
 import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
+import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
 export interface AdapterDependencies {
@@ -28,6 +29,8 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
   return (model) => {
     if (model === 'Client') return clientAdapter(deps);
     const adapter = artifactAdapter(deps, model);
+    if (model === 'RefreshToken')
+      return refreshTokenAdapter(adapter, deps.store.collection('artifacts'), deps.clock);
     return model === 'Interaction' ? bounded(adapter, waiting) : adapter;
   };
 }
@@ -109,13 +112,12 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
       const found = await artifacts.get(key(id));
       if (found === undefined || isOver(found)) return undefined;
       const payload = presentedPayload(found, id);
-      if (model !== 'RefreshToken' || payload.consumed === undefined) return payload;
-      if (await withinLeeway(deps, payload)) delete payload.consumed;
+      if (isWithinLeeway(found, epochSeconds(clock))) delete payload.consumed;
       return payload;
     },
     findByUid: (uid) => findBy('uid', uid),
     findByUserCode: (userCode) => findBy('userCode', userCode),
-    consume: (id) => consumeOnce(deps, artifacts, key(id)),
+    consume: (id) => consumeOnce(artifacts, key(id), epochSeconds(clock)),
     destroy: async (id) => {
       await artifacts.delete(key(id));
     },
@@ -142,38 +144,27 @@ async function insertOnce(artifacts: Collection<ArtifactRecord>, record: Artifac
 }
 
 /**
- * Marks a code or refresh token as used. The engine looks at `consumed` when it reads the artifact;
- * a racer that read it before the other wrote is caught here, and what the grant gave is revoked
- * (RFC 6749 §4.1.2, RFC 9700 §4.14.2).
+ * Marks a code as used. The engine looks at `consumed` when it reads the artifact; a racer that read it before the
+ * other wrote is caught here, and what the grant gave is revoked (RFC 6749 §4.1.2).
+ * @param now epoch seconds.
  */
-async function consumeOnce(deps: AdapterDependencies, artifacts: Collection<ArtifactRecord>, id: string) {
-  const now = epochSeconds(deps.clock);
-  const before = await artifacts.get(id);
-  const tolerated = before !== undefined && (await withinLeeway(deps, before.payload as AdapterPayload));
+async function consumeOnce(artifacts: Collection<ArtifactRecord>, id: string, now: number): Promise<void> {
   let reused: string | undefined;
   const found = await artifacts.update(id, (current) => {
     const { consumed, grantId } = current.payload;
-    if (consumed !== undefined && !tolerated) reused = String(grantId);
+    if (consumed !== undefined && !isWithinLeeway(current, now)) reused = String(grantId);
     // The leeway runs from the first use, so that it cannot be stretched.
     return { ...current, payload: { ...current.payload, consumed: consumed ?? now } };
   });
   if (found === undefined) throw new errors.InvalidGrant(OUTRUN);
   if (reused === undefined) return;
-  await artifacts.deleteBy('grantId', reused);
-  await artifacts.delete(artifactKey('Grant', reused));
+  await revokeGrant(artifacts, reused);
   throw new errors.InvalidGrant(OUTRUN);
 }
 
-/** Whether a used refresh token may still be used, by its application's `refresh_token.leeway` (seconds). */
-async function withinLeeway(
-  { config, clock }: AdapterDependencies,
-  payload: AdapterPayload,
-): Promise<boolean> {
-  if (payload.kind !== 'RefreshToken' || typeof payload.clientId !== 'string') return false;
-  const client = await config.client(payload.clientId);
-  const leeway = client?.refresh_token.leeway ?? 0;
-  if (typeof payload.consumed !== 'number') return false;
-  // A use that lies in the future, by a clock that was set back between two runs, was not just now.
-  const ago = epochSeconds(clock) - payload.consumed;
-  return ago >= 0 && ago < leeway;
+/** Whether a refresh token of a version before families was used just now, and may be used again. */
+function isWithinLeeway({ model, payload }: Frozen<ArtifactRecord>, now: number): boolean {
+  return (
+    model === 'RefreshToken' && typeof payload.consumed === 'number' && isTolerated(payload.consumed, now)
+  );
 }

@@ -16,8 +16,10 @@ import initializeKeys from 'oidc-provider/lib/helpers/initialize_keystore.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
+import { refreshTokenId } from './refresh-families.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
 /** The version that the imports and changes in this file were written against. */
@@ -82,7 +84,7 @@ interface EngineClasses {
       payload(): Promise<Record<string, unknown>>;
     };
   };
-  RefreshToken: EngineModel;
+  RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
   Session: EngineModel & { prototype: Session };
 }
 
@@ -101,7 +103,10 @@ interface SchemaInstance {
  * classes are the provider instance's own.
  * @param wallClock what the engine's own dates are by.
  */
-export function adaptEngine(provider: Provider, wallClock: Clock, config: Config): void {
+export function adaptEngine(
+  provider: Provider,
+  { wallClock, config, random }: { wallClock: Clock; config: Config; random: Random },
+): void {
   const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
   // Every ID token of the hosted service carries `sid`, not only those of back-channel logout clients.
@@ -163,6 +168,9 @@ export function adaptEngine(provider: Provider, wallClock: Clock, config: Config
   // for logging out there. Both remember how the user logged in, for APIs that ask how.
   extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors']);
   extendPayload(Session, ['connection', 'credentialVersion', 'factors']);
+
+  // A token that replaces another says so in its value: no record of the one before is needed to know it again.
+  RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
 
   // A nonce is of one authorization response: the ID token of a refresh should have none (OpenID Connect Core
   // §12.2), and SDKs refuse one that they did not send with the refresh.

@@ -113,7 +113,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   );
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
-  adaptEngine(provider, wallClock, config);
+  adaptEngine(provider, deps);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
   const { renew, grantTypes } = renewal(provider, {

@@ -4,6 +4,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';
+import { familyKey, withExpiry } from './refresh-families.ts';
 
 /**
  * Moves the expiry of a refresh token that was just used, never beyond its absolute lifetime. One that
@@ -19,7 +20,13 @@ export async function keepRefreshTokenAlive(
   const expiresAt = epochSeconds(clock) + left;
   // The engine looks at its own date as well.
   const exp = epochSeconds(wallClock) + left;
-  await store.collection('artifacts').update(artifactKey('RefreshToken', token.jti), (current) => {
+  const artifacts = store.collection('artifacts');
+  const family = familyKey(token.jti);
+  if (family !== undefined) {
+    await artifacts.update(family, (current) => withExpiry(current, token.jti, exp, expiresAt));
+    return;
+  }
+  await artifacts.update(artifactKey('RefreshToken', token.jti), (current) => {
     return { ...current, expiresAt, payload: { ...current.payload, exp } };
   });
 }

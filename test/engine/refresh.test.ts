@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { listAll } from '../../src/store/list-all.ts';
 import { createAgent } from '../support/agent.ts';
 import {
   API,
@@ -104,6 +105,56 @@ describe('refresh tokens', () => {
       expect((await refresh(second.refresh_token)).json()).to.deep.equal(INVALID);
       const profile = await agent().get('/userinfo', { authorization: `Bearer ${second.access_token}` });
       expect(profile.status).to.equal(401);
+    });
+
+    it('revoke it for any token of it that was ever used, and for one that never was', async () => {
+      for (const back of [1, 2, 5, undefined]) {
+        const values = [await spa()];
+        for (let i = 0; i < 5; i++) values.unshift((await refresh(values[0] ?? '')).json().refresh_token);
+        const [newest = ''] = values;
+        const other =
+          back === undefined ? `${newest.slice(0, -1)}${newest.endsWith('A') ? 'B' : 'A'}` : values[back];
+        expect((await refresh(other ?? '')).json(), String(back)).to.deep.equal(INVALID);
+        expect((await refresh(newest)).json(), String(back)).to.deep.equal(INVALID);
+      }
+      expect(server.logged()).to.contain('"ferrt"');
+    });
+
+    it('do not revoke it for another application, or for less than a token', async () => {
+      const first = await spa();
+      const second = (await refresh(first)).json().refresh_token;
+      for (const value of [first, second]) {
+        const asAnother = await refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
+        expect(asAnother.json()).to.deep.equal(INVALID);
+      }
+      for (const part of [second.slice(0, 22), second.slice(22), second.slice(0, -1), `${second}A`])
+        expect((await refresh(part)).json()).to.deep.equal(INVALID);
+      expect((await refresh(second)).status).to.equal(200);
+    });
+
+    it('take no more room in the store the longer they go on', async () => {
+      const stored = async () =>
+        (await listAll(server.store.collection('artifacts')))
+          .filter(({ model }) => model === 'RefreshToken')
+          .reduce((bytes, record) => bytes + JSON.stringify(record).length, 0);
+      let value = await spa('openid offline_access read:things', API);
+      value = (await refresh(value)).json().refresh_token;
+      const before = await stored();
+      for (let i = 0; i < 30; i++) value = (await refresh(value)).json().refresh_token;
+      expect(await stored()).to.be.at.most(before + 4);
+    });
+
+    it('go on from each of those that came of one token within the leeway', async () => {
+      const leeway = (value: string) =>
+        refresh(value, { client_id: 'leeway', client_secret: 'leeway-secret' });
+      const first = await byPassword('leeway');
+      const [a, b] = [await leeway(first), await leeway(first)].map((answer) => answer.json().refresh_token);
+      server.tick(31_000);
+      const [c, d] = [await leeway(a), await leeway(b)].map((answer) => answer.json().refresh_token);
+      expect((await leeway(c)).status).to.equal(200);
+      server.tick(31_000);
+      expect((await leeway(a)).json()).to.deep.equal(INVALID);
+      expect((await leeway(d)).json()).to.deep.equal(INVALID);
     });
 
     it('leave the families of other logins alone', async () => {

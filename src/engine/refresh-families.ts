@@ -1,0 +1,186 @@
+// Refresh tokens by family: one record for a login's first token and all that replaced it, so that a session that is
+// refreshed every few minutes takes no more room than any other. A token is its family's part and a part of its own.
+// The record keeps hashes of the tokens that may still be used; any other token that names the family was used
+// before, which tells of a theft (RFC 9700 §4.14.2).
+import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import type { ArtifactRecord } from '../records/engine.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
+import type { Collection } from '../store/contract.ts';
+import { applicationSettings } from './applications.ts';
+import { artifactKey } from './artifact-keys.ts';
+import { OUTRUN } from './failures.ts';
+
+type Artifact = Frozen<ArtifactRecord>;
+
+/** A token of a family that may be used, or was used just now. */
+interface LiveToken {
+  hash: string;
+  /** When it expires, epoch seconds by the wall clock. */
+  exp: number;
+  /** When it was first used, epoch seconds. */
+  used?: number;
+}
+
+/** Bytes, and the characters that they are as base64url. */
+const FAMILY = { bytes: 16, characters: 22 };
+const OWN = { bytes: 32, characters: 43 };
+
+/** More successors of one token than its application could use at once: beyond them the oldest is forgotten. */
+const MOST_LIVE = 100;
+
+/**
+ * An adapter for refresh tokens.
+ * @param single the adapter of artifacts that have a record each, as refresh tokens of earlier versions have.
+ */
+export function refreshTokenAdapter(
+  single: Adapter,
+  artifacts: Collection<ArtifactRecord>,
+  clock: Clock,
+): Adapter {
+  return {
+    ...single,
+    find: async (id) => {
+      const key = familyKey(id);
+      if (key === undefined) return single.find(id);
+      const family = await artifacts.get(key);
+      return family && presentedToken(family, id, epochSeconds(clock));
+    },
+    upsert: async (id, payload, expiresIn) => {
+      const key = familyKey(id);
+      if (key === undefined) return single.upsert(id, payload, expiresIn);
+      const now = epochSeconds(clock);
+      const token = { id, key, payload, expiresAt: now + (expiresIn ?? 0), now };
+      if (!joinsFamily(id)) return artifacts.insert(withToken(undefined, token));
+      // A family that was revoked meanwhile is not made anew.
+      const joined = await artifacts.update(key, (family) => withToken(family, token));
+      if (joined === undefined) throw new errors.InvalidGrant(OUTRUN);
+    },
+    consume: async (id) => {
+      const key = familyKey(id);
+      if (key === undefined) return single.consume(id);
+      let reused: unknown;
+      try {
+        const used = await artifacts.update(key, (family) => {
+          reused = family.payload.grantId;
+          return withUse(family, id, epochSeconds(clock));
+        });
+        if (used === undefined) throw new errors.InvalidGrant(OUTRUN);
+      } catch (thrown) {
+        if (thrown instanceof errors.InvalidGrant && typeof reused === 'string')
+          await revokeGrant(artifacts, reused);
+        throw thrown;
+      }
+    },
+    destroy: async (id) => {
+      const key = familyKey(id);
+      if (key === undefined) return single.destroy(id);
+      await artifacts.delete(key);
+    },
+  };
+}
+
+/** Ends a grant with all that was given on it (RFC 6749 §4.1.2, RFC 9700 §4.14.2). */
+export async function revokeGrant(artifacts: Collection<ArtifactRecord>, grantId: string): Promise<void> {
+  await artifacts.deleteBy('grantId', grantId);
+  await artifacts.delete(artifactKey('Grant', grantId));
+}
+
+/** The value of a new refresh token: of the family of the one that it replaces, or the first of its own. */
+export function refreshTokenId(random: Random): string {
+  const family = familyOf(replaced()) ?? random(FAMILY.bytes).toString('base64url');
+  return family + random(OWN.bytes).toString('base64url');
+}
+
+/** The family of a token. @returns undefined for a token of before there were families. */
+function familyOf(id: string | undefined): string | undefined {
+  return id?.length === FAMILY.characters + OWN.characters ? id.slice(0, FAMILY.characters) : undefined;
+}
+
+/** The key of a token's family in the store; undefined for a token of before there were families. */
+export function familyKey(id: string): string | undefined {
+  const family = familyOf(id);
+  return family === undefined ? undefined : artifactKey('RefreshTokenFamily', family);
+}
+
+/** The token that this request replaces by another. */
+function replaced(): string | undefined {
+  const entities = Provider.ctx?.oidc.entities as { RotatedRefreshToken?: { jti: string } } | undefined;
+  return entities?.RotatedRefreshToken?.jti;
+}
+
+/** Whether a new token joins a family that there is already. */
+function joinsFamily(id: string): boolean {
+  return familyOf(id) === familyOf(replaced());
+}
+
+/** Seconds during which a used token may be used again, for the application that asks. */
+function leeway(): number {
+  const client = Provider.ctx?.oidc.client;
+  return client === undefined ? 0 : applicationSettings(client).refreshToken.leeway;
+}
+
+/** Whether a token that was used may be used once more. @param now epoch seconds. */
+export function isTolerated(used: number, now: number): boolean {
+  // A use that lies in the future, by a clock that was set back between two runs, was not just now.
+  return used <= now && now - used < leeway();
+}
+
+function liveTokens({ payload }: Artifact): readonly LiveToken[] {
+  return payload.tokens as readonly LiveToken[];
+}
+
+/** A token's payload as the engine has it; `consumed` when it was used before. */
+function presentedToken(family: Artifact, id: string, now: number): AdapterPayload {
+  const { tokens: _tokens, ...payload } = structuredClone(family.payload) as AdapterPayload;
+  const found = liveTokens(family).find(({ hash }) => hash === sha256(id));
+  if (found === undefined)
+    return { ...payload, jti: id, exp: family.expiresAt, consumed: true } as AdapterPayload;
+  const { exp, used } = found;
+  const isUsed = used !== undefined && !isTolerated(used, now);
+  return { ...payload, jti: id, exp, ...(isUsed && { consumed: used }) } as AdapterPayload;
+}
+
+/** The record of a family with a new token in it. @param before the record until now, where there is one. */
+function withToken(
+  before: Artifact | undefined,
+  token: { id: string; key: string; payload: AdapterPayload; expiresAt: number; now: number },
+): ArtifactRecord {
+  const { jti: _jti, exp = 0, ...payload } = token.payload;
+  const others = (before === undefined ? [] : liveTokens(before)).filter(
+    (one) => one.exp > token.now && (one.used === undefined || isTolerated(one.used, token.now)),
+  );
+  const tokens: LiveToken[] = [...others, { hash: sha256(token.id), exp }];
+  return {
+    id: token.key,
+    model: 'RefreshToken',
+    payload: { ...payload, tokens: tokens.slice(-MOST_LIVE) },
+    expiresAt: Math.max(token.expiresAt, before?.expiresAt ?? 0),
+  };
+}
+
+/**
+ * The record of a family when one of its tokens is used.
+ * @throws InvalidGrant when that one was used before: the leeway runs from the first use, so that it is not stretched.
+ */
+function withUse(family: Artifact, id: string, now: number): Artifact {
+  return change(family, id, (token) => {
+    if (token.used !== undefined && !isTolerated(token.used, now)) throw new errors.InvalidGrant(OUTRUN);
+    return { ...token, used: token.used ?? now };
+  });
+}
+
+/** The record of a family when one of its tokens, which are not replaced, expires later. */
+export function withExpiry(family: Artifact, id: string, exp: number, expiresAt: number): Artifact {
+  return { ...change(family, id, (token) => ({ ...token, exp })), expiresAt };
+}
+
+function change(family: Artifact, id: string, to: (token: LiveToken) => LiveToken): Artifact {
+  const own = sha256(id);
+  const tokens = liveTokens(family);
+  if (!tokens.some(({ hash }) => hash === own)) throw new errors.InvalidGrant(OUTRUN);
+  const payload = { ...family.payload, tokens: tokens.map((one) => (one.hash === own ? to(one) : one)) };
+  return { ...family, payload };
+}
