@@ -28,6 +28,7 @@ import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
 import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
+import { createFinish } from './flow/finish.ts';
 import { createCsrf } from './http/csrf.ts';
 import { AuthError } from './http/errors.ts';
 import { createBackChannel } from './logout/back-channel.ts';
@@ -72,7 +73,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   const base = await createBase(deps, viewsDirectory);
   const { settings, store, clock, log, users } = deps;
   const { config, views, challenges, attempts, callers, events, limits } = base;
-  const proofs = { config, users, challenges, attempts, callers, events };
+  const { wallClock } = deps;
+  const proofs = { config, users, challenges, attempts, callers, events, wallClock };
   const limit: LoginLimit = (ctx, connection, identifier) =>
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = await createMfa(deps, base);
@@ -120,6 +122,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     credentialGrants,
     limit,
     interactions: engine.interactions,
+    finish: createFinish({ ...engine, wallClock: deps.wallClock }),
     authenticateClient: (ctx: Context) => engine.authenticateClient(ctx),
     readApiToken: engine.readApiToken,
     readIdTokenHint: engine.readIdTokenHint,

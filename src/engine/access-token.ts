@@ -3,9 +3,9 @@ import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC 
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
+import { credentialVersionOf } from './browser-login.ts';
 import { permissionsAt } from './grants.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
-import { credentialVersionOf } from './settle.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,

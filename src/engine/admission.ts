@@ -1,9 +1,10 @@
-// Whether a user who has proved who they are may come in. Asked at every place where a login ends
-// (tokens.ts, settle.ts) and whenever the engine looks a user up, so that no path can skip it.
+// Whether a user who has proved who they are may come in. Asked where a login ends (settle.ts) and whenever the
+// engine looks a user up, so that no path can skip it.
 import { AuthError } from '../http/errors.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Login } from '../users/login.ts';
+import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { WRONG_PASSWORD } from './failures.ts';
 
@@ -20,18 +21,24 @@ export function admit(user: Frozen<UserRecord>): AuthError | undefined {
 /** What of a login can be overtaken. */
 export type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
 
+/** A login looked at: its user, and why nothing may be made of it. */
+export interface Admission {
+  user: User | undefined;
+  refusal: AuthError | undefined;
+}
+
 /**
- * Why nothing may be made of a login: its user may not come in, is gone, or has a new password since it was
- * proved. A change of password ends what is stored when it happens; what a login under way stores after that,
+ * Whether anything may be made of a login: not when its user may not come in, is gone, or has a new password since it
+ * was proved. A change of password ends what is stored when it happens; what a login under way stores after that,
  * only the login itself can see. So this is asked before something is stored, and again after, when what was
  * stored can be taken back.
- * @returns `invalid_grant`, in the words of a wrong password, for a login that no longer holds; `unauthorized`
- *   for a user who may not come in; undefined when all is well.
+ * @returns `refusal`: `invalid_grant`, in the words of a wrong password, for a login that no longer holds;
+ *   `unauthorized` for a user who may not come in; undefined when all is well.
  */
-export async function refusalOf(users: Users, login: Overtakable): Promise<AuthError | undefined> {
-  const user = await users.get(login.userId);
-  if (user !== undefined && (await isCurrent(users, login))) return admit(user);
-  return new AuthError(403, 'invalid_grant', WRONG_PASSWORD);
+export async function admissionOf(users: Users, login: Overtakable): Promise<Admission> {
+  const [user, holds] = await Promise.all([users.get(login.userId), isCurrent(users, login)]);
+  if (user !== undefined && holds) return { user, refusal: admit(user) };
+  return { user, refusal: new AuthError(403, 'invalid_grant', WRONG_PASSWORD) };
 }
 
 /** Whether the user's credential is still the one that a login was proved by. */

@@ -7,6 +7,7 @@ import { AuthError } from '../http/errors.ts';
 import { cspHash, cspSource, ONWARD } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
 import type { EnterEngine } from './entrance.ts';
+import type { GrantKeeper } from './grants.ts';
 import { normalizeRequest } from './implicit.ts';
 import { browserHash, newBrowserSecret, releaseBrowser } from './interaction-browser.ts';
 import type { InternalRequests } from './internal-requests.ts';
@@ -24,6 +25,7 @@ export interface AuthorizationEndpoint {
 export interface AuthorizationDependencies extends ResumeDependencies {
   internal: InternalRequests;
   enter: EnterEngine;
+  grants: GrantKeeper;
   random: Random;
   /** The secrets that requests have in their browsers, for what waits after this. */
   browsers: WeakMap<IncomingMessage, string>;
@@ -33,11 +35,13 @@ export interface AuthorizationDependencies extends ResumeDependencies {
 export function authorizationEndpoint({
   internal,
   enter,
+  grants,
   browsers,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
   const answer = async (ctx: Context) => {
     await enter(ctx);
+    await grants.kept(ctx.req);
     // The spec answers 302; the engine's 303 differs only for a POST that must not be repeated.
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);

@@ -5,6 +5,7 @@ import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
+import type { BrowserLogins } from './browser-login.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
 /** The scopes that are OpenID Connect's, whatever the API. */
@@ -45,12 +46,16 @@ export function requestedClaims(claims: unknown): string[] {
   return [...Object.keys(userinfo), ...Object.keys(id_token)];
 }
 
+/** The routes where the account is that of the browser's session. */
+const AT_AUTHORIZE: ReadonlySet<string> = new Set(['authorization', 'resume']);
+
 /**
  * The engine's way to a user: undefined for one who is gone.
  * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
  */
-export function accounts(users: Users, config: Config): FindAccount {
+export function accounts(users: Users, config: Config, logins: Pick<BrowserLogins, 'prepare'>): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
+    if (AT_AUTHORIZE.has(ctx.oidc.route)) await logins.prepare(ctx);
     const user = await users.get(sub);
     if (user === undefined) return undefined;
     const refusal = admit(user);

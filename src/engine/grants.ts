@@ -1,6 +1,7 @@
 // What an authorization gives: for a first-party application all it asked for, for a third-party one what
 // the user has allowed it. Each authorization gets a grant of its own, so that revoking one (a reused
 // code, a stolen refresh token) leaves the user's other devices and tabs alone.
+import type { IncomingMessage } from 'node:http';
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
 import type { ResourceServer as Api } from '../records/collections.ts';
@@ -12,6 +13,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings, isInternalCallback } from './applications.ts';
 import { toAudience } from './audience.ts';
+import { credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 
 export interface GrantDependencies {
@@ -113,6 +115,37 @@ export function loadGrant(
         claims: oidc.requestParamClaims,
       },
     );
+  };
+}
+
+/** What keeps the grants of requests that are answered. */
+export interface GrantKeeper {
+  /** Waits until the grant of a request is stored, where it got one. */
+  kept(req: IncomingMessage): Promise<void>;
+}
+
+/**
+ * Stores the grant of an authorization request when all prompts are content and the response is about to be issued: a
+ * request that still waits for its user or fails must not leave one behind.
+ */
+export function keepGrants(provider: Provider): GrantKeeper {
+  const saves = new WeakMap<IncomingMessage, Promise<unknown>>();
+  provider.on('authorization.accepted', ({ req, oidc }) => {
+    const { grant, session, client } = oidc;
+    if (grant === undefined || session === undefined || client === undefined) return;
+    const { uid: sessionUid, amr = [] } = session;
+    const credentialVersion = credentialVersionOf(session);
+    Object.assign(grant, { sessionUid, amr, credentialVersion, factors: factorsOf(session) });
+    // Its failure is met where it is waited for. It has its id before anything is waited for.
+    const saved = grant.save();
+    session.grantIdFor(client.clientId, grant.jti);
+    saved.catch(() => undefined);
+    saves.set(req, saved);
+  });
+  return {
+    kept: async (req) => {
+      await saves.get(req);
+    },
   };
 }
 

@@ -1,20 +1,17 @@
-// The one end of every login in the browser: what the user is asked for, and how the request goes on.
+// The authorization requests that wait for their user: which one a browser has, what is kept of it, and how it goes on.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
-import { isByConnection, refusalOf } from './admission.ts';
+import type { Users } from '../users/users.ts';
+import { loginAnswer } from './browser-login.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { readNotes } from './implicit.ts';
 import { browserSecretOf } from './interaction-browser.ts';
-import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
 import { isOidc, type MissingConsent, missingConsent, resourceScopes } from './missing-consent.ts';
-import type { SecondFactor } from './second-factor.ts';
-import { engineLogin } from './settle.ts';
-import { wantedOf } from './step-up.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
@@ -41,14 +38,17 @@ export interface PendingInteraction {
 /** What is known of a waiting request wherever its browser asks. */
 export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params'>;
 
-/** A second factor that was given at the hosted pages. */
-export interface SecondFactorGiven {
-  userId: string;
-  acr: string;
-  /** What it was (RFC 8176 §2), where there is a word for it. */
-  methods: readonly string[];
-}
+/** How a waiting request goes on. */
+export type Answer =
+  | { login: Login }
+  /** The user keeps the account that is logged in. */
+  | 'account'
+  /** The user allows what the application asks for. */
+  | 'consent'
+  /** The request ends as an error at the application. */
+  | { error: string; description: string };
 
+/** The requests that wait, as the engine has them. What becomes of them is decided in flow/. */
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
@@ -57,27 +57,12 @@ export interface Interactions {
    * @throws AuthError 400 when no such request waits in this browser.
    */
   find(ctx: Context, uid: string): Promise<WaitingRequest>;
-  /**
-   * The user has logged in: the request goes on, to the second factor where one is needed. A user who may not
-   * come in is sent back as an error.
-   * @throws AuthError 403 `invalid_grant` when the login does not hold any more: the user is gone, or has a new
-   *   password since; or when the request names another connection than the login came by.
-   */
-  login(ctx: Context, login: Login): Promise<void>;
-  /**
-   * The user who has given the first factor has given the second, too: the request goes on; where the first
-   * factor does not hold any more, to the page that asks for it.
-   * @throws AuthError 400 when it was somebody else's.
-   */
-  secondFactor(ctx: Context, user: SecondFactorGiven): Promise<void>;
+  /** Keeps the first factor beside the request, where only we write, until the second one is given. */
+  keepFirstFactor(ctx: Context, login: Login): Promise<void>;
   /** Keeps JSON beside the request, until it ends; the browser does not see it. */
   remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
-  /** The user keeps the account that is logged in. */
-  keepAccount(ctx: Context): Promise<void>;
-  /** The user allows what the application asks for. */
-  consent(ctx: Context): Promise<void>;
-  /** The request ends as an error at the application. */
-  refuse(ctx: Context, error: string, description: string): Promise<void>;
+  /** The request goes on, and the browser with it. */
+  answer(ctx: Context, answer: Answer): Promise<void>;
 }
 
 /** Where the browser is sent for an interaction; the engine's cookie for it is limited to this path. */
@@ -102,10 +87,7 @@ interface Kept extends InteractionResults {
 }
 
 /** The interactions of one provider. */
-export function interactions(
-  provider: Provider,
-  deps: { store: Store; secondFactor: SecondFactor } & LoginEventsDependencies,
-): Interactions {
+export function interactions(provider: Provider, deps: { store: Store; users: Users }): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch((thrown: unknown) => {
       throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
@@ -115,42 +97,12 @@ export function interactions(
     if (!isOfBrowser || interaction.uid !== ctx.params.uid) throw requestExpired();
     return interaction;
   };
-  const goOn = async (ctx: Context, interaction: Interaction, result: InteractionResults): Promise<void> => {
-    // What was answered before goes along; what we kept beside it does not, or the next step would find it.
-    const { firstFactor: _, remembered: _kept, ...before } = (interaction.lastSubmission ?? {}) as Kept;
-    Object.assign(interaction, { result: 'error' in result ? result : { ...before, ...result } });
-    await interaction.persist();
-    ctx.redirect(interaction.returnTo);
-  };
-  const refuse = (ctx: Context, interaction: Interaction, error: string, description: string) =>
-    goOn(ctx, interaction, { error, error_description: description });
-
-  /** A login that may not end well: as an error at the application, or, where it can be mended, on the page. */
-  const end = async (ctx: Context, interaction: Interaction, login: Login, refusal: AuthError) => {
-    const { error, error_description: description } = refusal;
-    await tellLogin(deps, 'f', login, {
-      clientId: String(interaction.params.client_id),
-      ip: ctx.ip,
-      description,
-    });
-    if (error === 'invalid_grant') throw refusal;
-    await refuse(ctx, interaction, error, description);
-  };
-
-  const finish = async (
-    ctx: Context,
-    interaction: Interaction,
-    login: Login & { acr?: string },
-  ): Promise<void> => {
-    await goOn(ctx, interaction, { login: { ...engineLogin(login) }, select_account: {} });
-  };
-
   return {
     pending: async (ctx) => {
       const interaction = await load(ctx);
       return {
         ...describe(interaction),
-        firstFactor: await firstFactorOf(provider, deps.users, interaction),
+        firstFactor: await firstFactorOf(provider, deps.users, interaction, ctx.ip),
       };
     },
     find: async (ctx, uid) => {
@@ -160,52 +112,41 @@ export function interactions(
       const { prompt, clientId, params } = describe(interaction);
       return { uid, prompt, clientId, params };
     },
-    login: async (ctx, login) => {
-      const { userId, amr, connection, credentialVersion } = login;
-      const interaction = await load(ctx);
-      const refusal = await refusalOf(deps.users, login);
-      if (refusal !== undefined) return end(ctx, interaction, login, refusal);
-      const { clientId, params } = describe(interaction);
-      if (!isByConnection(params.connection, connection)) {
-        throw new AuthError(403, 'invalid_grant', 'The request is for another connection.');
-      }
-      const asked = { ...wantedOf(params), browser: true, ctx };
-      if (await deps.secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...asked })) {
-        await tellLogin(deps, 'mfar', login, { clientId, ip: ctx.ip });
-        // Beside the request, where only we write.
-        await keep(interaction, { firstFactor: { userId, amr, connection, credentialVersion } });
-        return ctx.redirect(`${interactionPath(interaction.uid)}/mfa`);
-      }
-      await finish(ctx, interaction, login);
-    },
-    secondFactor: async (ctx, { userId, acr, methods }) => {
-      const interaction = await load(ctx);
-      const firstFactor = await firstFactorOf(provider, deps.users, interaction);
-      if (firstFactor === undefined) return ctx.redirect(interactionPath(interaction.uid));
-      if (firstFactor.userId !== userId) throw requestExpired();
-      const refusal = await refusalOf(deps.users, firstFactor);
-      if (refusal !== undefined) return end(ctx, interaction, firstFactor, refusal);
-      const amr = [...new Set([...firstFactor.amr, ...methods, 'mfa'])];
-      await finish(ctx, interaction, { ...firstFactor, amr, acr });
-    },
+    keepFirstFactor: async (ctx, firstFactor) => keep(await load(ctx), { firstFactor }),
     remember: async (ctx, remembered) => {
       const interaction = await load(ctx);
       await keep(interaction, { ...(interaction.lastSubmission as object | undefined), remembered });
     },
-    keepAccount: async (ctx) => goOn(ctx, await load(ctx), { select_account: {} }),
-    consent: async (ctx) => {
+    answer: async (ctx, answer) => {
       const interaction = await load(ctx);
-      const { userId, clientId, missing, params } = describe(interaction);
-      if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
-      const asked = (params.scope ?? '').split(' ').filter(isOidc);
-      await rememberConsent(deps.store, userId, clientId, {
-        [OIDC]: [...missing.oidcScopes, ...asked],
-        ...resourceScopes(interaction),
-      });
-      await goOn(ctx, interaction, { consent: {} });
+      if (answer === 'consent') await allow(deps.store, interaction);
+      // What was answered before goes along; what we kept beside it does not, or the next step would find it.
+      const { firstFactor: _, remembered: _kept, ...before } = (interaction.lastSubmission ?? {}) as Kept;
+      const result = resultOf(answer);
+      Object.assign(interaction, { result: 'error' in result ? result : { ...before, ...result } });
+      await interaction.persist();
+      ctx.redirect(interaction.returnTo);
     },
-    refuse: async (ctx, error, description) => refuse(ctx, await load(ctx), error, description),
   };
+}
+
+/** An answer in the engine's words. */
+function resultOf(answer: Answer): InteractionResults {
+  if (answer === 'account') return { select_account: {} };
+  if (answer === 'consent') return { consent: {} };
+  if ('login' in answer) return loginAnswer(answer.login);
+  return { error: answer.error, error_description: answer.description };
+}
+
+/** Remembers what the user allows the application. @throws AuthError 400 when nobody is logged in. */
+async function allow(store: Store, interaction: Interaction): Promise<void> {
+  const { userId, clientId, missing, params } = describe(interaction);
+  if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
+  const asked = (params.scope ?? '').split(' ').filter(isOidc);
+  await rememberConsent(store, userId, clientId, {
+    [OIDC]: [...missing.oidcScopes, ...asked],
+    ...resourceScopes(interaction),
+  });
 }
 
 function describe(interaction: Interaction): Omit<PendingInteraction, 'firstFactor'> {

@@ -21,11 +21,12 @@ import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applic
 import { hashOldKeys } from './artifact-keys.ts';
 import { resourceIndicators } from './audience.ts';
 import { authorizationEndpoint } from './authorize.ts';
+import { type BrowserLogins, browserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
 import { engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
-import { loadGrant } from './grants.ts';
+import { keepGrants, loadGrant } from './grants.ts';
 import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
 import { extraParameters, type UseTicket } from './implicit.ts';
 import { type Interactions, interactionPath, interactions } from './interaction.ts';
@@ -44,6 +45,7 @@ import { privateKeySet, renewal } from './renewal.ts';
 import { engineRoutes } from './routes.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { createSessions, type Sessions } from './sessions.ts';
+import { createSettle, type Settle } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
 import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
 import type { VendorGrant } from './tokens.ts';
@@ -80,6 +82,7 @@ export interface Engine {
   /** @see TokenEndpoint */
   answerAsTokenEndpoint: TokenEndpoint['token'];
   interactions: Interactions;
+  settle: Settle;
   internalRequests: InternalRequests;
   sessions: Sessions;
   userinfo: Userinfo;
@@ -97,7 +100,7 @@ type BindInteraction = (ctx: Context, uid: string) => void;
 
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { settings, store, config, users, events, clock, wallClock, log } = deps;
+  const { settings, store, config, users, clock, wallClock, log } = deps;
   await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
@@ -106,22 +109,23 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
     bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
   };
-  const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, sessions }, ctx, ticket);
+  const settle = createSettle(deps);
+  const logins = browserLogins({
+    ...deps,
+    settle,
+    sessionLifetime: (session) => sessionLifetime(config, clock, session),
+  });
+  const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
   const provider = new Provider(
     settings.issuer,
-    configuration(deps, () => grantTypes(), useTicket, bind),
+    configuration(deps, () => grantTypes(), useTicket, bind, logins),
   );
   // Requests reach the engine through ours, which has decided on proxies already.
   provider.proxy = false;
   adaptEngine(provider, deps);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
-  const { renew, grantTypes } = renewal(provider, {
-    ...deps,
-    clock: wallClock,
-    failures,
-    baseUrl: settings.baseUrl,
-  });
+  const { renew, grantTypes } = renewal(provider, { ...deps, failures, settle, baseUrl: settings.baseUrl });
   // RFC 9207 promises `iss` on every response; the engine leaves it out beside an ID token.
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = settings.issuer;
@@ -132,15 +136,25 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const keys = publishedKeys(config);
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   const enter = engineEntrance(provider, renew);
-  const tokens = tokenEndpoint({ failures, enter, events, grants: deps.grants });
+  const grants = keepGrants(provider);
+  const tokens = tokenEndpoint({ ...deps, failures, enter });
   return {
     routes: engineRoutes({
       enter,
-      authorization: authorizationEndpoint({ ...deps, provider, sessions, internal, enter, browsers }),
+      authorization: authorizationEndpoint({
+        ...deps,
+        provider,
+        sessions,
+        internal,
+        enter,
+        grants,
+        browsers,
+      }),
       tokens,
     }),
     answerAsTokenEndpoint: tokens.token,
-    interactions: interactions(provider, { store, users, events, secondFactor: deps.secondFactor }),
+    interactions: interactions(provider, { store, users }),
+    settle,
     internalRequests: internal,
     sessions,
     keys,
@@ -175,6 +189,7 @@ function configuration(
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,
+  logins: BrowserLogins,
 ): Configuration {
   const { settings, store, config, users, clock, wallClock } = deps;
   return {
@@ -219,18 +234,13 @@ function configuration(
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {
-      policy: policy({
-        users,
-        events: deps.events,
-        secondFactor: deps.secondFactor,
-        sessionLifetime: (session) => sessionLifetime(config, clock, session),
-      }),
+      policy: policy({ ...logins, lacksDescription: deps.secondFactor.description }),
       url: (ctx, { uid }) => {
         bind(ctx as unknown as Context, uid);
         return interactionPath(uid);
       },
     },
-    findAccount: accounts(users, config),
+    findAccount: accounts(users, config, logins),
     loadExistingGrant: loadGrant({ store, config, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds, as with the hosted service.
     expiresWithSession: () => false,

@@ -2,10 +2,10 @@
 // has by now, which another tab may have changed.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
+import { newLogin } from './browser-login.ts';
 import { requestExpired } from './interaction.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import type { Sessions } from './sessions.ts';
-import type { EngineLogin } from './settle.ts';
 
 export interface ResumeDependencies {
   provider: Provider;
@@ -29,15 +29,13 @@ export async function prepareResume(
   if (interaction === undefined || secret === undefined) throw requestExpired();
   const current = await sessions.current(ctx);
   const { session, result } = interaction;
-  const login = result?.login as EngineLogin | undefined;
-  // One that has made its session is no new one.
-  const isLogin = login !== undefined && login.isSettled !== true;
-  const isOther = isLogin && current !== undefined && current.userId !== login.accountId;
+  const login = newLogin(result);
+  const isOther = login !== undefined && current !== undefined && current.userId !== login.userId;
   const isElsewhere = session?.uid !== undefined && session.uid !== current?.sid;
   if (isOther || isElsewhere) {
     // Of another session than the browser's: what was answered in it without a login counts no more.
     delete (interaction as { session?: unknown }).session;
-    if (!isLogin && result !== undefined && !('error' in result)) interaction.result = {};
+    if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
     await interaction.persist();
   }
   // Another account logs in where one is logged in. The engine would end its session by a form that posts itself

@@ -1,17 +1,7 @@
-// A login that is about to end, and the second factor that it may lack: what a feature answers, and what it is asked.
+// The second factor that a login may lack: what the end of a login asks, and what a feature answers.
 import type { Context } from 'koa';
 import type { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
-
-/** The login that a vendor grant was. */
-export interface AuthenticatedUser extends Login {
-  /** Authentication context class, in the ID token's `acr` where given. */
-  acr?: string;
-  /** The request that this one completes: its scopes, API and grant type are what tokens are issued for. */
-  completes?: CompletedRequest;
-  /** Further members of the token response. */
-  extra?: Record<string, unknown>;
-}
 
 /** What a token request asked for that a second factor was missing for. */
 export interface CompletedRequest {
@@ -24,42 +14,39 @@ export interface CompletedRequest {
 
 /** Whether a login needs a second factor, and what is answered where it lacks one. */
 export interface SecondFactor {
-  /**
-   * @param login.ctx the request, for the browser's cookies and address.
-   * @returns whether a second factor is needed that the login has not had.
-   */
-  isDemanded(login: LoginToJudge): Promise<boolean>;
+  /** Whether a second factor is needed that the login has not had. */
+  isDemanded(login: JudgedLogin, asked: AskedOfLogin): Promise<boolean>;
   /** What stands for the second factors that a user has: another text after each change of them. */
   factorsOf(userId: string): Promise<string>;
   /** What an access token for an API says of its login, beside what those of all APIs say. */
   tokenClaims(audience: string, login: JudgedLogin): Promise<Record<string, unknown>>;
   /** The refusal at the token endpoint, with which the application goes on to the second factor. */
   refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
+  /** The error of such a refusal: the exchange goes on by another request. */
+  error: string;
+  /** What a silent request is told (OpenID Connect Core §3.1.2.6) where the second factor is missing. */
+  description: string;
 }
 
-/** A login that tokens were issued for. */
+/** What of a login tells whether its second factor was given. */
 export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
   /** {@link SecondFactor.factorsOf} when its session began; undefined for a login without one, which is just over. */
   factors?: string | undefined;
 }
 
-/** A login that is about to end. */
-export interface LoginToJudge {
-  userId: string;
+/** What a request asks of the login that answers it. */
+export interface AskedOfLogin {
   clientId: string;
-  /** What the login has had so far. */
-  amr: readonly string[];
+  /** The connection that the login must have come by, where the request names one. */
+  connection?: string | undefined;
   /** The context classes that the application asks for. */
   acrValues: readonly string[];
   /** The API that tokens are asked for; undefined for none, or the tenant's default one. */
   audience: string | undefined;
-  /** The version of the credential that the login was proved by. */
-  credentialVersion: number;
-  /** Of a session: {@link SecondFactor.factorsOf} when it began. */
-  factors?: string | undefined;
   /** In the browser a device may be known. */
   browser: boolean;
   /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */
   userAddress?: string | undefined;
+  /** The request, for the browser's cookies and address. */
   ctx: Context;
 }

@@ -1,86 +1,89 @@
-// The one end of every login in the browser: the session that it makes is stored, and the login looked at again.
-import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
-import { FIRST_VERSION, type Login } from '../users/login.ts';
-import { refusalOf } from './admission.ts';
-import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
-import type { SecondFactor } from './second-factor.ts';
+// The one end of every login, at the token endpoint and in the browser: who may come in, whether a second factor is
+// due, what is recorded, and what the tenant's log says. Success is told when there is something to show for it.
+import { AuthError } from '../http/errors.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Login } from '../users/login.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
+import { admissionOf, isByConnection } from './admission.ts';
+import type { AskedOfLogin, SecondFactor } from './second-factor.ts';
 
-export interface SettleDependencies extends LoginEventsDependencies {
-  secondFactor: Pick<SecondFactor, 'factorsOf'>;
-  /** How long a session lasts from now, seconds. */
-  sessionLifetime(session: Session): number;
+export interface SettleDependencies {
+  users: Users;
+  events: Events;
+  secondFactor: Pick<SecondFactor, 'isDemanded'>;
 }
 
-/** A login as the engine is told of it, by whatever way it came. */
-export interface EngineLogin {
-  accountId: string;
-  amr: string[];
-  acr?: string;
-  connection?: string;
-  credentialVersion: number;
-  /** When it was, epoch seconds: a later step of the request does not make it later. */
-  ts?: number;
-  /** It has made its session; what follows is another step of the same request. */
-  isSettled?: true;
+/** What may become of a login: nothing, for a reason; nothing before a second factor; or all that is asked for. */
+export type Verdict = { is: 'refused'; refusal: AuthError } | { is: 'incomplete' } | { is: 'complete' };
+
+/** What is made of a login: a session, or a grant with its tokens. */
+export interface Made {
+  store(): Promise<unknown>;
+  /** Removes it again, where the login turned out to hold no more. */
+  takeBack(): Promise<unknown>;
 }
 
-/** The version of the credential that a session, or what was granted in one, was proved by. */
-export function credentialVersionOf(kept: object): number {
-  const { credentialVersion } = kept as { credentialVersion?: number };
-  return credentialVersion ?? FIRST_VERSION;
+export interface Settle {
+  /** Judges a login before anything is made of it. */
+  judge(login: Login, asked: AskedOfLogin): Promise<Verdict>;
+  /**
+   * Stores what is made of a complete login, and looks at the login again: from then on whatever ends the user's
+   * sessions finds what was stored, and what ended them before that, this sees.
+   * @returns why what was stored was taken back; undefined when all is well.
+   */
+  settle(login: Login, clientId: string, made: Made): Promise<AuthError | undefined>;
 }
 
-/** {@link SecondFactor.factorsOf} when a session began. One that does not say so is older than any change. */
-export function factorsOf(session: object): string {
-  const { factors } = session as { factors?: string };
-  return factors ?? 'unknown';
-}
-
-/** A login in the words of the engine. */
-export function engineLogin({
-  userId,
-  amr,
-  acr,
-  connection,
-  credentialVersion,
-}: Login & { acr?: string | undefined }): EngineLogin {
+/** The end of the tenant's logins. */
+export function createSettle({ users, events, secondFactor }: SettleDependencies): Settle {
+  const tell = (type: 's' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
+    const { user, description } = about;
+    const name = user?.email ?? user?.username ?? user?.phone_number;
+    events.record({
+      type,
+      client_id: clientId,
+      user_id: login.userId,
+      ip: login.ip,
+      ...(login.connection !== '' && { connection: login.connection }),
+      ...(name !== undefined && { user_name: name }),
+      ...(description !== undefined && { description }),
+    });
+  };
   return {
-    accountId: userId,
-    amr: [...amr],
-    ...(acr === undefined ? {} : { acr }),
-    ...(connection === '' ? {} : { connection }),
-    credentialVersion,
+    judge: async (login, asked) => {
+      const { clientId } = asked;
+      const { user, refusal } = await admissionOf(users, login);
+      if (refusal !== undefined) {
+        tell('f', login, clientId, { user, description: refusal.error_description });
+        return { is: 'refused', refusal };
+      }
+      if (!isByConnection(asked.connection, login.connection))
+        return { is: 'refused', refusal: otherConnection() };
+      if (!(await secondFactor.isDemanded(login, asked))) return { is: 'complete' };
+      tell('mfar', login, clientId, { user });
+      return { is: 'incomplete' };
+    },
+    settle: async (login, clientId, { store, takeBack }) => {
+      // Together: the store makes one write to disk of the two.
+      await Promise.all([store(), users.recordLogin(login.userId, login.ip)]);
+      const { user, refusal } = await admissionOf(users, login);
+      if (refusal === undefined) {
+        tell('s', login, clientId, { user });
+        return undefined;
+      }
+      await takeBack();
+      tell('f', login, clientId, { user, description: refusal.error_description });
+      return refusal;
+    },
   };
 }
 
-/**
- * Stores the session of a login that this request ends, before anything is made of it. From then on whatever ends
- * the user's sessions finds it; what was before that, this sees.
- * @throws errors.OIDCProviderError, for the application, when the login does not hold any more.
- */
-export async function settle(deps: SettleDependencies, { oidc, ip }: KoaContextWithOIDC): Promise<void> {
-  const { users, sessionLifetime, secondFactor } = deps;
-  const login = oidc.result?.login as EngineLogin | undefined;
-  const { session } = oidc;
-  if (login === undefined || session === undefined) return;
-  const { accountId: userId, connection = '', credentialVersion } = login;
-  Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
-  const isLogin = login.isSettled !== true;
-  if (isLogin) Object.assign(session, { factors: await secondFactor.factorsOf(userId) });
-  // Together: the store makes one write to disk of the two.
-  await Promise.all([session.save(sessionLifetime(session)), isLogin && users.recordLogin(userId, ip)]);
-  // The engine sets no cookie for a new session that it finds untouched.
-  Object.assign(session, { touched: true });
-  const refusal = await refusalOf(users, { userId, credentialVersion });
-  const place = { clientId: oidc.client?.clientId ?? '', ip };
-  if (refusal === undefined) {
-    if (isLogin) await tellLogin(deps, 's', { userId, connection }, place);
-    // The steps that follow in this request are given what was answered so far.
-    Object.assign(login, { isSettled: true, ts: session.loginTs });
-    return;
-  }
-  await session.destroy();
-  await tellLogin(deps, 'f', { userId, connection }, { ...place, description: refusal.error_description });
-  if (refusal.error === 'invalid_grant') throw new errors.LoginRequired('Login required');
-  throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
+interface About {
+  user: User | undefined;
+  description?: string;
+}
+
+function otherConnection(): AuthError {
+  return new AuthError(403, 'invalid_grant', 'The request is for another connection.');
 }

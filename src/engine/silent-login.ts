@@ -1,19 +1,18 @@
 // A silent request (`prompt=none`) that brings a login ticket: the user has proved who they are already, and
-// no page may be shown, so the login ends here instead of at an interaction.
+// no page may be shown, so the login ends here instead of at a page.
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import { isByConnection, refusalOf } from './admission.ts';
-import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
-import { MFA_REQUIRED } from './policy.ts';
+import { loginAnswer, throwRefusal } from './browser-login.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Sessions } from './sessions.ts';
-import { engineLogin } from './settle.ts';
+import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 
-export interface SilentLoginDependencies extends LoginEventsDependencies {
+export interface SilentLoginDependencies {
   tickets: LoginTickets;
-  secondFactor: SecondFactor;
+  settle: Settle;
+  secondFactor: Pick<SecondFactor, 'description'>;
   sessions: Pick<Sessions, 'end'>;
 }
 
@@ -31,39 +30,23 @@ export async function logInSilently(
 ): Promise<void> {
   const { client, params, prompts } = ctx.oidc;
   if (ticket === undefined || client === undefined || !prompts.has('none')) return;
+  const { clientId } = client;
   const koa = ctx as unknown as Context;
-  const login = await deps.tickets.redeem(koa, ticket, client.clientId);
-  const user = login === undefined ? undefined : await deps.users.get(login.userId);
-  if (login === undefined || user === undefined) return;
-  if (!isByConnection(params?.connection, login.connection)) return;
-  const refusal = await refusalOf(deps.users, login);
-  const place = { clientId: client.clientId, ip: ctx.ip };
-  if (refusal !== undefined) {
-    await tellLogin(deps, 'f', login, { ...place, description: refusal.error_description });
-    if (refusal.error === 'invalid_grant') return;
-    throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
+  const login = await deps.tickets.redeem(koa, ticket, clientId);
+  if (login === undefined) return;
+  const verdict = await deps.settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx: koa });
+  if (verdict.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
+  if (verdict.is === 'refused') {
+    if (verdict.refusal.error === 'invalid_grant') return;
+    return throwRefusal(verdict.refusal);
   }
-  const { amr, credentialVersion } = login;
-  const asked = { ...wantedOf(params), browser: true, ctx: koa };
-  if (
-    await deps.secondFactor.isDemanded({
-      userId: user.id,
-      clientId: client.clientId,
-      amr,
-      credentialVersion,
-      ...asked,
-    })
-  ) {
-    await tellLogin(deps, 'mfar', login, place);
-    throw new errors.LoginRequired(MFA_REQUIRED);
-  }
-  await leaveOtherAccount(deps, ctx, user.id);
+  await leaveOtherAccount(deps, ctx, login.userId);
   const { session } = ctx.oidc;
-  session?.loginAccount({ accountId: user.id, amr: [...amr] });
+  session?.loginAccount({ accountId: login.userId, amr: [...login.amr] });
   // A session id that was known before the login is not the login's (session fixation).
   session?.resetIdentifier();
-  // As after an interaction: the policy's checks read it.
-  Object.assign(ctx.oidc, { result: { login: engineLogin(login) } });
+  // As after an interaction.
+  Object.assign(ctx.oidc, { result: loginAnswer(login) });
 }
 
 /** Another account's session ends for all its parties before this one begins, with an id of its own. */

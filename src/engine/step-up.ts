@@ -1,17 +1,18 @@
 // What a request asks of the login that answers it, beyond who the user is.
 import { requestedAudience } from './audience.ts';
-import type { LoginToJudge } from './second-factor.ts';
+import type { AskedOfLogin } from './second-factor.ts';
 
 /**
- * The context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
+ * The connection, the context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
  * means the same as `acr_values` (OIDC Core §5.5.1.1): unheard, an essential one would be asked for over and over.
  * @param params the engine's, checked by it already.
  */
 export function wantedOf(
   params: Readonly<Record<string, unknown>> | undefined,
-): Pick<LoginToJudge, 'acrValues' | 'audience'> {
-  const { acr_values: acrValues, claims } = params ?? {};
+): Pick<AskedOfLogin, 'connection' | 'acrValues' | 'audience'> {
+  const { acr_values: acrValues, claims, connection } = params ?? {};
   return {
+    connection: typeof connection === 'string' ? connection : undefined,
     acrValues: [...String(acrValues ?? '').split(' '), ...acrClaims(claims)].filter(Boolean),
     audience: requestedAudience(params),
   };

@@ -10,6 +10,7 @@ import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
+import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
 /** Grants for which `audience` chooses the API; with the others it was chosen at /authorize. */
@@ -31,6 +32,7 @@ export interface TokenEndpointDependencies {
   enter: EnterEngine;
   events: Events;
   grants: readonly Pick<VendorGrant, 'grantType' | 'events'>[];
+  secondFactor: Pick<SecondFactor, 'error'>;
 }
 
 const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
@@ -40,10 +42,17 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
 ]);
 
 /** No failures: the exchange goes on by another request. */
-const GOES_ON = new Set(['mfa_required', 'authorization_pending', 'slow_down']);
+const GOES_ON = ['authorization_pending', 'slow_down'];
 
 /** Feeds the engine's token endpoints and words their failures. */
-export function tokenEndpoint({ failures, enter, events, grants }: TokenEndpointDependencies): TokenEndpoint {
+export function tokenEndpoint({
+  failures,
+  enter,
+  events,
+  grants,
+  secondFactor,
+}: TokenEndpointDependencies): TokenEndpoint {
+  const goesOn = new Set([...GOES_ON, secondFactor.error]);
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
     STANDARD_FAILURES.get(grantType ?? '') ??
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
@@ -61,7 +70,7 @@ export function tokenEndpoint({ failures, enter, events, grants }: TokenEndpoint
     token: async (ctx, fields = bodyFields(ctx)) => {
       ctx.url = '/oauth/token';
       const error = await answer(ctx, fields);
-      if (error === undefined || GOES_ON.has(error.error)) return;
+      if (error === undefined || goesOn.has(error.error)) return;
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
           ? 'ferrt'

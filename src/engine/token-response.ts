@@ -1,22 +1,22 @@
-// The one end of every login at the token endpoint: an authenticated user → the token response.
+// A login at the token endpoint: from who has proved who they are to the token response.
 import type { Context } from 'koa';
-import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
-import { refusalOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
-import { type LoginEventsDependencies, tellLogin } from './login-events.ts';
-import type { AuthenticatedUser, SecondFactor } from './second-factor.ts';
+import type { SecondFactor } from './second-factor.ts';
+import type { Settle } from './settle.ts';
 
-export interface TokenDependencies extends GrantDependencies, LoginEventsDependencies {
-  secondFactor: SecondFactor;
-  clock: Clock;
+export interface TokenDependencies extends GrantDependencies {
+  events: Events;
+  secondFactor: Pick<SecondFactor, 'refusal'>;
+  settle: Settle;
 }
 
 /** What of a token request is not in its parameters. */
@@ -31,19 +31,18 @@ interface AskedTokens {
 
 /**
  * Issues the tokens of an authenticated user for the scopes and the API asked for.
- * @throws AuthError when the user may not come in, or the application may not act on the user's word alone.
+ * @throws AuthError when the user may not come in, a second factor is missing, or the application may not act on the
+ *   user's word alone.
  */
 export async function respondWithTokens(
   deps: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  login: AuthenticatedUser,
+  login: Login,
   asked: AskedTokens,
 ): Promise<void> {
-  const { userId, amr, acr, credentialVersion } = login;
   const { provider, client } = ctx.oidc;
   if (client === undefined) throw new TypeError('a grant is asked for without an application');
-  const place = { clientId: client.clientId, ip: ctx.ip };
-  await refuseOvertaken(deps, login, place);
+  const { clientId } = client;
   if (!applicationSettings(client).firstParty) {
     throw new AuthError(
       403,
@@ -52,73 +51,73 @@ export async function respondWithTokens(
     );
   }
   const resource = await requestedResource(deps, ctx);
-  await requireSecondFactor(deps, ctx, login, { resource, ...asked });
+  await refuseUnfit(deps, ctx, login, { ...asked, clientId, resource });
   const scopes = await grantableScopes(deps, ctx, resource);
   const grant = await buildGrant(
     deps,
     provider,
-    { userId, client },
+    { userId: login.userId, client },
     { scopes, resources: resource === undefined ? [] : [resource] },
   );
-  Object.assign(grant, { amr: [...amr], credentialVersion });
-  // Together: the store makes one write to disk of the two.
-  const [grantId] = await Promise.all([grant.save(), deps.users.recordLogin(userId, ctx.ip)]);
+  Object.assign(grant, { amr: [...login.amr], credentialVersion: login.credentialVersion });
+  const refusal = await deps.settle.settle(login, clientId, {
+    store: () => issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty }),
+    takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
+  });
+  if (refusal !== undefined) throw refusal;
+  if (asked.event !== undefined) {
+    deps.events.record({ type: asked.event, client_id: clientId, user_id: login.userId, ip: login.ip });
+  }
+}
+
+/** Stores the grant and issues its tokens, in the token response. */
+async function issue(
+  ctx: KoaContextWithOIDC,
+  { userId, amr, acr, authTime }: Login,
+  client: Client,
+  what: { grant: Grant; scopes: ReadonlySet<string>; resource: string | undefined; gty: string },
+): Promise<void> {
+  const { grant, scopes, resource, gty } = what;
+  const { provider } = ctx.oidc;
+  const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
   // Held in memory only: the shape the engine issues from.
   const source = new provider.AuthorizationCode({ accountId: userId, client, grantId } as never);
   Object.assign(source, {
     scope: [...scopes].join(' '),
-    authTime: epochSeconds(deps.clock),
+    authTime,
     ...(resource === undefined ? {} : { resource }),
     amr: [...amr],
     ...(acr === undefined ? {} : { acr }),
   });
-  await issueTokenResponse(provider, ctx, source, grant, asked.gty);
-  try {
-    await refuseOvertaken(deps, login, place);
-  } catch (thrown) {
-    await Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grantId)]);
-    throw thrown;
-  }
-  await tellLogin(deps, 's', login, place);
-  if (asked.event !== undefined) {
-    deps.events.record({ type: asked.event, client_id: place.clientId, user_id: userId, ip: ctx.ip });
-  }
+  await issueTokenResponse(provider, ctx, source, grant, gty);
 }
 
-/** @throws AuthError when the login does not hold any more, or its user may not come in. */
-async function refuseOvertaken(
-  deps: TokenDependencies,
-  login: Login,
-  place: { clientId: string; ip: string },
-): Promise<void> {
-  const refusal = await refusalOf(deps.users, login);
-  if (refusal === undefined) return;
-  await tellLogin(deps, 'f', login, { ...place, description: refusal.error_description });
-  throw refusal;
-}
-
-/** @throws AuthError 403 `mfa_required` */
-async function requireSecondFactor(
-  deps: TokenDependencies,
+/**
+ * @throws AuthError when the login does not hold any more, or its user may not come in; 403, with the way to go on,
+ *   where it lacks a second factor.
+ */
+async function refuseUnfit(
+  { settle, secondFactor }: TokenDependencies,
   ctx: KoaContextWithOIDC,
   login: Login,
-  asked: AskedTokens & { resource: string | undefined },
+  { clientId, resource, gty, userAddress }: AskedTokens & { clientId: string; resource: string | undefined },
 ): Promise<void> {
-  const { userId, amr, connection, credentialVersion } = login;
-  const { resource, gty, userAddress } = asked;
-  const { secondFactor } = deps;
-  const { client, params } = ctx.oidc;
-  const clientId = client?.clientId ?? '';
-  const audience = resource === undefined ? undefined : toAudience(resource);
-  const judged = { acrValues: [], audience, browser: false, userAddress, ctx: ctx as unknown as Context };
-  if (!(await secondFactor.isDemanded({ userId, clientId, amr, credentialVersion, ...judged }))) return;
-  await tellLogin(deps, 'mfar', login, { clientId, ip: ctx.ip });
-  const scope = typeof params?.scope === 'string' ? params.scope : '';
-  throw await secondFactor.refusal(userId, clientId, {
-    scope,
+  const verdict = await settle.judge(login, {
+    clientId,
+    acrValues: [],
+    audience: resource === undefined ? undefined : toAudience(resource),
+    browser: false,
+    userAddress,
+    ctx: ctx as unknown as Context,
+  });
+  if (verdict.is === 'refused') throw verdict.refusal;
+  if (verdict.is === 'complete') return;
+  const { scope } = ctx.oidc.params ?? {};
+  throw await secondFactor.refusal(login.userId, clientId, {
+    scope: typeof scope === 'string' ? scope : '',
     gty,
-    firstFactor: { userId, amr, connection, credentialVersion },
+    firstFactor: login,
     ...(resource !== undefined && { resource }),
   });
 }

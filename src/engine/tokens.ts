@@ -4,11 +4,12 @@ import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
+import type { Login } from '../users/login.ts';
 import { applicationSettings } from './applications.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
 import { ORGANIZATION_REQUIRED } from './organizations.ts';
-import type { AuthenticatedUser } from './second-factor.ts';
+import type { CompletedRequest } from './second-factor.ts';
 import { respondWithTokens, type TokenDependencies } from './token-response.ts';
 
 /** A token request of a vendor grant, its client authenticated. */
@@ -25,6 +26,15 @@ export interface GrantRequest {
   ctx: Context;
 }
 
+/** What a vendor grant has proved. */
+export interface Granted {
+  login: Login;
+  /** The request that this one completes: its scopes, API and grant type are what tokens are issued for. */
+  completes?: CompletedRequest;
+  /** Further members of the token response. */
+  extra?: Record<string, unknown>;
+}
+
 /** A grant type beyond the engine's: a feature decides who the user is, the rest is done here. */
 export interface VendorGrant {
   /** By the tenant's `vendor_host`: it is read anew when that may have changed. */
@@ -36,7 +46,7 @@ export interface VendorGrant {
   /** The log events of an exchange that gave tokens, and of one that did not. */
   events: { success?: EventType; failure: EventType };
   /** @throws AuthError when the user is not authenticated. */
-  authenticate(request: GrantRequest): Promise<AuthenticatedUser>;
+  authenticate(request: GrantRequest): Promise<Granted>;
 }
 
 export interface GrantEndDependencies extends TokenDependencies {
@@ -65,15 +75,14 @@ export function registerVendorGrant(
         ctx: ctx as unknown as Context,
       };
       try {
-        const user = await grant.authenticate(request);
-        const { completes } = user;
+        const { login, completes, extra } = await grant.authenticate(request);
         if (completes !== undefined) {
           const { scope, resource } = completes;
           Object.assign(ctx.oidc.params ?? {}, { scope, resource });
         }
         const asked = { gty: completes?.gty ?? grant.gty, event: grant.events.success, userAddress };
-        await respondWithTokens(deps, ctx, user, asked);
-        if (user.extra !== undefined) Object.assign(ctx.body as object, user.extra);
+        await respondWithTokens(deps, ctx, login, asked);
+        if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
         // The engine knows its own errors only; ours waits beside the request until the engine is done.

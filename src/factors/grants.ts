@@ -1,10 +1,11 @@
 // The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { toResource } from '../engine/audience.ts';
-import type { AuthenticatedUser } from '../engine/second-factor.ts';
-import type { GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import type { Granted, GrantRequest, VendorGrant } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { primaryIdentity } from '../users/identities.ts';
+import { withSecondFactor } from '../users/login.ts';
 import type { FactorDependencies, MfaGrant } from './factor.ts';
 import { type MfaSession, malformed, penaliseMfaToken, readMfaToken, spendMfaToken } from './mfa-token.ts';
 import { MFA_POLICY } from './policy.ts';
@@ -14,6 +15,8 @@ export interface MfaGrantDependencies extends FactorDependencies {
   mfaApi: string;
   /** Reads an access token for an API of ours. */
   readApiToken: ApiTokenReader;
+  /** What logins are dated by. */
+  wallClock: Clock;
 }
 
 /** The MFA grants of the tenant: those by which its factors are given. */
@@ -34,10 +37,10 @@ async function complete(
   deps: MfaGrantDependencies,
   request: GrantRequest,
   grant: MfaGrant,
-): Promise<AuthenticatedUser> {
+): Promise<Granted> {
   const { clientId, ip } = request;
   const token = requiredField(request.params, 'mfa_token');
-  const enrolling = await enrollToken(deps, token);
+  const enrolling = await enrollToken(deps, token, ip);
   const session = enrolling?.session ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);
   if (user === undefined || session.clientId !== clientId) throw malformed();
@@ -54,10 +57,9 @@ async function complete(
       await deps.browsers.recordAddress(request.userAddress, session.request.firstFactor);
   }
   const { firstFactor } = session.request;
+  const factor = { amr: [], acr: MFA_POLICY, authTime: epochSeconds(deps.wallClock), ip };
   return {
-    ...firstFactor,
-    amr: [...new Set([...firstFactor.amr, 'mfa'])],
-    acr: MFA_POLICY,
+    login: withSecondFactor(firstFactor, factor),
     completes: session.request,
     ...(verified.recoveryCode !== undefined && { extra: { recovery_code: verified.recoveryCode } }),
   };
@@ -71,6 +73,7 @@ async function complete(
 async function enrollToken(
   deps: MfaGrantDependencies,
   text: string,
+  ip: string,
 ): Promise<{ session: MfaSession; token: ApiToken } | undefined> {
   if (text.split('.').length !== 3) return undefined;
   const token = await deps.readApiToken(text, deps.mfaApi);
@@ -81,6 +84,8 @@ async function enrollToken(
     userId,
     amr: claims.amr as string[],
     connection: primaryIdentity(await deps.users.identitiesOf(userId))?.connection ?? '',
+    authTime: epochSeconds(deps.wallClock),
+    ip,
     credentialVersion: Number(claims.credential_version),
   };
   const request = { scope: scopes.join(' '), gty: 'mfa', resource: toResource(deps.mfaApi), firstFactor };

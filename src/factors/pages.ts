@@ -193,8 +193,8 @@ async function postSaved(deps: FactorPagesDependencies, ctx: Context, page: Fact
 }
 
 function finish(deps: FactorPagesDependencies, ctx: Context, { claimant, state }: FactorPage): Promise<void> {
-  const methods = deps.factors.find(({ type }) => type === state.factor)?.amr ?? [];
-  return deps.interactions.secondFactor(ctx, { userId: claimant.user.id, acr: MFA_POLICY, methods });
+  const amr = deps.factors.find(({ type }) => type === state.factor)?.amr ?? [];
+  return deps.finish.secondFactor(ctx, { userId: claimant.user.id, acr: MFA_POLICY, amr });
 }
 
 async function postResend(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {

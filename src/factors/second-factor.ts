@@ -1,9 +1,12 @@
 // The second factor as the engine asks for it: whether a login needs one, and what is answered where it lacks one.
-import type { LoginToJudge, SecondFactor } from '../engine/second-factor.ts';
+import type { AskedOfLogin, JudgedLogin, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
 import type { FactorDependencies } from './factor.ts';
 import { issueMfaToken } from './mfa-token.ts';
 import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf } from './policy.ts';
+
+/** SDKs compare this text letter by letter. */
+const REQUIRED = 'Multifactor authentication required';
 
 /**
  * The engine's question, answered.
@@ -11,23 +14,31 @@ import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf 
  */
 export function createSecondFactor(deps: FactorDependencies, mfaApi: string): SecondFactor {
   return {
-    isDemanded: (login) => isDemanded(deps, mfaApi, login),
+    isDemanded: (login, asked) => isDemanded(deps, mfaApi, login, asked),
+    error: 'mfa_required',
+    description: REQUIRED,
     factorsOf: (userId) => deps.elevation.factorsOf(userId),
     tokenClaims: async (audience, login) => (audience === mfaApi ? deps.elevation.claimsOf(login) : {}),
     refusal: async (userId, clientId, request) => {
       const user = await deps.users.get(userId);
       if (user === undefined) return new AuthError(403, 'invalid_grant', 'The user does not exist.');
       const mfa_token = await issueMfaToken(deps, userId, clientId, request);
-      return new AuthError(403, 'mfa_required', 'Multifactor authentication required', {
+      return new AuthError(403, 'mfa_required', REQUIRED, {
         extra: { mfa_token, mfa_requirements: await requirementsOf(deps, user) },
       });
     },
   };
 }
 
-async function isDemanded(deps: FactorDependencies, mfaApi: string, login: LoginToJudge): Promise<boolean> {
-  const { userId, clientId, amr, acrValues, browser, userAddress, ctx } = login;
-  const audience = login.audience ?? deps.config.settings().tenant.default_audience;
+async function isDemanded(
+  deps: FactorDependencies,
+  mfaApi: string,
+  login: JudgedLogin,
+  asked: AskedOfLogin,
+): Promise<boolean> {
+  const { userId, amr } = login;
+  const { clientId, acrValues, browser, userAddress, ctx } = asked;
+  const audience = asked.audience ?? deps.config.settings().tenant.default_audience;
   // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
   if (audience === mfaApi && (await deps.users.credentialVersion(userId)) !== login.credentialVersion)
     return true;

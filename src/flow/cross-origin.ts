@@ -1,7 +1,7 @@
 // Cross-origin login: a page of the application itself takes the credentials, gets a login
 // ticket for them, and sends the browser to /authorize with it.
 import type { Context } from 'koa';
-import { refusalOf } from '../engine/admission.ts';
+import { admissionOf } from '../engine/admission.ts';
 import type { VendorGrant } from '../engine/tokens.ts';
 import { bodyTexts } from '../http/body-fields.ts';
 import { browserOf } from '../http/browser.ts';
@@ -73,8 +73,8 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
     throw new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
   }
   await checkRealm(deps, client, params.realm);
-  const login = await authenticate(grant, ctx, client, params);
-  const refusal = await refusalOf(deps.users, login);
+  const { login } = await authenticate(grant, ctx, client, params);
+  const { refusal } = await admissionOf(deps.users, login);
   // Told here where the page can say it, rather than by an error at the callback.
   if (refusal?.error === 'unauthorized') throw new AuthError(403, 'blocked_user', 'Blocked user');
   const ticket = await deps.tickets.issue(ctx, login, client.client_id);

@@ -13,10 +13,12 @@ import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
+import type { Finish } from './finish.ts';
 
 export interface HostedDependencies {
   config: Config;
   interactions: Interactions;
+  finish: Finish;
   views: Views;
   csrf: Csrf;
 }

@@ -8,6 +8,7 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import { customLoginPage } from '../tenant/pages.ts';
 import type { Users } from '../users/users.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
+import { FACTOR_STEP } from './finish.ts';
 import { mayKeepAccount, next, waitsForLogin } from './next.ts';
 import { accountPage, consentPage } from './pages.ts';
 import {
@@ -67,7 +68,7 @@ export function createFlow(deps: FlowDependencies): { routes: Route[]; showNext:
       next(page.pending) === 'consent' ? decideConsent(deps, ctx) : showNext(ctx, page),
     ),
     at('POST', '/account', (ctx, page) =>
-      mayKeepAccount(page.pending) ? deps.interactions.keepAccount(ctx) : showNext(ctx, page),
+      mayKeepAccount(page.pending) ? deps.interactions.answer(ctx, 'account') : showNext(ctx, page),
     ),
   ];
   return { routes, showNext };
@@ -83,7 +84,7 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
   const login = await deps.tickets.redeem(ctx, ticket, pending.clientId);
   if (login === undefined) return false;
   try {
-    await deps.interactions.login(ctx, login);
+    await deps.finish.login(ctx, pending, login);
     return true;
   } catch (thrown) {
     // It does not hold any more: the page asks anew.
@@ -111,7 +112,7 @@ async function show(
         await consentPage(page, deps.config, await userOf(deps, page)),
       );
     case 'factor':
-      return ctx.redirect(stepPath(pending, 'mfa'));
+      return ctx.redirect(stepPath(pending, FACTOR_STEP));
     case 'account':
       return showAccount(deps, ctx, page);
     case 'login':
@@ -132,7 +133,10 @@ async function showLogin(
   const login = await deps.loginPageOf(page);
   // The application is told, instead of showing a dead page.
   if (login === undefined)
-    return deps.interactions.refuse(ctx, 'invalid_request', 'no connections enabled for the client');
+    return deps.interactions.answer(ctx, {
+      error: 'invalid_request',
+      description: 'no connections enabled for the client',
+    });
   const custom = customLoginPage(deps.config.settings(), page.client);
   await (custom === undefined ? login(ctx, form) : sendCustomPage(deps, ctx, page, custom));
 }
@@ -142,6 +146,7 @@ async function userOf({ users }: FlowDependencies, { pending: { userId } }: Requ
 }
 
 async function decideConsent({ interactions }: FlowDependencies, ctx: Context): Promise<void> {
-  if (formFields(ctx, 'decision').decision === 'accept') return interactions.consent(ctx);
-  return interactions.refuse(ctx, 'access_denied', 'User did not authorize the request');
+  const isAllowed = formFields(ctx, 'decision').decision === 'accept';
+  const refusal = { error: 'access_denied', description: 'User did not authorize the request' };
+  await interactions.answer(ctx, isAllowed ? 'consent' : refusal);
 }

@@ -25,7 +25,7 @@ export interface LoginTickets {
 /** Login tickets over one-time challenges. */
 export function createLoginTickets(challenges: Challenges, random: Random): LoginTickets {
   return {
-    issue: async (ctx, { userId, amr, connection, credentialVersion }, clientId) => {
+    issue: async (ctx, login, clientId) => {
       const browser = random(32).toString('base64url');
       ctx.cookies.set(COOKIE, browser, {
         httpOnly: true,
@@ -37,9 +37,9 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       const { secret } = await challenges.issueTicket({
         purpose: PURPOSE,
         subject: browser,
-        userId,
+        userId: login.userId,
         ttlSeconds: LIFETIME_SECONDS,
-        data: { clientId, browser: sha256(browser), amr, connection, credentialVersion },
+        data: { clientId, browser: sha256(browser), login },
       });
       return secret;
     },
@@ -50,9 +50,7 @@ export function createLoginTickets(challenges: Challenges, random: Random): Logi
       if (waiting?.data.clientId !== clientId || waiting.data.browser !== sha256(browser)) return undefined;
       ctx.cookies.set(COOKIE, null, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
       const met = await challenges.spendTicket(PURPOSE, ticket);
-      if (met?.userId === undefined) return undefined;
-      const { amr, connection, credentialVersion } = met.data as unknown as Login;
-      return { userId: met.userId, amr, connection, credentialVersion };
+      return met?.data.login as Login | undefined;
     },
   };
 }

@@ -4,13 +4,27 @@
 /** Who has proved who they are, and how. */
 export interface Login {
   userId: string;
-  /** Authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`, `mfa`. */
-  amr: readonly string[];
   /** The name of the connection that the user came by. */
   connection: string;
+  /** Authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`, `mfa`. */
+  amr: readonly string[];
+  /** Authentication context class (OpenID Connect Core §2), where the login met one. */
+  acr?: string | undefined;
+  /** When the last proof was given, epoch seconds. */
+  authTime: number;
+  /** Where from it was given. */
+  ip: string;
   /** The version of the user's credential that the proof was judged by: a password set since then ends the login. */
   credentialVersion: number;
 }
 
 /** The version of a credential whose password was never set anew, and of no credential at all. */
 export const FIRST_VERSION = 0;
+
+/** A login whose user has given a second factor beside. @param given with it, and what it proves. */
+export function withSecondFactor(
+  login: Login,
+  given: Required<Pick<Login, 'amr' | 'acr' | 'authTime' | 'ip'>>,
+): Login {
+  return { ...login, ...given, amr: [...new Set([...login.amr, ...given.amr, 'mfa'])] };
+}

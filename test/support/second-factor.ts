@@ -10,6 +10,8 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
     refusal: async () => {
       throw new Error('no second factor is demanded');
     },
+    error: 'none',
+    description: 'none',
   },
   acrValues: [],
 };

@@ -15,7 +15,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
     const password = requiredField(request.params, 'password');
     const connection = await databaseFor(config, request.clientId, realm);
     await limit(request.ctx, connection, identifier);
-    return logIn(deps, {
+    const login = await logIn(deps, {
       clientId: request.clientId,
       connection,
       identifier,
@@ -23,6 +23,7 @@ export function passwordGrants(deps: LoginDependencies, limit: LoginLimit): Vend
       ip: request.ip,
       browser: request.browser,
     });
+    return { login };
   };
   return [
     {

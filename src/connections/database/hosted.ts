@@ -112,7 +112,7 @@ const postLogin: Post = async (deps, ctx, page, connection) => {
       ip: ctx.ip,
       browser: markBrowser(ctx, deps.random).browser,
     });
-    await deps.interactions.login(ctx, login);
+    await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
@@ -152,5 +152,11 @@ const postSignUp: Post = async (deps, ctx, page, connection) => {
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
   const languages = requestLanguages(ctx, page);
   await askToVerify(deps, { user: result.user, connection, client: page.client, languages, ip: ctx.ip });
-  await deps.interactions.login(ctx, passwordLogin(result.user, connection, FIRST_VERSION));
+  const login = passwordLogin(deps, {
+    userId: result.user.id,
+    connection: connection.name,
+    ip: ctx.ip,
+    credentialVersion: FIRST_VERSION,
+  });
+  await deps.finish.login(ctx, page.pending, login);
 };

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { type Attempts, tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
@@ -13,6 +14,8 @@ export interface LoginDependencies {
   users: Users;
   events: Events;
   attempts: Attempts;
+  /** What logins are dated by. */
+  wallClock: Clock;
 }
 
 export interface PasswordLogin {
@@ -32,13 +35,12 @@ export type LoginLimit = (ctx: Context, connection: Connection, identifier: stri
 /** What a password proves: the authentication method `pwd` (RFC 8176 §2). */
 const PASSWORD: readonly string[] = ['pwd'];
 
-/** A login by a password. */
+/** A login by a password that was right, or was set, just now. @param wallClock what logins are dated by. */
 export function passwordLogin(
-  user: { id: string },
-  connection: { name: string },
-  credentialVersion: number,
+  { wallClock }: { wallClock: Clock },
+  proved: Pick<Login, 'userId' | 'connection' | 'ip' | 'credentialVersion'>,
 ): Login {
-  return { userId: user.id, amr: PASSWORD, connection: connection.name, credentialVersion };
+  return { ...proved, amr: PASSWORD, authTime: epochSeconds(wallClock) };
 }
 
 /** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
@@ -72,5 +74,6 @@ export async function logIn(deps: LoginDependencies, login: PasswordLogin): Prom
     });
     throw new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS);
   }
-  return passwordLogin(known, connection, right);
+  const about = { userId: known.id, connection: connection.name, ip };
+  return passwordLogin(deps, { ...about, credentialVersion: right });
 }

@@ -24,7 +24,8 @@ export function passwordlessGrant(deps: VerifyDependencies & { config: Config })
       await checkRedirectUri(config, request);
       const connection = await connectionOf(config, clientId, realm);
       const address = normalizeAddress(connection.channel, username);
-      return redeem(deps, { clientId, connection, address, secret, caller: { ip, browser } });
+      const proof = { clientId, connection, address, secret, caller: { ip, browser } };
+      return { login: await redeem(deps, proof) };
     },
   };
 }

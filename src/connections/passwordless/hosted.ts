@@ -131,7 +131,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
     const clientId = page.client.client_id;
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
     const login = await redeem(deps, { clientId, connection, address, secret, caller });
-    await deps.interactions.login(ctx, login);
+    await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;

@@ -4,6 +4,7 @@ import type { Attempt } from '../../protection/attempt.ts';
 import { type Attempts, tryProof } from '../../protection/attempts.ts';
 import { type Caller, callerKeys, type KnownCallers } from '../../protection/callers.ts';
 import { type Challenges, isTicket, type Met } from '../../protection/challenges.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Events } from '../../tenant/events.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
@@ -17,6 +18,8 @@ export interface VerifyDependencies {
   attempts: Attempts;
   callers: KnownCallers;
   events: Events;
+  /** What logins are dated by. */
+  wallClock: Clock;
 }
 
 export interface Proof {
@@ -75,6 +78,8 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
     userId: user.id,
     amr: METHODS[connection.channel],
     connection: name,
+    authTime: epochSeconds(deps.wallClock),
+    ip: caller.ip,
     credentialVersion,
   };
 }

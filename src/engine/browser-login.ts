@@ -1,0 +1,140 @@
+// A login in the browser as the engine has it: what a waiting request was answered with, what a session keeps of it,
+// and how the one becomes the other. This is done when the engine loads the session's account, before it decides what
+// to ask the user: what decides that (policy.ts) only reads what is worked out here.
+import type { Context } from 'koa';
+import { errors, type InteractionResults, type KoaContextWithOIDC, type Session } from 'oidc-provider';
+import type { AuthError } from '../http/errors.ts';
+import { FIRST_VERSION, type Login } from '../users/login.ts';
+import type { Users } from '../users/users.ts';
+import { admissionOf } from './admission.ts';
+import type { JudgedLogin, SecondFactor } from './second-factor.ts';
+import type { Settle } from './settle.ts';
+import { wantedOf } from './step-up.ts';
+
+/** The answer to a waiting request, with the login that it is. */
+export interface LoginAnswer extends InteractionResults {
+  proved?: Login;
+  /** The login has made its session; what follows is another step of the same request. */
+  isSettled?: true;
+}
+
+/** The answer that a login is. */
+export function loginAnswer(login: Login): LoginAnswer {
+  const { userId, amr, acr, authTime } = login;
+  // A later step of the request does not make the login later.
+  const engine = { accountId: userId, amr: [...amr], ...(acr !== undefined && { acr }), ts: authTime };
+  return { login: engine, select_account: {}, proved: login };
+}
+
+/** The login that answers a request and has made no session yet. */
+export function newLogin(answer: object | undefined): Login | undefined {
+  const { proved, isSettled } = (answer ?? {}) as LoginAnswer;
+  return isSettled === true ? undefined : proved;
+}
+
+/** What a session keeps of its login, beside what the engine keeps. */
+interface Kept {
+  connection?: string;
+  credentialVersion?: number;
+  factors?: string;
+}
+
+/** The version of the credential that a session, or what was granted in one, was proved by. */
+export function credentialVersionOf(kept: object): number {
+  return (kept as Kept).credentialVersion ?? FIRST_VERSION;
+}
+
+/** {@link SecondFactor.factorsOf} when a session began. One that does not say so is older than any change. */
+export function factorsOf(session: object): string {
+  return (session as Kept).factors ?? 'unknown';
+}
+
+/** The name of the connection that a session's user came by, where it is known. */
+export function connectionOf(session: object): string | undefined {
+  return (session as Kept).connection;
+}
+
+/** What of a session tells whether its user has given a second factor. */
+function judged(session: Session & { accountId: string }): JudgedLogin {
+  return {
+    userId: session.accountId,
+    amr: session.amr ?? [],
+    credentialVersion: credentialVersionOf(session),
+    factors: factorsOf(session),
+  };
+}
+
+export interface BrowserLoginDependencies {
+  users: Users;
+  settle: Settle;
+  secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
+  /** How long a session lasts from now, seconds. */
+  sessionLifetime(session: Session): number;
+}
+
+/** What is worked out for an authorization request before its user is asked for anything. */
+export interface BrowserLogins {
+  /**
+   * Stores the session of a login that ends in this request, or judges that of an earlier one.
+   * @throws errors.OIDCProviderError, for the application, when the login does not hold any more.
+   */
+  prepare(ctx: KoaContextWithOIDC): Promise<void>;
+  /** Whether the session had one factor where the request needs two. */
+  lacksSecondFactor(ctx: KoaContextWithOIDC): boolean;
+}
+
+/** The browser logins of one provider. */
+export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
+  const lacking = new WeakSet<object>();
+  return {
+    prepare: async (ctx) => {
+      const { session, client, params, result } = ctx.oidc;
+      if (session?.accountId === undefined || client === undefined) return;
+      const { clientId } = client;
+      if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
+      const asked = { clientId, ...wantedOf(params), browser: true, ctx: ctx as unknown as Context };
+      const login = judged(session as Session & { accountId: string });
+      if (await deps.secondFactor.isDemanded(login, asked)) lacking.add(ctx.oidc);
+    },
+    lacksSecondFactor: ({ oidc }) => lacking.has(oidc),
+  };
+}
+
+/** A login has answered the request: its session is stored before anything is made of it. */
+async function conclude(
+  deps: BrowserLoginDependencies,
+  { oidc }: KoaContextWithOIDC,
+  session: Session,
+  clientId: string,
+): Promise<void> {
+  const answer = oidc.result as LoginAnswer;
+  const { proved } = answer;
+  // Nothing but ours answers a request, and always with the login.
+  if (proved === undefined) throw new errors.LoginRequired('Login required');
+  const { userId, connection, credentialVersion } = proved;
+  Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
+  const store = async () => {
+    await session.save(deps.sessionLifetime(session));
+    // The engine sets no cookie for a new session that it finds untouched.
+    Object.assign(session, { touched: true });
+  };
+  const takeBack = () => session.destroy();
+  if (answer.isSettled !== true) {
+    Object.assign(session, { factors: await deps.secondFactor.factorsOf(userId) });
+    throwRefusal(await deps.settle.settle(proved, clientId, { store, takeBack }));
+    // The steps that follow in this request are given what was answered so far.
+    answer.isSettled = true;
+    return;
+  }
+  await store();
+  const { refusal } = await admissionOf(deps.users, proved);
+  if (refusal !== undefined) await takeBack();
+  throwRefusal(refusal);
+}
+
+/** @throws errors.OIDCProviderError, for the application. */
+export function throwRefusal(refusal: AuthError | undefined): void {
+  if (refusal === undefined) return;
+  if (refusal.error === 'invalid_grant') throw new errors.LoginRequired('Login required');
+  throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
+}
