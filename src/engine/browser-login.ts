@@ -2,7 +2,13 @@
 // and how the one becomes the other. This is done when the engine loads the session's account, before it decides what
 // to ask the user: what decides that (policy.ts) only reads what is worked out here.
 import type { Context } from 'koa';
-import { errors, type InteractionResults, type KoaContextWithOIDC, type Session } from 'oidc-provider';
+import {
+  errors,
+  type FindAccount,
+  type InteractionResults,
+  type KoaContextWithOIDC,
+  type Session,
+} from 'oidc-provider';
 import type { AuthError } from '../http/errors.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -75,10 +81,11 @@ export interface BrowserLoginDependencies {
 /** What is worked out for an authorization request before its user is asked for anything. */
 export interface BrowserLogins {
   /**
-   * Stores the session of a login that ends in this request, or judges that of an earlier one.
-   * @throws errors.OIDCProviderError, for the application, when the login does not hold any more.
+   * The engine's way to a user, which at the authorization endpoint first stores the session of a login that ends in
+   * the request, or judges that of an earlier one.
+   * @returns a function that throws errors.OIDCProviderError, for the application, when the login does not hold any more.
    */
-  prepare(ctx: KoaContextWithOIDC): Promise<void>;
+  before(findAccount: FindAccount): FindAccount;
   /** Whether the session had one factor where the request needs two. */
   lacksSecondFactor(ctx: KoaContextWithOIDC): boolean;
 }
@@ -86,15 +93,20 @@ export interface BrowserLogins {
 /** The browser logins of one provider. */
 export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lacking = new WeakSet<object>();
+  const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
+    const { session, client, params, result } = ctx.oidc;
+    if (session?.accountId === undefined || client === undefined) return;
+    const { clientId } = client;
+    if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
+    const asked = { clientId, ...wantedOf(params), browser: true, ctx: ctx as unknown as Context };
+    const login = judged(session as Session & { accountId: string });
+    if (await deps.secondFactor.isDemanded(login, asked)) lacking.add(ctx.oidc);
+  };
   return {
-    prepare: async (ctx) => {
-      const { session, client, params, result } = ctx.oidc;
-      if (session?.accountId === undefined || client === undefined) return;
-      const { clientId } = client;
-      if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
-      const asked = { clientId, ...wantedOf(params), browser: true, ctx: ctx as unknown as Context };
-      const login = judged(session as Session & { accountId: string });
-      if (await deps.secondFactor.isDemanded(login, asked)) lacking.add(ctx.oidc);
+    before: (findAccount) => async (ctx, sub, token) => {
+      // Elsewhere the account is that of a token.
+      if (ctx.oidc.route === 'authorization' || ctx.oidc.route === 'resume') await prepare(ctx);
+      return findAccount(ctx, sub, token);
     },
     lacksSecondFactor: ({ oidc }) => lacking.has(oidc),
   };

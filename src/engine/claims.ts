@@ -5,7 +5,6 @@ import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
-import type { BrowserLogins } from './browser-login.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
 /** The scopes that are OpenID Connect's, whatever the API. */
@@ -45,9 +44,6 @@ export function requestedClaims(claims: unknown): string[] {
   const { userinfo = {}, id_token = {} } = JSON.parse(claims) as { userinfo?: object; id_token?: object };
   return [...Object.keys(userinfo), ...Object.keys(id_token)];
 }
-
-/** The routes where the account is that of the browser's session. */
-const AT_AUTHORIZE: ReadonlySet<string> = new Set(['authorization', 'resume']);
 
 /**
  * The engine's way to a user: undefined for one who is gone.

@@ -240,7 +240,7 @@ function configuration(
         return interactionPath(uid);
       },
     },
-    findAccount: accounts(users, config, logins),
+    findAccount: logins.before(accounts(users, config)),
     loadExistingGrant: loadGrant({ store, config, users }, settings.baseUrl),
     // Logging out of the browser does not revoke what an application holds, as with the hosted service.
     expiresWithSession: () => false,
