@@ -49,9 +49,8 @@ export function requestedClaims(claims: unknown): string[] {
  * The engine's way to a user: undefined for one who is gone.
  * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
  */
-export function accounts(users: Users, config: Config, logins: Pick<BrowserLogins, 'prepare'>): FindAccount {
+export function accounts(users: Users, config: Config): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
-    if (AT_AUTHORIZE.has(ctx.oidc.route)) await logins.prepare(ctx);
     const user = await users.get(sub);
     if (user === undefined) return undefined;
     const refusal = admit(user);
