@@ -6,7 +6,7 @@ import { development } from './development/feature.ts';
 import { declaration as engine } from './engine/declaration.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
-import { declaration as flow } from './flow/declaration.ts';
+import { flow } from './flow/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
 import { protection } from './protection/declaration.ts';
@@ -18,7 +18,7 @@ import { users } from './users/declaration.ts';
 
 export const DECLARATIONS: readonly Declaration[] = [
   { name: 'engine', ...engine },
-  { name: 'flow', ...flow },
+  flow,
   database,
   passwordless,
   mfa,

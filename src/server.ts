@@ -3,24 +3,17 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { accountPages } from './connections/database/account-pages.ts';
-import { passwordPages } from './connections/database/hosted.ts';
-import { databaseRoutes } from './connections/database/routes.ts';
-import { unblockRoutes } from './connections/database/unblock.ts';
-import { usernamePasswordRoutes } from './connections/database/username-password.ts';
+import { database } from './connections/database/feature.ts';
 import { loginPages } from './connections/login-page.ts';
-import { passwordlessPages } from './connections/passwordless/hosted.ts';
-import { passwordlessRoutes } from './connections/passwordless/routes.ts';
+import { passwordless } from './connections/passwordless/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import type { Engine } from './engine/provider.ts';
-import { mfaPages } from './factors/pages.ts';
+import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
-import { mfaRoutes } from './factors/routes.ts';
 import { LIMITS } from './features.ts';
-import { crossOriginRoutes } from './flow/cross-origin.ts';
-import { createFlow } from './flow/routes.ts';
-import { widgetRoutes } from './flow/widget.ts';
+import { flow } from './flow/feature.ts';
+import { createShowNext } from './flow/routes.ts';
 import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
 import { oauthShape } from './http/errors.ts';
@@ -116,26 +109,22 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
   services.logoutChannels.add(samlLogoutChannel(samlDeps));
-  const flow = createFlow({ ...services, loginPageOf: loginPages(services) });
+  const flowDeps = { ...services, loginPageOf: loginPages(services) };
   return [
     ...bind(health, { store, log }).routes,
     ...views.assets.routes,
     ...engine.routes,
     ...keysAndUserinfo(engine, limits),
-    ...databaseRoutes(services),
-    ...accountPages(services),
-    ...passwordlessRoutes({ ...services, tokenEndpoint: engine.answerAsTokenEndpoint }),
-    ...mfaRoutes(services),
+    ...bind(flow, flowDeps).routes,
+    ...bind(database, { ...services, showNext: createShowNext(flowDeps) }).routes,
+    ...bind(passwordless, {
+      ...services,
+      tokenEndpoint: engine.answerAsTokenEndpoint,
+      pseudonymKey: services.random(32),
+    }).routes,
+    ...bind(mfa, services).routes,
     ...bind(authenticator, { ...services, ending: services.ending.signal }).routes,
-    ...unblockRoutes(services),
     ...bind(logout, services).routes,
-    ...passwordlessPages(services),
-    ...crossOriginRoutes(services),
-    ...mfaPages(services),
-    ...flow.routes,
-    ...passwordPages({ ...services, showNext: flow.showNext }),
-    ...usernamePasswordRoutes(services),
-    ...widgetRoutes(services),
     ...bind(saml, samlDeps).routes,
     ...(!isForThisMachine(settings)
       ? []

@@ -1,7 +1,11 @@
 // The second factor: the MFA API, its grants, its pages.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
-import type { MfaRoutesDependencies } from './routes.ts';
+import type { FactorPagesDependencies } from './factor.ts';
+import { mfaPages } from './pages.ts';
+import { type MfaRoutesDependencies, mfaRoutes } from './routes.ts';
+
+export interface MfaDependencies extends MfaRoutesDependencies, FactorPagesDependencies {}
 
 const limits = {
   mfaChallenge: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/challenge`' },
@@ -54,10 +58,11 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const mfa = feature<MfaRoutesDependencies>({
+export const mfa = feature<MfaDependencies>({
   name: 'mfa',
   limits,
   events,
+  routes: { ...mfaRoutes, ...mfaPages },
   collections: ['authenticators', 'factorChanges', 'browsers'],
   pages: [
     'mfa/choose',

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
-import { PAGE, type Route } from '../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import { startChallenge } from './challenge.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
@@ -19,29 +19,29 @@ import { activeAuthenticators, MFA_POLICY } from './policy.ts';
 
 type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
+/** Opens the request before a page is made. */
+const opened = (handle: Handler) => ({
+  ...PAGE,
+  handle: async (deps: FactorPagesDependencies, ctx: Context): Promise<void> => {
+    const page = await openMfaPage(deps, ctx);
+    if (page === undefined) return;
+    if (ctx.method === 'POST') deps.csrf.verify(ctx);
+    await handle(deps, ctx, page);
+  },
+});
+
 /** The routes of the second factor's pages. */
-export function mfaPages(deps: FactorPagesDependencies): Route[] {
-  const at = (method: 'GET' | 'POST', path: string, handle: Handler): Route => ({
-    ...PAGE,
-    methods: [method],
-    path: `/u/:uid/mfa${path}`,
-    handle: async (ctx) => {
-      const page = await openMfaPage(deps, ctx);
-      if (page === undefined) return;
-      if (method === 'POST') deps.csrf.verify(ctx);
-      await handle(deps, ctx, page);
-    },
-  });
-  return [
-    at('GET', '', showFirst),
-    at('GET', '/choose', async (_, ctx, page) => showChoice(deps, ctx, page, await choiceOf(deps, page))),
-    at('GET', '/status', answerStatus),
-    at('POST', '/recovery-code-saved', postSaved),
-    at('GET', '/:factor', showFactor),
-    at('POST', '/:factor', postFactor),
-    at('POST', '/:factor/resend', postResend),
-  ];
-}
+export const mfaPages: RouteDeclarations<FactorPagesDependencies> = {
+  'GET /u/:uid/mfa': opened(showFirst),
+  'GET /u/:uid/mfa/choose': opened(async (deps, ctx, page) =>
+    showChoice(deps, ctx, page, await choiceOf(deps, page)),
+  ),
+  'GET /u/:uid/mfa/status': opened(answerStatus),
+  'POST /u/:uid/mfa/recovery-code-saved': opened(postSaved),
+  'GET /u/:uid/mfa/:factor': opened(showFactor),
+  'POST /u/:uid/mfa/:factor': opened(postFactor),
+  'POST /u/:uid/mfa/:factor/resend': opened(postResend),
+};
 
 async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
   if (page.state.passed === true) return showNewRecoveryCode(deps, ctx, page);

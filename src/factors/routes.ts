@@ -1,12 +1,15 @@
 // The MFA endpoints (spec "Multi-factor authentication"). Nothing is decided here.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import type { ApiToken } from '../engine/api-tokens.ts';
-import { bodyObject, type Fields, requiredField, textField } from '../http/body-fields.ts';
+import { bodyObject, type Fields, textField } from '../http/body-fields.ts';
+import { CLIENT_FIELDS, optional, unchecked } from '../http/described.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
-import type { Route } from '../http/routes.ts';
+import { type RouteDeclarations, taking } from '../http/routes.ts';
 import type { User } from '../users/user.ts';
+import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
 import type { Authenticator } from './authenticators.ts';
 import { type BearerDependencies, bearerOf, judge, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
@@ -21,42 +24,70 @@ export interface MfaRoutesDependencies extends BearerDependencies {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
-/** The routes of the MFA API. */
-export function mfaRoutes(deps: MfaRoutesDependencies): Route[] {
-  const api = { cors: 'applications', errors: oauthShape } as const;
-  const fresh = (handle: typeof handleChallenge) => async (ctx: Context) => {
-    ctx.set('Cache-Control', 'no-store');
-    await handle(deps, ctx);
-  };
-  return [
-    {
-      ...api,
-      methods: ['POST'],
-      path: '/mfa/challenge',
-      limit: 'mfaChallenge',
-      handle: fresh(handleChallenge),
-    },
-    {
-      ...api,
-      methods: ['POST'],
-      path: '/mfa/associate',
-      limit: 'mfaAssociate',
-      handle: fresh(handleAssociate),
-    },
-    { ...api, methods: ['GET'], path: '/mfa/authenticators', limit: 'mfaVerify', handle: fresh(handleList) },
-    {
-      ...api,
-      methods: ['DELETE'],
-      path: '/mfa/authenticators/:id',
-      limit: 'mfaVerify',
-      handle: fresh(handleRemove),
-    },
-  ];
-}
+const api = { cors: 'applications', errors: oauthShape } as const;
 
-async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
-  const fields = bodyObject(ctx);
-  const token = requiredField(fields, 'mfa_token');
+type ChallengeBody = z.output<typeof challengeBody>;
+
+const challengeBody = z.object({
+  ...CLIENT_FIELDS,
+  mfa_token: z.string().min(1).describe('As it came with the error `mfa_required`.'),
+  challenge_type: optional('What the application can show, separated by spaces: `otp`, `oob`.'),
+  authenticator_id: optional('Which authenticator; without it the safest that fits.'),
+});
+
+const associateBody = z.object({
+  ...CLIENT_FIELDS,
+  authenticator_types: unchecked('One of `otp`, `oob`: a list of one, or a text.', ['array', 'string']),
+  oob_channels: unchecked('With `oob`, one of `sms`, `email`, `auth0`: likewise.', ['array', 'string']),
+  phone_number: unchecked('With `sms` (E.164).'),
+  email: unchecked("With `email`; without it the user's own."),
+});
+
+/** The routes of the MFA API. */
+export const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
+  'POST /mfa/challenge': {
+    ...api,
+    limit: 'mfaChallenge',
+    summary: 'Ask for a second factor: have a code sent, or a device asked',
+    security: ['client'],
+    answers: { 200: { description: 'What is to be given now', body: challengeAnswer } },
+    ...taking(challengeBody, handleChallenge),
+  },
+  'POST /mfa/associate': {
+    ...api,
+    limit: 'mfaAssociate',
+    summary: 'Begin to enrol an authenticator',
+    security: ['mfaToken', 'accessToken'],
+    body: associateBody,
+    answers: {
+      200: { description: 'The authenticator, to be confirmed at the token endpoint', body: association },
+    },
+    handle: handleAssociate,
+  },
+  'GET /mfa/authenticators': {
+    ...api,
+    limit: 'mfaVerify',
+    summary: "The user's authenticators",
+    security: ['mfaToken', 'accessToken'],
+    answers: { 200: { description: 'Those that count first', body: z.array(authenticatorAnswer) } },
+    handle: handleList,
+  },
+  'DELETE /mfa/authenticators/:id': {
+    ...api,
+    limit: 'mfaVerify',
+    summary: 'Remove an authenticator',
+    security: ['accessToken'],
+    answers: { 204: 'Removed' },
+    handle: handleRemove,
+  },
+};
+
+async function handleChallenge(
+  deps: MfaRoutesDependencies,
+  ctx: Context,
+  { mfa_token: token, challenge_type: types = '', authenticator_id: authenticatorId }: ChallengeBody,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
   const clientId = await deps.authenticateClient(ctx);
   await requireMfaGrant(deps, clientId);
   const session = await readMfaToken(deps, token, clientId);
@@ -71,8 +102,8 @@ async function handleChallenge(deps: MfaRoutesDependencies, ctx: Context): Promi
       languages: languagesOf(ctx),
     },
     {
-      types: textField(fields, 'challenge_type')?.split(/\s+/).filter(Boolean),
-      authenticatorId: textField(fields, 'authenticator_id'),
+      types: types === '' ? undefined : types.split(/\s+/).filter(Boolean),
+      authenticatorId: authenticatorId || undefined,
     },
   );
   const { factor, oobCode, prompt } = challenge;
@@ -91,6 +122,7 @@ async function requireMfaGrant({ config }: MfaRoutesDependencies, clientId: stri
 }
 
 async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
   const fields = bodyObject(ctx);
   // The token says whose request it is. A secret or an assertion beside it is checked where one is sent: public
   // applications have none, and most SDKs send none here.
@@ -161,6 +193,7 @@ function termsOf(deps: MfaRoutesDependencies, authenticator: Authenticator) {
 }
 
 async function handleList(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
   const { user } = await bearerOf(deps, ctx, 'read:authenticators');
   const active = await activeAuthenticators(deps, user);
   const begun = (await deps.authenticators.of(user.id)).filter((one) => !one.active);
@@ -182,6 +215,7 @@ function described(deps: MfaRoutesDependencies, authenticator: Authenticator): R
 }
 
 async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
   const { user, clientId, managing } = await bearerOf(deps, ctx, 'remove:authenticators');
   if (managing === undefined)
     throw new AuthError(403, 'insufficient_scope', 'Insufficient scope, expected: remove:authenticators');

@@ -1,12 +1,14 @@
 // Cross-origin login: a page of the application itself takes the credentials, gets a login
 // ticket for them, and sends the browser to /authorize with it.
 import type { Context } from 'koa';
+import { z } from 'zod';
 import { admissionOf } from '../engine/admission.ts';
 import type { VendorGrant } from '../engine/tokens.ts';
 import { bodyTexts } from '../http/body-fields.ts';
 import { browserOf } from '../http/browser.ts';
+import { optional, required } from '../http/described.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Client } from '../records/collections.ts';
@@ -30,19 +32,34 @@ export interface CrossOriginDependencies {
   credentialGrants: readonly VendorGrant[];
 }
 
-/** `POST /co/authenticate`. */
-export function crossOriginRoutes(deps: CrossOriginDependencies): Route[] {
-  return [
-    {
-      methods: ['POST'],
-      path: '/co/authenticate',
-      limit: 'other',
-      cors: 'applications',
-      errors: oauthShape,
-      handle: (ctx) => handle(deps, ctx),
+/** A login ticket for credentials. */
+export const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
+  'POST /co/authenticate': {
+    limit: 'other',
+    cors: 'applications',
+    errors: oauthShape,
+    summary: 'A login ticket for credentials that a page of the application took (cross-origin login)',
+    body: z.object({
+      client_id: required(
+        'The application; it must allow cross-origin login, and the `Origin` must be its own.',
+      ),
+      credential_type: required(
+        'A grant type of a first factor: a password (realm), or a passwordless code.',
+      ),
+      username: required('The e-mail address, username or phone number.'),
+      password: optional('With a password.'),
+      otp: optional('With a passwordless code.'),
+      realm: optional('The name of a connection, where the credential type takes one.'),
+    }),
+    answers: {
+      200: {
+        description: 'The ticket, for `login_ticket` of `/authorize`',
+        body: z.object({ login_ticket: z.string(), co_verifier: z.string(), co_id: z.string() }),
+      },
     },
-  ];
-}
+    handle,
+  },
+};
 
 async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
   try {

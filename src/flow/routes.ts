@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
-import { PAGE, type Route } from '../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { customLoginPage } from '../tenant/pages.ts';
 import type { Users } from '../users/users.ts';
@@ -43,36 +43,39 @@ export interface FlowDependencies extends HostedDependencies, CustomPageDependen
  */
 export type ShowNext = (ctx: Context, page: RequestPage, form?: string) => Promise<void>;
 
-/** The routes of a waiting request, and what the pages below it go on with. */
-export function createFlow(deps: FlowDependencies): { routes: Route[]; showNext: ShowNext } {
-  const showNext: ShowNext = (ctx, page, form) => show(deps, ctx, page, form);
-  const at = (method: 'GET' | 'POST', step: string, handle: ShowNext): Route => ({
-    ...PAGE,
-    methods: [method],
-    path: `/u/:uid${step}`,
-    handle: async (ctx) => {
-      const page = await openRequestPage(deps, ctx);
-      if (method === 'POST') deps.csrf.verify(ctx);
-      await handle(ctx, page);
-    },
-  });
-  const routes = [
-    at('GET', '', async (ctx, page) => {
-      if (!(await useTicket(deps, ctx, page))) await showNext(ctx, page);
-    }),
-    at('GET', '/consent', showNext),
-    at('GET', '/account', (ctx, page) =>
-      mayKeepAccount(page.pending) ? showAccount(deps, ctx, page) : showNext(ctx, page),
-    ),
-    at('POST', '/consent', (ctx, page) =>
-      next(page.pending) === 'consent' ? decideConsent(deps, ctx) : showNext(ctx, page),
-    ),
-    at('POST', '/account', (ctx, page) =>
-      mayKeepAccount(page.pending) ? deps.interactions.answer(ctx, 'account') : showNext(ctx, page),
-    ),
-  ];
-  return { routes, showNext };
+/** Shows what a request asks for next, for the pages of others. */
+export function createShowNext(deps: FlowDependencies): ShowNext {
+  return (ctx, page, form) => show(deps, ctx, page, form);
 }
+
+type Handle = (deps: FlowDependencies, ctx: Context, page: RequestPage) => Promise<void>;
+
+/** Opens the request before a page is made. */
+const opened = (handle: Handle) => ({
+  ...PAGE,
+  handle: async (deps: FlowDependencies, ctx: Context): Promise<void> => {
+    const page = await openRequestPage(deps, ctx);
+    if (ctx.method === 'POST') deps.csrf.verify(ctx);
+    await handle(deps, ctx, page);
+  },
+});
+
+/** The routes of a waiting request. */
+export const requestRoutes: RouteDeclarations<FlowDependencies> = {
+  'GET /u/:uid': opened(async (deps, ctx, page) => {
+    if (!(await useTicket(deps, ctx, page))) await show(deps, ctx, page);
+  }),
+  'GET /u/:uid/consent': opened((deps, ctx, page) => show(deps, ctx, page)),
+  'GET /u/:uid/account': opened((deps, ctx, page) =>
+    mayKeepAccount(page.pending) ? showAccount(deps, ctx, page) : show(deps, ctx, page),
+  ),
+  'POST /u/:uid/consent': opened((deps, ctx, page) =>
+    next(page.pending) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
+  ),
+  'POST /u/:uid/account': opened((deps, ctx, page) =>
+    mayKeepAccount(page.pending) ? deps.interactions.answer(ctx, 'account') : show(deps, ctx, page),
+  ),
+};
 
 /**
  * A login that was done before the request, or beside it, ends here. @returns whether there was one, of this browser.
@@ -93,12 +96,7 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
   }
 }
 
-async function show(
-  deps: FlowDependencies,
-  ctx: Context,
-  page: RequestPage,
-  form: string | undefined,
-): Promise<void> {
+async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, form?: string): Promise<void> {
   const { pending } = page;
   // Who asks for a form of the login begins anew, whatever they have done so far.
   const asked = form !== undefined && waitsForLogin(pending) ? 'login' : next(pending);
@@ -128,7 +126,7 @@ async function showLogin(
   deps: FlowDependencies,
   ctx: Context,
   page: RequestPage,
-  form: string | undefined,
+  form?: string,
 ): Promise<void> {
   const login = await deps.loginPageOf(page);
   // The application is told, instead of showing a dead page.

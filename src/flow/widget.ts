@@ -1,9 +1,10 @@
 // What the vendor's login widget reads before it shows itself, in an application's page or in a customized login
 // page of ours. All of it is public, and about the one application that is named.
 import type { Context } from 'koa';
+import { z } from 'zod';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { countryOf } from '../http/languages.ts';
-import type { Route } from '../http/routes.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
 import { jsonForScript } from '../http/script.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import { databaseOptions } from '../records/database-options.ts';
@@ -16,56 +17,47 @@ export interface WidgetDependencies {
   config: Config;
 }
 
+const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
+
 /** Who is asked to prove to be human: nobody, there are no such challenges here. */
-const CHALLENGES = [
-  '/usernamepassword/challenge',
-  '/dbconnections/signup/challenge',
-  '/dbconnections/change_password/challenge',
-  '/passwordless/challenge',
-];
+const challenge = {
+  ...api,
+  summary: 'Whether a challenge is due: never',
+  answers: { 200: { description: 'None', body: z.object({ required: z.literal(false) }) } },
+  handle: (_deps: WidgetDependencies, ctx: Context) => {
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { required: false };
+  },
+} as const;
 
 /** The routes of the widget. */
-export function widgetRoutes(deps: WidgetDependencies): Route[] {
-  return [
-    {
-      methods: ['GET', 'HEAD'],
-      path: '/client/:file',
-      limit: 'discovery',
-      cors: 'any',
-      errors: oauthShape,
-      handle: (ctx) => sendSettings(deps, ctx),
-    },
-    {
-      methods: ['GET'],
-      path: '/user/geoloc/country',
-      limit: 'other',
-      cors: 'applications',
-      errors: oauthShape,
-      handle: sendCountry,
-    },
-    {
-      methods: ['GET'],
-      path: '/user/ssodata',
-      limit: 'other',
-      cors: 'none',
-      errors: oauthShape,
-      handle: sendLastLogin,
-    },
-    ...CHALLENGES.map(
-      (path): Route => ({
-        methods: ['POST'],
-        path,
-        limit: 'other',
-        cors: 'applications',
-        errors: oauthShape,
-        handle: (ctx) => {
-          ctx.set('Cache-Control', 'no-store');
-          ctx.body = { required: false };
-        },
-      }),
-    ),
-  ];
-}
+export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
+  'GET|HEAD /client/:file': {
+    limit: 'discovery',
+    cors: 'any',
+    errors: oauthShape,
+    summary: "`<client_id>.js`: an application's settings, for the login widget",
+    answers: { 200: { description: 'A script', body: z.string(), type: 'application/javascript' } },
+    handle: sendSettings,
+  },
+  'GET /user/geoloc/country': {
+    ...api,
+    summary: "Which country's prefix a form for phone numbers begins with, by the browser's language",
+    answers: { 200: { description: 'A code of ISO 3166-1', body: z.object({ countryCode: z.string() }) } },
+    handle: (_deps, ctx) => sendCountry(ctx),
+  },
+  'GET /user/ssodata': {
+    ...api,
+    cors: 'none',
+    summary: 'Whether a login page may offer to go on as who is logged in: no',
+    answers: { 200: { description: 'No', body: z.object({ sso: z.literal(false) }) } },
+    handle: (_deps, ctx) => sendLastLogin(ctx),
+  },
+  'POST /usernamepassword/challenge': challenge,
+  'POST /dbconnections/signup/challenge': challenge,
+  'POST /dbconnections/change_password/challenge': challenge,
+  'POST /passwordless/challenge': challenge,
+};
 
 /** What stands for the tenant's name: the first label of the host, as where each tenant has a host of its own. */
 export function tenantName(baseUrl: string): string {

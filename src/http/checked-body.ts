@@ -9,28 +9,25 @@ import { AuthError, type BodyFault, type ErrorShape } from './errors.ts';
  * @throws AuthError in the words of the route's error shape.
  */
 export function checkBody(ctx: Context, schema: z.ZodType, errors: ErrorShape | 'page'): unknown {
-  const invalid = (errors === 'page' ? undefined : errors.invalid) ?? parameterFault;
   const body = bodyOf(ctx) ?? {};
-  if (typeof body !== 'object' || Array.isArray(body)) {
-    throw invalid([{ field: undefined, isMissing: false, message: 'must be an object' }]);
-  }
-  const fields = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-  const read = schema.safeParse(fields);
-  if (read.success) return read.data;
-  throw invalid(
-    read.error.issues.map(({ path: [field], message }) => ({
-      field: String(field),
-      isMissing: [undefined, ''].includes(fields[String(field)]),
-      message,
-    })),
+  const isObject = typeof body === 'object' && !Array.isArray(body);
+  const fields = Object.fromEntries(
+    Object.entries(isObject ? body : {}).filter(([, value]) => value !== null),
   );
+  const read = schema.safeParse(fields);
+  if (isObject && read.success) return read.data;
+  const faults = (read.error?.issues ?? []).map(({ path: [field], message }): BodyFault => {
+    return { field: String(field), value: fields[String(field)], message };
+  });
+  const noObject = { field: undefined, value: body, message: 'must be an object' };
+  const invalid = (errors === 'page' ? undefined : errors.invalid) ?? parameterFault;
+  throw invalid(isObject ? faults : [noObject, ...faults]);
 }
 
 /** The first fault, as the endpoints that follow RFC 6749 say it. */
 function parameterFault([fault]: readonly BodyFault[]): AuthError {
-  const what =
-    fault?.field === undefined
-      ? 'The request body must be an object.'
-      : `${fault.isMissing ? 'Missing required parameter' : 'Invalid parameter'}: ${fault.field}`;
-  return new AuthError(400, 'invalid_request', what);
+  const { field, value = '' } = fault ?? {};
+  const what = value === '' ? 'Missing required parameter' : 'Invalid parameter';
+  const description = field === undefined ? 'The request body must be an object.' : `${what}: ${field}`;
+  return new AuthError(400, 'invalid_request', description);
 }

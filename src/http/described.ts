@@ -12,8 +12,8 @@ export function optional(description: string) {
 }
 
 /** A text that is not checked where the others are: what is wrong with it has words of its own. */
-export function unchecked(description: string) {
-  return z.unknown().optional().meta({ type: 'string', description });
+export function unchecked(description: string, type: string | string[] = 'string') {
+  return z.unknown().optional().meta({ type, description });
 }
 
 /** How an application says in a body who it is, if not by HTTP Basic (RFC 6749 §2.3.1, RFC 7523 §2.2). */

@@ -48,7 +48,8 @@ export interface ErrorShape {
 export interface BodyFault {
   /** Undefined where the body is no object. */
   field: string | undefined;
-  isMissing: boolean;
+  /** What was sent for the field; undefined where nothing was. */
+  value: unknown;
   /** The schema's own. */
   message: string;
 }

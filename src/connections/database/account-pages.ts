@@ -13,7 +13,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { linkExpired } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
-import { PAGE, type Route } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Caller } from '../../protection/callers.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -45,30 +45,19 @@ export interface AccountPagesDependencies
   random: Random;
 }
 
-/** The routes of the account pages. */
-export function accountPages(deps: AccountPagesDependencies): Route[] {
-  // Programs that look a mail's links over ask by HEAD; the pages themselves change nothing.
-  const link = { ...PAGE, methods: ['GET', 'HEAD'] } as const;
-  const [get, post] = [
-    { ...PAGE, methods: ['GET'] },
-    { ...PAGE, methods: ['POST'] },
-  ] as const;
-  const forgot = '/u/:uid/forgot-password';
-  return [
-    {
-      ...link,
-      path: PASSWORD_RESET.path,
-      handle: async (ctx) => {
-        const ticket = ticketOf(ctx.query.ticket);
-        await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
-      },
-    },
-    { ...post, path: PASSWORD_RESET.path, handle: (ctx) => handleReset(deps, ctx) },
-    { ...link, path: EMAIL_VERIFICATION.path, handle: (ctx) => showVerification(deps, ctx) },
-    { ...post, path: EMAIL_VERIFICATION.path, handle: (ctx) => handleVerification(deps, ctx) },
-    { ...get, path: forgot, handle: (ctx) => showForgot(deps, ctx) },
-    { ...post, path: forgot, handle: (ctx) => handleForgot(deps, ctx) },
-  ];
+/** The routes of the account pages. Programs that look a mail's links over ask by HEAD; that changes nothing. */
+export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
+  [`GET|HEAD ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: openResetPage },
+  [`POST ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: handleReset },
+  [`GET|HEAD ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: showVerification },
+  [`POST ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: handleVerification },
+  'GET /u/:uid/forgot-password': { ...PAGE, handle: showForgot },
+  'POST /u/:uid/forgot-password': { ...PAGE, handle: handleForgot },
+};
+
+async function openResetPage(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const ticket = ticketOf(ctx.query.ticket);
+  await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
 }
 
 function ticketOf(value: unknown): string {

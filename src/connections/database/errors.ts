@@ -1,7 +1,8 @@
 // Errors of /dbconnections/* in their older shapes, which SDKs and login widgets (docs/wire/database.md)
 // branch on by `name` and `code`.
 import type { Context } from 'koa';
-import { AuthError } from '../../http/errors.ts';
+import { z } from 'zod';
+import { AuthError, type ErrorShape } from '../../http/errors.ts';
 import { policyText } from '../../users/password-policy.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 
@@ -27,10 +28,40 @@ export class LegacyError extends AuthError {
 }
 
 /** Failures of /dbconnections/* in their shape. */
-export function legacyShape(ctx: Context, error: AuthError): void {
+export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void => {
   const { status, body } = error instanceof LegacyError ? error : legacyOf(error);
   ctx.status = status;
   ctx.body = body;
+};
+
+legacyShape.described = {
+  name: 'DatabaseError',
+  body: z.object({
+    error: z.string().optional(),
+    name: z.string().optional(),
+    code: z.string().optional().describe('What SDKs and login widgets branch on.'),
+    message: z.string().optional(),
+    description: z
+      .unknown()
+      .describe('A sentence; of a weak password the rules, and which of them it meets.'),
+    policy: z.string().optional(),
+    statusCode: z.number().optional(),
+  }),
+};
+
+legacyShape.invalid = (faults) => {
+  const named = faults.filter(({ field }) => field !== undefined);
+  const [missing, wrong] = [
+    named.filter(({ value }) => value === undefined),
+    named.filter(({ value }) => value !== undefined),
+  ];
+  return new LegacyError(400, { error: [...missing, ...wrong].map(({ message }) => message).join(', ') });
+};
+
+/** What is said of a field that is no text. */
+export function typeFault(field: string) {
+  return ({ input }: { input?: unknown }) =>
+    input === undefined ? `${field} is required` : `invalid ${field} type (expected string)`;
 }
 
 function legacyOf({ status, error, error_description }: AuthError): LegacyError {

@@ -1,7 +1,18 @@
 // Database connections: sign-up, new passwords, verified addresses.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
-import type { DatabaseDependencies } from './routes.ts';
+import { type AccountPagesDependencies, accountPages } from './account-pages.ts';
+import { type PasswordPagesDependencies, passwordPages } from './hosted.ts';
+import { type DatabaseDependencies, databaseRoutes } from './routes.ts';
+import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
+import { type UsernamePasswordDependencies, usernamePasswordRoutes } from './username-password.ts';
+
+export interface DatabaseFeatureDependencies
+  extends DatabaseDependencies,
+    AccountPagesDependencies,
+    PasswordPagesDependencies,
+    UsernamePasswordDependencies,
+    UnblockDependencies {}
 
 const limits = {
   login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'wherever a password is tried' },
@@ -65,10 +76,17 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const database = feature<DatabaseDependencies>({
+export const database = feature<DatabaseFeatureDependencies>({
   name: 'database',
   limits,
   events,
+  routes: {
+    ...databaseRoutes,
+    ...accountPages,
+    ...passwordPages,
+    ...usernamePasswordRoutes,
+    ...unblockRoutes,
+  },
   pages: [
     'account/done',
     'account/unblock',

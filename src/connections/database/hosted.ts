@@ -13,7 +13,7 @@ import type { ShowNext } from '../../flow/routes.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
-import { PAGE, type Route } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -41,30 +41,31 @@ type Post = (
   connection: Connection,
 ) => Promise<void>;
 
+const get = (form: 'login' | 'signup') => ({
+  ...PAGE,
+  handle: async (deps: PasswordPagesDependencies, ctx: Context) =>
+    deps.showNext(ctx, await openRequestPage(deps, ctx), form),
+});
+
+const posted = (post: Post) => ({
+  ...PAGE,
+  handle: async (deps: PasswordPagesDependencies, ctx: Context): Promise<void> => {
+    const page = await openRequestPage(deps, ctx);
+    deps.csrf.verify(ctx);
+    const connection = waitsForLogin(page.pending) ? await connectionOf(deps.config, page) : undefined;
+    // What is posted to a form of passwords is for a database.
+    const isDatabase = connection !== undefined && passwordlessStep(connection) === undefined;
+    await (isDatabase ? post(deps, ctx, page, connection) : deps.showNext(ctx, page));
+  },
+});
+
 /** The routes of the forms. */
-export function passwordPages(deps: PasswordPagesDependencies): Route[] {
-  return Object.entries({ login: postLogin, signup: postSignUp }).flatMap(([form, post]): Route[] => [
-    {
-      ...PAGE,
-      methods: ['GET'],
-      path: `/u/:uid/${form}`,
-      handle: async (ctx) => deps.showNext(ctx, await openRequestPage(deps, ctx), form),
-    },
-    {
-      ...PAGE,
-      methods: ['POST'],
-      path: `/u/:uid/${form}`,
-      handle: async (ctx) => {
-        const page = await openRequestPage(deps, ctx);
-        deps.csrf.verify(ctx);
-        const connection = waitsForLogin(page.pending) ? await connectionOf(deps.config, page) : undefined;
-        // What is posted to a form of passwords is for a database.
-        const isDatabase = connection !== undefined && passwordlessStep(connection) === undefined;
-        await (isDatabase ? post(deps, ctx, page, connection) : deps.showNext(ctx, page));
-      },
-    },
-  ]);
-}
+export const passwordPages: RouteDeclarations<PasswordPagesDependencies> = {
+  'GET /u/:uid/login': get('login'),
+  'POST /u/:uid/login': posted(postLogin),
+  'GET /u/:uid/signup': get('signup'),
+  'POST /u/:uid/signup': posted(postSignUp),
+};
 
 /**
  * Shows the form that a request asks for.
@@ -96,7 +97,12 @@ function render(
   return renderPage(deps, ctx, page, `login/${form}`, model, status);
 }
 
-const postLogin: Post = async (deps, ctx, page, connection) => {
+async function postLogin(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  connection: Connection,
+): Promise<void> {
   const { username, password } = formFields(ctx, 'username', 'password');
   const choices = await passwordlessChoices(deps.config, page);
   const again = (alert: string, status: number) =>
@@ -118,7 +124,7 @@ const postLogin: Post = async (deps, ctx, page, connection) => {
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     await again(alert, thrown.status === 403 ? 400 : thrown.status);
   }
-};
+}
 
 /** Failures that the person at the page can do something about. */
 const ALERTS: Record<string, string> = {
@@ -126,7 +132,12 @@ const ALERTS: Record<string, string> = {
   temporarily_unavailable: 'login.busy',
 };
 
-const postSignUp: Post = async (deps, ctx, page, connection) => {
+async function postSignUp(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  connection: Connection,
+): Promise<void> {
   const { clientId } = page.pending;
   const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
   const shown = { email, username };
@@ -159,4 +170,4 @@ const postSignUp: Post = async (deps, ctx, page, connection) => {
     credentialVersion: FIRST_VERSION,
   });
   await deps.finish.login(ctx, page.pending, login);
-};
+}

@@ -1,9 +1,9 @@
 // /dbconnections/*: users of database connections, from applications. Nothing is decided here.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { bodyOf } from '../../http/body-fields.ts';
+import { z } from 'zod';
 import { languagesOf } from '../../http/languages.ts';
-import type { Route } from '../../http/routes.ts';
+import { type RouteDeclarations, taking } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -11,28 +11,42 @@ import type { Profile } from '../../users/create.ts';
 import type { Identity } from '../../users/identities.ts';
 import { type SignUpRefusal, signUp } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
-import { CONFIRMATION, readChangePassword } from './change-password.ts';
+import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './change-password.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
-import { readSignUp, type SignUpBody } from './signup.ts';
+import { type SignUpBody, signUpAnswer, signUpBody } from './signup.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
 export interface DatabaseDependencies extends ResetLinkDependencies, VerificationDependencies {
   log: Logger;
 }
 
-/** The routes of database connections. */
-export function databaseRoutes(deps: DatabaseDependencies): Route[] {
-  const api = { methods: ['POST'], limit: 'other', cors: 'applications', errors: legacyShape } as const;
-  return [
-    { ...api, path: '/dbconnections/signup', handle: (ctx) => handleSignUp(deps, ctx) },
-    { ...api, path: '/dbconnections/change_password', handle: (ctx) => handleChangePassword(deps, ctx) },
-  ];
-}
+const api = { limit: 'other', cors: 'applications', errors: legacyShape } as const;
 
-async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<void> {
-  await deps.limits.takeFrom(ctx, 'signup');
-  const body = readSignUp(bodyOf(ctx));
+/** The routes of database connections. */
+export const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
+  'POST /dbconnections/signup': {
+    ...api,
+    also: ['signup'],
+    summary: 'Sign up',
+    answers: { 200: { description: 'The new user: what was sent, and the id', body: signUpAnswer } },
+    ...taking(signUpBody, handleSignUp),
+  },
+  'POST /dbconnections/change_password': {
+    ...api,
+    summary: 'Have a link to set a new password sent',
+    answers: {
+      200: {
+        description: 'The same whether there is such a user or not',
+        body: z.string(),
+        type: 'text/html',
+      },
+    },
+    ...taking(changePasswordBody, handleChangePassword),
+  },
+};
+
+async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: SignUpBody): Promise<void> {
   const connection = await databaseOf(deps.config, body);
   const { email, password, username } = body;
   const result = await signUp(deps.users, {
@@ -58,8 +72,11 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context): Promise<v
   ctx.body = signUpResult(result, body);
 }
 
-async function handleChangePassword(deps: DatabaseDependencies, ctx: Context): Promise<void> {
-  const body = readChangePassword(bodyOf(ctx));
+async function handleChangePassword(
+  deps: DatabaseDependencies,
+  ctx: Context,
+  body: ChangePasswordBody,
+): Promise<void> {
   const { email, client_id: clientId, organization: named } = body;
   await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const connection = await databaseOf(deps.config, body);

@@ -1,6 +1,6 @@
 // What POST /dbconnections/signup takes (spec "Signup"), field by field.
 import { z } from 'zod';
-import { LegacyError } from './errors.ts';
+import { typeFault } from './errors.ts';
 
 const METADATA_PROPERTIES = 10;
 const METADATA_NAME = 100;
@@ -15,7 +15,11 @@ const text = (field: string) =>
   z
     .string(`invalid ${field} type (expected string)`)
     .max(TEXT, `${field} must be at most ${TEXT} characters`);
-const required = (field: string) => text(field).min(1, `${field} is required`);
+const required = (field: string) =>
+  z
+    .string({ error: typeFault(field) })
+    .min(1, `${field} is required`)
+    .max(TEXT, `${field} must be at most ${TEXT} characters`);
 
 const picture = z
   .string('invalid picture type (expected string)')
@@ -39,42 +43,32 @@ const metadata = z
     }
   });
 
-const body = z.object({
-  client_id: text('client_id').optional(),
-  connection: required('connection'),
+/** The schema, whose messages are the endpoint's. */
+export const signUpBody = z.object({
+  client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
+  connection: required('connection').describe('The name of a database connection.'),
   email: required('email'),
   password: z
     .string('password is required')
     .min(1, 'password is required')
     .max(10_000, 'password is too long'),
-  username: text('username').optional(),
+  username: text('username').optional().describe('Where the connection has usernames.'),
   given_name: text('given_name').optional(),
   family_name: text('family_name').optional(),
   name: text('name').optional(),
   nickname: text('nickname').optional(),
   picture: picture.optional(),
-  user_metadata: metadata.optional(),
+  user_metadata: metadata
+    .optional()
+    .describe(
+      `At most ${METADATA_PROPERTIES} texts of at most ${METADATA_VALUE} characters; names of at most ${METADATA_NAME}.`,
+    ),
 });
 
-export type SignUpBody = z.output<typeof body>;
+export type SignUpBody = z.output<typeof signUpBody>;
 
-/**
- * Reads a sign-up request.
- * @throws LegacyError 400 naming each field that is wrong.
- */
-export function readSignUp(input: unknown): SignUpBody {
-  const given = typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
-  // SDKs send null for what the application left out.
-  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
-  const missing = (['connection', 'email', 'password'] as const).filter(
-    (field) => present[field] === undefined,
-  );
-  const result = body.safeParse(present);
-  if (result.success) return result.data;
-  const faults = result.error.issues
-    .filter(({ path }) => !missing.includes(path[0] as never))
-    .map(({ message }) => message);
-  throw new LegacyError(400, {
-    error: [...missing.map((field) => `${field} is required`), ...faults].join(', '),
-  });
-}
+/** What is told of a new user. */
+export const signUpAnswer = signUpBody.omit({ client_id: true, connection: true, password: true }).extend({
+  _id: z.string().describe('The id, without the strategy before it.'),
+  email_verified: z.boolean(),
+});

@@ -5,7 +5,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { linkExpired } from '../../http/errors.ts';
-import { PAGE, type Route } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { Attempt, AttemptsDependencies, Lock } from '../../protection/attempt.ts';
@@ -101,12 +101,10 @@ export interface UnblockDependencies {
 }
 
 /** The page of the link. It asks: mail scanners fetch links. */
-export function unblockRoutes(deps: UnblockDependencies): Route[] {
-  return [
-    { ...PAGE, methods: ['GET', 'HEAD'], path: PATH, handle: (ctx) => askToUnblock(deps, ctx) },
-    { ...PAGE, methods: ['POST'], path: PATH, handle: (ctx) => unblock(deps, ctx) },
-  ];
-}
+export const unblockRoutes: RouteDeclarations<UnblockDependencies> = {
+  'GET|HEAD /u/unblock': { ...PAGE, handle: askToUnblock },
+  'POST /u/unblock': { ...PAGE, handle: unblock },
+};
 
 async function askToUnblock({ challenges, views, csrf }: UnblockDependencies, ctx: Context): Promise<void> {
   const { ticket } = ctx.query;

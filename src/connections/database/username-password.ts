@@ -9,7 +9,7 @@ import { tenantName } from '../../flow/widget.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
-import { PAGE, type Route } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { LoginTickets } from '../../protection/login-tickets.ts';
 import type { Random } from '../../runtime/random.ts';
 import { databaseFor } from '../../tenant/databases.ts';
@@ -25,18 +25,10 @@ export interface UsernamePasswordDependencies extends LoginDependencies, HostedD
 const CALLBACK = '/login/callback';
 
 /** The routes of customized login pages. */
-export function usernamePasswordRoutes(deps: UsernamePasswordDependencies): Route[] {
-  return [
-    {
-      ...PAGE,
-      methods: ['POST'],
-      path: '/usernamepassword/login',
-      errors: loginErrorShape,
-      handle: (ctx) => verify(deps, ctx),
-    },
-    { ...PAGE, methods: ['POST'], path: CALLBACK, handle: (ctx) => goOn(deps, ctx) },
-  ];
-}
+export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependencies> = {
+  'POST /usernamepassword/login': { ...PAGE, errors: loginErrorShape, handle: verify },
+  [`POST ${CALLBACK}` as const]: { ...PAGE, handle: goOn },
+};
 
 /** `POST /usernamepassword/login`: the answer is HTML, a form that is to be submitted as it is. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {

@@ -1,7 +1,10 @@
 // Passwordless connections: a code or a link by e-mail, a code by SMS.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
-import type { PasswordlessDependencies } from './routes.ts';
+import { type PasswordlessPagesDependencies, passwordlessPages } from './hosted.ts';
+import { type PasswordlessDependencies, passwordlessRoutes } from './routes.ts';
+
+export type PasswordlessFeatureDependencies = PasswordlessDependencies & PasswordlessPagesDependencies;
 
 const limits = {
   passwordlessStart: {
@@ -43,9 +46,10 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const passwordless = feature<PasswordlessDependencies>({
+export const passwordless = feature<PasswordlessFeatureDependencies>({
   name: 'passwordless',
   limits,
   events,
+  routes: { ...passwordlessRoutes, ...passwordlessPages },
   pages: ['passwordless/address', 'passwordless/code', 'passwordless/continue'],
 });

@@ -15,7 +15,7 @@ import {
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
-import { PAGE, type Route } from '../../http/routes.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -35,30 +35,25 @@ export interface PasswordlessPagesDependencies
 /** Seconds until another code may be asked for; the page counts them down, the limit enforces them. */
 const RESEND_SECONDS = 30;
 
-/** The routes of the hosted passwordless pages. */
-export function passwordlessPages(deps: PasswordlessPagesDependencies): Route[] {
-  const path = '/u/:uid/passwordless/:connection';
-  const posted = (handle: typeof sendCode) => async (ctx: Context) => {
+/** Opens the request and its connection before a page is made. */
+const opened = (handle: (deps: PasswordlessPagesDependencies, ctx: Context, at: At) => Promise<void>) => ({
+  ...PAGE,
+  handle: async (deps: PasswordlessPagesDependencies, ctx: Context): Promise<void> => {
     const at = await open(deps, ctx);
     if (at === undefined) return;
-    deps.csrf.verify(ctx);
+    if (ctx.method === 'POST') deps.csrf.verify(ctx);
     await handle(deps, ctx, at);
-  };
-  return [
-    {
-      ...PAGE,
-      methods: ['GET'],
-      path,
-      handle: async (ctx) => {
-        const at = await open(deps, ctx);
-        if (at === undefined) return;
-        await showAddress(deps, ctx, at, { address: at.page.pending.params.login_hint ?? '' });
-      },
-    },
-    { ...PAGE, methods: ['POST'], path, handle: posted(sendCode) },
-    { ...PAGE, methods: ['POST'], path: `${path}/code`, handle: posted(useCode) },
-  ];
-}
+  },
+});
+
+/** The routes of the hosted passwordless pages. */
+export const passwordlessPages: RouteDeclarations<PasswordlessPagesDependencies> = {
+  'GET /u/:uid/passwordless/:connection': opened((deps, ctx, at) =>
+    showAddress(deps, ctx, at, { address: at.page.pending.params.login_hint ?? '' }),
+  ),
+  'POST /u/:uid/passwordless/:connection': opened(sendCode),
+  'POST /u/:uid/passwordless/:connection/code': opened(useCode),
+};
 
 /** A request at a connection's pages. */
 interface At {

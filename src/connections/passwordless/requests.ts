@@ -1,22 +1,63 @@
 // What the passwordless endpoints take (spec "Passwordless"), field by field, with the hosted service's codes.
+import { z } from 'zod';
 import { type FieldErrors, type Fields, requiredField, textField } from '../../http/body-fields.ts';
+import { CLIENT_FIELDS, optional, required, unchecked } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 
 /** What POST /passwordless/start may carry; what SDKs add to every body is let through. */
-const START_FIELDS = new Set([
-  'client_id',
-  'client_secret',
-  'client_assertion',
-  'client_assertion_type',
-  'connection',
-  'email',
-  'phone_number',
-  'send',
-  'authParams',
-  'auth0Client',
+export const startBody = z.strictObject({
+  ...CLIENT_FIELDS,
+  connection: required('The name of a passwordless connection.'),
+  email: optional('Where the code or link goes, for a connection by e-mail.'),
+  phone_number: optional('Where the code goes, for a connection by SMS (E.164).'),
+  send: optional('`link` (the default) or `code`; by e-mail alone.'),
+  authParams: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Parameters of the authorization request that the link leads to; in a form JSON text.'),
+  auth0Client: unchecked('What SDKs say of themselves.'),
+});
+
+/** What it answers. */
+export const startAnswer = z.object({
+  _id: z.string().describe('Stands for the address, whether or not it has a user.'),
+  email: z.string().optional(),
+  email_verified: z.boolean().optional(),
+  phone_number: z.string().optional(),
+  phone_verified: z.boolean().optional(),
+  request_language: z.string().nullable().optional(),
+});
+
+/** What POST /passwordless/verify may carry: the one form or the other. */
+export const verifyBody = z.union([
+  z.object({
+    ...CLIENT_FIELDS,
+    grant_type: z.literal('password'),
+    connection: required('The name of a passwordless connection.'),
+    username: required('The e-mail address or phone number.'),
+    password: required('The code.'),
+    scope: optional('As at the token endpoint.'),
+    audience: optional('As at the token endpoint.'),
+  }),
+  z.object({
+    client_id: required('The application.'),
+    connection: required('The name of a passwordless connection.'),
+    email: optional('For a connection by e-mail.'),
+    phone_number: optional('For a connection by SMS.'),
+    verification_code: required('The code.'),
+  }),
 ]);
+
+/** What a link carries. */
+export const linkQuery = z.looseObject({
+  client_id: required('The application.'),
+  connection: required('The name of a passwordless connection.'),
+  email: optional('For a connection by e-mail.'),
+  phone_number: optional('For a connection by SMS.'),
+  verification_code: required('The code.'),
+});
 
 /** Not the application's to set: the link's own, and what says how the user, who comes logged in, is to be asked. */
 const RESERVED = new Set([
@@ -94,7 +135,7 @@ export const FIELD_ERRORS: FieldErrors = {
  * @throws AuthError 400 `bad.<field>` naming the field that is wrong.
  */
 export function readStart(fields: Fields): StartRequest {
-  const unknown = Object.keys(fields).filter((name) => !START_FIELDS.has(name));
+  const unknown = Object.keys(fields).filter((name) => !Object.hasOwn(startBody.shape, name));
   if (unknown.length > 0) {
     throw new AuthError(
       400,

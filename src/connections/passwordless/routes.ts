@@ -6,7 +6,7 @@ import { markBrowser } from '../../http/browser.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
-import type { Route } from '../../http/routes.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
 import type { LoginTickets } from '../../protection/login-tickets.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
@@ -30,8 +30,12 @@ import {
   FIELD_ERRORS,
   type LinkParameters,
   linkParameters,
+  linkQuery,
   readStart,
   type StartRequest,
+  startAnswer,
+  startBody,
+  verifyBody,
 } from './requests.ts';
 import { PURPOSE, type StartDependencies, start, subjectOf } from './start.ts';
 import { check, redeem, type VerifyDependencies } from './verify.ts';
@@ -44,27 +48,46 @@ export interface PasswordlessDependencies extends StartDependencies, VerifyDepen
   views: Views;
   csrf: Csrf;
   random: Random;
+  /** Ids of users are not told to whoever can type an address: what stands for them is made with it. */
+  pseudonymKey: Buffer;
   /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
   /** Answers as the token endpoint does. */
   tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
 }
 
-/** The routes of passwordless login, the hosted pages apart. */
-export function passwordlessRoutes(deps: PasswordlessDependencies): Route[] {
-  // Ids of users are not told to whoever can type an address; what stands for them says the same for all.
-  const pseudonymKey = deps.random(32);
-  const api = { methods: ['POST'], limit: 'other', cors: 'applications', errors: oauthShape } as const;
-  const link = { path: LINK_PATH, limit: 'other', cors: 'none', errors: 'page' } as const;
-  return [
-    { ...api, path: '/passwordless/start', handle: (ctx) => handleStart(deps, ctx, pseudonymKey) },
-    { ...api, path: '/passwordless/verify', handle: (ctx) => handleVerify(deps, ctx) },
-    { ...link, methods: ['GET', 'HEAD'], handle: (ctx) => handleLink(deps, ctx) },
-    { ...link, methods: ['POST'], handle: (ctx) => handleConfirmed(deps, ctx) },
-  ];
-}
+const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
+const link = { limit: 'other', cors: 'none', errors: 'page' } as const;
 
-async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Buffer): Promise<void> {
+/** The routes of passwordless login, the hosted pages apart. */
+export const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
+  'POST /passwordless/start': {
+    ...api,
+    summary: 'Have a code or a login link sent',
+    security: ['client'],
+    body: startBody,
+    answers: { 200: { description: 'It was sent, or it looks as if it was', body: startAnswer } },
+    handle: handleStart,
+  },
+  'POST /passwordless/verify': {
+    ...api,
+    summary: "A login by a code, or the browser SDK's question whether a code is right",
+    security: ['client'],
+    body: verifyBody,
+    answers: { 200: 'The tokens, as of the token endpoint; or nothing: the code is right' },
+    handle: handleVerify,
+  },
+  [`GET|HEAD ${LINK_PATH}` as const]: {
+    ...link,
+    summary: 'Where a login link leads',
+    query: linkQuery,
+    answers: { 302: 'To the authorization request that goes on', 200: 'A page that asks whether to go on' },
+    handle: handleLink,
+  },
+  [`POST ${LINK_PATH}` as const]: { ...link, handle: handleConfirmed },
+};
+
+async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   const fields = bodyObject(ctx, FIELD_ERRORS);
   if (fields.client_id === undefined && ctx.get('Authorization') === '') {
     throw FIELD_ERRORS.missing('client_id');
@@ -90,7 +113,9 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context, key: Bu
     languages: languagesOf(ctx),
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
   });
-  const pseudonym = createHmac('sha256', key).update(`${connection.record.name}\n${address}`).digest('hex');
+  const pseudonym = createHmac('sha256', deps.pseudonymKey)
+    .update(`${connection.record.name}\n${address}`)
+    .digest('hex');
   const _id = pseudonym.slice(0, 24);
   ctx.set('Cache-Control', 'no-store');
   ctx.body =

@@ -1,6 +1,14 @@
-// What the browser login declares of itself, its requests apart.
-import type { Declaration } from '../records/declaration.ts';
+// The browser login: a request that waits for its user, and the logins that pages of applications take.
+import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
+import { type CrossOriginDependencies, crossOriginRoutes } from './cross-origin.ts';
+import { type FlowDependencies, requestRoutes } from './routes.ts';
+import { type WidgetDependencies, widgetRoutes } from './widget.ts';
+
+export interface FlowFeatureDependencies
+  extends FlowDependencies,
+    CrossOriginDependencies,
+    WidgetDependencies {}
 
 const limits = {
   coAuthenticate: { capacity: 50, perMinute: 300, per: 'address', where: '`/co/authenticate`' },
@@ -19,8 +27,10 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const declaration = {
+export const flow = feature<FlowFeatureDependencies>({
+  name: 'flow',
   limits,
   events,
+  routes: { ...requestRoutes, ...crossOriginRoutes, ...widgetRoutes },
   pages: ['login/account', 'login/consent'],
-} as const satisfies Omit<Declaration, 'name'>;
+});

@@ -1,0 +1,34 @@
+// What the MFA API answers, for the document of the API.
+import { z } from 'zod';
+import { optional, required } from '../http/described.ts';
+
+/** Of POST /mfa/challenge. */
+export const challengeAnswer = z.object({
+  challenge_type: z.enum(['otp', 'oob']),
+  oob_code: optional('With `oob`: goes to the token endpoint.'),
+  binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
+});
+
+/** Of POST /mfa/associate. */
+export const association = z.object({
+  authenticator_type: z.enum(['otp', 'oob']),
+  id: required('Of the authenticator.'),
+  secret: optional('With `otp`: base32, for the authenticator app.'),
+  barcode_uri: optional('The same, or the enrolment of a device, as a QR code shows it.'),
+  oob_channels: optional('`sms`, `email` or `auth0`.'),
+  oob_channel: optional('The same, under the name that SDKs read.'),
+  oob_code: optional('With `oob`: goes to the token endpoint.'),
+  binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
+  recovery_codes: z.array(z.string()).optional().describe('With the first authenticator.'),
+});
+
+/** Of GET /mfa/authenticators: one of them. */
+export const authenticatorAnswer = z.object({
+  id: z.string(),
+  authenticator_type: z.enum(['otp', 'oob', 'recovery-code']),
+  type: z.enum(['otp', 'phone', 'email', 'push-notification', 'recovery-code']),
+  active: z.boolean().describe('Whether it was confirmed.'),
+  oob_channel: z.string().optional(),
+  oob_channels: z.array(z.string()).optional(),
+  name: optional('Enough to know it by.'),
+});
