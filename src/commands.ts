@@ -5,16 +5,17 @@ import { Command } from 'commander';
 import pino from 'pino';
 import { rotateSigningKeys } from './engine/keys.ts';
 import { LIMITS } from './features.ts';
-import { resetSealed } from './protection/secret-box.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { fail, faultText, isFirstStart, runServer } from './run.ts';
 import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
 import { systemRandom } from './runtime/random.ts';
-import { readSettings, type Settings, sealingKeyFile, TENANT_FILE } from './settings.ts';
+import { readSettings, type Settings, TENANT_FILE } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
 import { repairStore } from './store/repair.ts';
+import { keyFile } from './store/sealing/key.ts';
+import { resealStore, resetSealed } from './store/sealing/reseal.ts';
 import { applyTenant } from './tenant/apply.ts';
 import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
 import { exportTenant } from './tenant/export.ts';
@@ -29,7 +30,12 @@ const start = () => runServer(process.env, process.stdout);
 
 /** Opens the store for a command; refused while a server uses it. */
 async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore({ dataDir: settings.dataDir, clock: systemClock, log });
+  const store = await openStore({
+    dataDir: settings.dataDir,
+    secretsKey: settings.secretsKey,
+    clock: systemClock,
+    log,
+  });
   try {
     return await work(store);
   } finally {
@@ -96,13 +102,21 @@ async function rotate(): Promise<void> {
   console.log(`from the next start on tokens are signed with ${kid}`);
 }
 
-/** Removes authenticators whose sealing key is lost. */
-async function resetAuthenticators(): Promise<void> {
-  const settings = readSettings(process.env);
-  const file = sealingKeyFile(settings);
-  const removed = await withStore(settings, (store) => resetSealed({ file, store, random: systemRandom }));
+/** Seals the secrets in the store with another key. */
+async function reseal(): Promise<void> {
+  const { dataDir, secretsKey: given, secretsKeyBefore: before } = readSettings(process.env);
+  await resealStore({ dataDir, given, before, random: systemRandom });
+  const where = given === undefined ? `the new key in ${keyFile(dataDir)}` : 'SECRETS_KEY';
+  console.log(`the secrets in the store are sealed with ${where} from now on`);
+}
+
+/** For a key of the store's secrets that is lost for good. */
+async function resetSecrets(): Promise<void> {
+  const { dataDir, secretsKey: given } = readSettings(process.env);
+  const { records, members } = await resetSealed({ dataDir, given });
+  const name = given === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
   console.log(
-    `removed ${removed} authenticator apps that ${file} does not open: their users enrol them anew`,
+    `removed ${records} signing keys and authenticator apps, and ${members} secrets of the configuration, that ${name} does not open: users enrol the apps anew, and gatehouse apply puts back what the tenant file has`,
   );
 }
 
@@ -132,12 +146,19 @@ program
   .command('repair')
   .description('give up what is damaged or missing in the store, and keep the rest; backups are better')
   .action(repair);
-const keys = program.command('keys').description('signing keys, and the key of authenticator apps');
+const keys = program
+  .command('keys')
+  .description('signing keys, and the key that the secrets in the store are sealed with');
 keys.command('rotate').description('sign with the next key from the next start on').action(rotate);
 keys
-  .command('reset-authenticators')
-  .description('when keys/authenticators.key is lost for good: remove the authenticator apps it sealed')
-  .action(resetAuthenticators);
+  .command('reseal')
+  .description('seal the secrets in the store with SECRETS_KEY, or with a new key in keys/secrets.key')
+  .action(reseal);
+keys
+  .command('reset')
+  .alias('reset-authenticators')
+  .description('when the key of the store is lost for good: remove the secrets that it sealed')
+  .action(resetSecrets);
 
 try {
   await program.parseAsync();

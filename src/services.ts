@@ -39,11 +39,10 @@ import { createChallenges } from './protection/challenges.ts';
 import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits } from './protection/rate-limit.ts';
-import { openSecretBox } from './protection/secret-box.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
-import { isForThisMachine, type Settings, sealingKeyFile } from './settings.ts';
+import { isForThisMachine, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openConfig } from './tenant/config.ts';
 import { createEvents } from './tenant/events.ts';
@@ -250,13 +249,11 @@ type Base = Awaited<ReturnType<typeof createBase>>;
 
 /** What the second factor needs beside. */
 async function createMfa({ settings, store, clock, wallClock, random }: TenantDependencies, base: Base) {
-  const box = await openSecretBox({ file: sealingKeyFile(settings), store, random });
   const factorChanges = createFactorChanges({ store, clock, random });
   const authenticators = createAuthenticators({ store, factorChanges, clock, random });
   return {
     ...base,
     factors: FACTORS,
-    box,
     authenticators,
     elevation: createElevation({ users: base.users, factorChanges }),
     webPush: createWebPush({

@@ -1,9 +1,10 @@
 // The process's settings, read once from the environment (README "Settings").
-import { join } from 'node:path';
+import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { SmsSettings } from './delivery/sms.ts';
 import { isAddressRange } from './http/addresses.ts';
 import { isLoopback } from './http/loopback.ts';
+import { isGuessable, parseKey } from './store/sealing/key.ts';
 import type { TlsSettings } from './tls/options.ts';
 
 export interface Settings {
@@ -16,6 +17,10 @@ export interface Settings {
   issuer: string;
   tenantFile: string;
   dataDir: string;
+  /** What the secrets in the store are sealed with; a key in the data directory without it. */
+  secretsKey?: KeyObject;
+  /** What they were sealed with before: for `gatehouse keys reseal`. */
+  secretsKeyBefore?: KeyObject;
   tls: TlsSettings;
   /** Real mail; the development outbox without it. */
   mail?: { smtpUrl: string; from: string | undefined };
@@ -37,6 +42,17 @@ export class SettingsFault {
 /** Default tenant file. */
 export const TENANT_FILE = 'config/tenant.yaml';
 
+/** Never the value. */
+const secretsKey = z.string().transform((text, context) => {
+  const key = parseKey(text);
+  if (key !== undefined) return key;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be 32 random bytes, in base64 or in hexadecimal digits',
+  });
+  return z.NEVER;
+});
+
 const environment = z.object({
   PORT: z
     .string()
@@ -47,6 +63,8 @@ const environment = z.object({
   BASE_URL: z.string().optional(),
   TENANT_FILE: z.string().min(1).default(TENANT_FILE),
   DATA_DIR: z.string().min(1).default('./data'),
+  SECRETS_KEY: secretsKey.optional(),
+  SECRETS_KEY_BEFORE: secretsKey.optional(),
   TLS: z.enum(['auto', 'files', 'proxy']).default('auto'),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
@@ -88,16 +106,13 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     issuer: `${new URL(baseUrl).origin}/`,
     tenantFile: read.TENANT_FILE,
     dataDir: read.DATA_DIR,
+    ...(read.SECRETS_KEY !== undefined && { secretsKey: read.SECRETS_KEY }),
+    ...(read.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: read.SECRETS_KEY_BEFORE }),
     tls: tlsOf(read),
     ...deliveryOf(read),
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };
-}
-
-/** The file of the key that seals secrets of authenticator apps. */
-export function sealingKeyFile({ dataDir }: Pick<Settings, 'dataDir'>): string {
-  return join(dataDir, 'keys', 'authenticators.key');
 }
 
 /** The settings of a server whose port was chosen by the system. */
@@ -143,6 +158,9 @@ function crossFaults(read: Environment): string[] {
   if (read.NODE_ENV === 'production') {
     if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');
     if (read.BASE_URL === undefined) faults.push('BASE_URL: required in production');
+    if (read.SECRETS_KEY !== undefined && isGuessable(read.SECRETS_KEY)) {
+      faults.push('SECRETS_KEY: must be random, as `openssl rand -base64 32` makes it');
+    }
   }
   return faults;
 }

@@ -80,7 +80,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     }
   }
 
-  const store = await openStore({ dataDir: read.dataDir, clock, log });
+  const store = await openStore({ dataDir: read.dataDir, secretsKey: read.secretsKey, clock, log, random });
   try {
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));

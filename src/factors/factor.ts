@@ -11,7 +11,6 @@ import type { Attempts } from '../protection/attempts.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
-import type { SecretBox } from '../protection/secret-box.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -42,8 +41,6 @@ export interface FactorDependencies {
   events: Events;
   messages: Messages;
   webPush: WebPush;
-  /** Seals what authenticators share with us. */
-  box: SecretBox;
   /** The store's, which never goes back. */
   clock: Clock;
   /** The time of day, which authenticator apps go by. */

@@ -20,8 +20,8 @@ export interface AuthenticatorRecord extends Stored {
   email?: string;
   /** Of `push`: what the device calls itself. */
   name?: string;
-  /** Of `otp`: the shared secret, sealed. */
-  sealedSecret?: string;
+  /** Of `otp`: the shared secret in base32. */
+  secret?: string;
   /** Of `otp`: the last time step that was used; it and those before are never good again (RFC 6238 §5.2). */
   lastStep?: number;
   /** SHA-256 of the recovery code: of `recovery-code`; of another the one it brings when it is confirmed. */

@@ -8,6 +8,7 @@ import type { LogEventRecord } from './log-events.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
+import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
 import type {
   ClientGrantRecord,
   ClientRecord,
@@ -70,6 +71,11 @@ export interface CollectionSpec<T> {
   /** What `list` filters and sorts by, beside the id, and the kind of value it has (`a.b` is b within a). */
   fields?: Record<string, 'text' | 'number' | 'boolean'>;
   /**
+   * Members that are secrets and are stored sealed (`a.b` is b within a, `*` each member or element); no key and no
+   * field may be made of one, as those are stored open.
+   */
+  sealed?: readonly string[];
+  /**
    * Where it is kept, if not in the database: `memory` need not survive a crash (counters that are written on
    * every request), `configuration` is a readable file, written seldom and small enough to be held in memory.
    */
@@ -113,8 +119,8 @@ function accountsOf(payload: Readonly<Record<string, unknown>>): string[] {
 }
 
 export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
-  tenant: { unique: {}, indexes: {}, kept: 'configuration' },
-  clients: { unique: {}, indexes: {}, kept: 'configuration' },
+  tenant: { unique: {}, indexes: {}, kept: 'configuration', sealed: tenantSecrets },
+  clients: { unique: {}, indexes: {}, kept: 'configuration', sealed: clientSecrets },
   resourceServers: { unique: { identifier: (api) => api.identifier }, indexes: {}, kept: 'configuration' },
   clientGrants: {
     unique: { clientAudience: (grant) => `${grant.client_id}\n${grant.audience}` },
@@ -122,7 +128,12 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     fields: { client_id: 'text', audience: 'text' },
     kept: 'configuration',
   },
-  connections: { unique: { name: (connection) => connection.name }, indexes: {}, kept: 'configuration' },
+  connections: {
+    unique: { name: (connection) => connection.name },
+    indexes: {},
+    kept: 'configuration',
+    sealed: connectionSecrets,
+  },
   organizations: {
     unique: { name: (organization) => organization.name },
     indexes: {},
@@ -161,7 +172,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   credentials: { unique: {}, indexes: {} },
   migrations: { unique: {}, indexes: {} },
-  signingKeys: { unique: {}, indexes: { state: (key) => key.state }, cached: true },
+  signingKeys: { unique: {}, indexes: { state: (key) => key.state }, sealed: ['jwk'], cached: true },
   keyChecks: { unique: {}, indexes: {} },
   artifacts: {
     unique: {},
@@ -185,6 +196,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   authenticators: {
     unique: { first: (one) => (one.first === true ? one.user_id : undefined) },
     indexes: { user: (one) => one.user_id },
+    sealed: ['secret', 'pushEndpoint'],
   },
   factorChanges: { unique: {}, indexes: {} },
   browsers: { unique: {}, indexes: { user: (one) => one.user_id } },

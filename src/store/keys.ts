@@ -22,3 +22,9 @@ export function keyValues(keys: AnySpec['unique'], record: AnyRecord): [key: str
     return distinct.map((value): [string, string] => [name, value]);
   });
 }
+
+/** Whether a record has a value of a key. */
+export function hasKey({ unique, indexes }: AnySpec, record: AnyRecord, key: string, value: string): boolean {
+  const values = (unique[key] ?? indexes[key])?.(record) ?? [];
+  return typeof values === 'string' ? values === value : values.includes(value);
+}

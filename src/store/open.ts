@@ -1,24 +1,29 @@
 // The embedded store, for one process: configuration in JSON files (lowdb), what grows in SQLite, and counters that
 // need not survive in memory. In `<dataDir>/store`; `<dataDir>/lock` is held while it is open.
+
+import type { KeyObject } from 'node:crypto';
 import { chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type CollectionName, isCached, type Records } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Collection, Store } from './contract.ts';
 import { configurationSpecs, createStore, databaseFile, holdsStore } from './create.ts';
 import { directoryMode } from './files.ts';
-import { collectionSpecs } from './keys.ts';
+import { type AnySpec, collectionSpecs } from './keys.ts';
 import { lockDirectory } from './lock.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
-import { temporarySuffix } from './lowdb/file.ts';
+import { openConfiguration, temporarySuffix } from './lowdb/file.ts';
 import { type Commit, createCollection } from './memory/collection.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { migrate } from './migrate.ts';
 import { takeOver } from './old/takeover.ts';
 import { purgeRegularly } from './purge.ts';
 import { countWrites } from './revision.ts';
+import { openSealing } from './sealing/open.ts';
+import { recordSeal } from './sealing/records.ts';
 import { checkDatabase } from './sql/sqlite-file.ts';
 import { openSqlite, type SqliteStore } from './sql/sqlite-store.ts';
 
@@ -28,6 +33,9 @@ export interface StoreOptions {
   /** What expiry goes by. */
   clock: Clock;
   log?: Pick<Logger, 'warn' | 'error'>;
+  /** The key that the setting SECRETS_KEY gives; otherwise it is in a file, which is made where there is none. */
+  secretsKey?: KeyObject | undefined;
+  random?: Random;
   /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
   checkBytes?: number;
 }
@@ -70,19 +78,24 @@ async function openAsItIs(options: StoreOptions): Promise<Store> {
 }
 
 async function openLocked(directory: string, unlock: () => void, options: StoreOptions): Promise<Store> {
-  const { clock, log, checkBytes = defaultCheckBytes } = options;
+  const { dataDir, clock, log, checkBytes = defaultCheckBytes, random = systemRandom } = options;
   const file = databaseFile(directory);
   let closing: Promise<void> | undefined;
   const check = () => {
     if (closing !== undefined) throw new Error('the store is closed');
   };
+  // Each file of the configuration is whole before anything is changed.
+  for (const [name] of configurationSpecs()) await openConfiguration(directory, name);
+  const { checked } = await checkDatabase(file, checkBytes);
+  const key = await openSealing(directory, { dataDir, given: options.secretsKey, random });
+  const sealOf = (name: string, spec: AnySpec) => recordSeal(key, name, spec);
   const configuration: Configuration[] = [];
   for (const [name, spec] of configurationSpecs()) {
-    configuration.push(await openConfigurationCollection({ directory, name, spec, clock, check }));
+    const seal = sealOf(name, spec);
+    configuration.push(await openConfigurationCollection({ directory, name, spec, clock, check, seal }));
   }
-  const { checked } = await checkDatabase(file, checkBytes);
   const memory = memoryTables(clock);
-  const database = openSqlite({ file, clock, log, checked, check });
+  const database = openSqlite({ file, clock, log, checked, check, sealOf });
   const stopPurging = purgeRegularly(
     [
       ...configuration.map(({ table, commit }) => purger(table, commit)),

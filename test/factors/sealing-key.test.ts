@@ -1,24 +1,27 @@
-// The key that the secrets of authenticator apps are sealed with: a server does not start without the right one.
+// The key that the secrets in the store are sealed with: a server does not start without the right one.
 import { mkdtempSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemRandom } from '../../src/runtime/random.ts';
 import { openStore } from '../../src/store/open.ts';
+import { applyTenant } from '../../src/tenant/apply.ts';
+import { readTenant } from '../../src/tenant/load.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { callsOf, codeOf, tenant } from './tenant.ts';
 
 const PERSON = 'mfa-1@example.test';
 
-describe('the key of authenticator apps', function () {
+describe('the key of the store', function () {
   this.timeout(60_000);
   let dataDir: string;
   let file: string;
   let server: TestServer | undefined;
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-sealing-'));
-    file = join(dataDir, 'keys/authenticators.key');
+    file = join(dataDir, 'keys/secrets.key');
   });
   afterEach(async () => {
     await server?.stop();
@@ -60,14 +63,23 @@ describe('the key of authenticator apps', function () {
   /** As releases before had it: no value in the store that tells the key. */
   const forgetCheck = async () => {
     const store = await openStore({ dataDir, clock: Date.now });
-    await store.collection('keyChecks').delete('authenticators');
+    await store.collection('keyChecks').delete('secrets');
     await store.close();
   };
 
-  it('is made when something is first sealed, for its owner alone', async () => {
-    const { calls } = await start();
-    expect(await stat(file).catch(() => undefined)).to.equal(undefined);
-    await calls.enrollOtp(PERSON);
+  /** `gatehouse apply`, of the tenant that the tests serve. */
+  const applyAgain = async () => {
+    const store = await openStore({ dataDir, clock: Date.now });
+    const nobody = { findInConnection: async () => undefined, create: async () => ({}) };
+    await applyTenant({ store, users: nobody, random: systemRandom }, readTenant(tenant).tenant, {
+      mode: 'match',
+      users: false,
+    });
+    await store.close();
+  };
+
+  it('is made at the first start, for its owner alone', async () => {
+    await start();
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     expect(Buffer.from(await readFile(file, 'utf8'), 'base64url')).to.have.length(32);
   });
@@ -110,15 +122,12 @@ describe('the key of authenticator apps', function () {
     expect(await stat(file).catch(() => undefined)).to.equal(undefined);
   });
 
-  it('that could not be made is made with the next secret, without a restart', async () => {
-    const { calls } = await start();
+  it('that could not be made is made at the next start', async () => {
     // A file where the directory would be: as with a full disk, nothing can be written below.
     await writeFile(join(dataDir, 'keys'), '');
-    const mfa_token = await calls.mfaToken(PERSON);
-    const failed = await calls.associate(mfa_token, { authenticator_types: ['otp'] });
-    expect(failed.status).to.be.within(500, 503);
-    expect(failed.text).not.to.contain(dataDir);
+    expect(await refusal()).to.contain(join(dataDir, 'keys'));
     await rm(join(dataDir, 'keys'));
+    const { calls } = await start();
     await calls.enrollOtp(PERSON);
     await stop();
     await start();
@@ -126,7 +135,7 @@ describe('the key of authenticator apps', function () {
 
   it('that was written and no further is taken, and one half written is none', async () => {
     await mkdir(join(dataDir, 'keys'));
-    await writeFile(`${file}.new`, 'half');
+    await writeFile(`${file}.part`, 'half');
     const secret = await enrolled();
     expect((await logIn(secret)).status).to.equal(200);
     await stop();
@@ -144,6 +153,9 @@ describe('the key of authenticator apps', function () {
         command: [process.execPath, CLI, 'keys', 'reset-authenticators'],
       });
     expect(await reset()).to.deep.include({ code: 0, stderr: '' });
+    // Applications' secrets come from the tenant file again.
+    expect(await refusal()).to.contain('client_secret');
+    await applyAgain();
     const { calls } = await start();
     const anew = await calls.enrollOtp(PERSON);
     expect(anew.secret).not.to.equal(secret);

@@ -7,7 +7,6 @@ import { expect } from 'chai';
 import { createAuthenticators } from '../../src/factors/authenticators.ts';
 import { createFactorChanges } from '../../src/factors/factor-changes.ts';
 import { beginOtp, useOtp } from '../../src/factors/otp/otp.ts';
-import { openSecretBox } from '../../src/protection/secret-box.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 
@@ -31,11 +30,10 @@ describe('a TOTP authenticator', () => {
     // The secret of the vectors where a secret is made; whatever is unique otherwise.
     const random = (bytes: number) =>
       bytes === SECRET.length ? Buffer.from(SECRET) : Buffer.alloc(bytes, `${++count}`.padStart(bytes, '0'));
-    const box = await openSecretBox({ file: join(directory, 'key'), store, random });
     const clock = () => now;
     const factorChanges = createFactorChanges({ store, clock, random });
     const authenticators = createAuthenticators({ store, factorChanges, clock, random });
-    return { authenticators, box, wallClock: clock, random };
+    return { authenticators, wallClock: clock, random };
   };
 
   for (const [seconds, code] of [

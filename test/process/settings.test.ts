@@ -67,6 +67,27 @@ describe('settings', () => {
     });
   }
 
+  for (const key of [
+    'short',
+    'f'.repeat(63),
+    Buffer.alloc(31, 1).toString('base64'),
+    `${'A'.repeat(43)}==`,
+  ]) {
+    it(`refuse ${key} as the key of the secrets, without saying it`, () => {
+      expect(faultsOf({ SECRETS_KEY: key })).to.deep.equal([
+        'SECRETS_KEY: must be 32 random bytes, in base64 or in hexadecimal digits',
+      ]);
+    });
+  }
+
+  it('refuse in production a key of the secrets that is not random', () => {
+    const SECRETS_KEY = 'a1'.repeat(32);
+    expect(faultsOf({ NODE_ENV: 'production', SECRETS_KEY }).join()).to.contain(
+      'SECRETS_KEY: must be random',
+    );
+    expect(readSettings({ SECRETS_KEY }).secretsKey).not.to.equal(undefined);
+  });
+
   for (const port of ['x', '-1', '1.5', '65536', '0x10', '1e3', ' ']) {
     it(`refuse ${JSON.stringify(port)} as a port`, () => {
       expect(faultsOf({ PORT: port })).to.deep.equal(['PORT: must be a port number, 0 to 65535']);

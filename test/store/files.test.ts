@@ -155,6 +155,7 @@ describe('the embedded store on disk', () => {
     const image = join(root, 'backup');
     await mkdir(join(image, 'store'), { recursive: true });
     for (const name of configuration) await cp(file(`${name}.json`), file(`${name}.json`, image));
+    await cp(join(dataDir, 'keys'), join(image, 'keys'), { recursive: true });
     const database = new DatabaseSync(file('gatehouse.db'));
     database.prepare('VACUUM INTO ?').run(file('gatehouse.db', image));
     database.close();
@@ -277,7 +278,7 @@ describe('the embedded store on disk', () => {
     it('is a database of a newer release, or of something else', async () => {
       await filled();
       for (const [pragma, message] of [
-        ['user_version = 2', /gatehouse\.db: store format 2 .* newer release/],
+        ['user_version = 3', /gatehouse\.db: store format 3 .* newer release/],
         ['application_id = 1', /gatehouse\.db: this is not a store/],
       ] as const) {
         const database = new DatabaseSync(file('gatehouse.db'));

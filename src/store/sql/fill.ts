@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { keyValues } from '../keys.ts';
 import { type AnyRecord, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
+import { checksum } from './row.ts';
 import { type SqlCollection, sqlCollections, type WriteName, writeStatements, writes } from './schema.ts';
 import { columnText } from './text.ts';
 
@@ -20,7 +21,7 @@ export function fillDatabase(
     const addKeys = keyAdder(database, collection);
     for (const json of records.get(collection.name)?.values() ?? []) {
       const record = parseRecord(json);
-      put().run(columnText(record.id), json, record.expiresAt ?? null);
+      put().run(columnText(record.id), json, record.expiresAt ?? null, checksum(collection.name, json));
       addKeys(record);
     }
   }

@@ -34,7 +34,7 @@ export function queryStatements(
   const by = sort === undefined ? undefined : field(sort.field);
   const order = by === undefined ? '' : `${by} IS NULL, ${by}${sort?.descending === true ? ' DESC' : ''}, `;
   const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
-  const sql = `SELECT r.data ${matching}${from} ORDER BY ${order}r.id ${bounds}`;
+  const sql = `SELECT r.id, r.data, r.sum ${matching}${from} ORDER BY ${order}r.id ${bounds}`;
   return { page: { sql, parameters }, total };
 }
 

@@ -1,5 +1,5 @@
 // The tables that collections.ts stands for, and the statements on them. A collection is a table of records (the
-// id, the record's JSON, when it expires) and, where it has keys, a table of their values: a record may have several
+// id, the record's JSON, when it expires, a checksum) and, where it has keys, a table of their values: a record may have several
 // of one key. What differs between databases is the dialect's.
 import { retiredCollections } from '../../records/collections.ts';
 import { type AnySpec, collectionSpecs } from '../keys.ts';
@@ -43,7 +43,7 @@ export function creation({ text, keyed }: Dialect): string[] {
           `CREATE TABLE IF NOT EXISTS "${table}" (key ${text}, value ${text}, id ${text} NOT NULL, PRIMARY KEY (${primary}))`,
         ];
   return sqlCollections().flatMap(({ name, spec }) => [
-    `CREATE TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data TEXT NOT NULL, expires_at REAL)`,
+    `CREATE TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data TEXT NOT NULL, expires_at REAL, sum INTEGER NOT NULL DEFAULT 0)`,
     `CREATE INDEX IF NOT EXISTS "${name}_expiry" ON "${name}" (expires_at) WHERE expires_at IS NOT NULL`,
     ...keyTable(`${name}_unique`, spec.unique, 'key, value').map((sql) => sql + keyed),
     ...keyTable(`${name}_index`, spec.indexes, 'key, value, id').map((sql) => sql + keyed),
@@ -53,7 +53,7 @@ export function creation({ text, keyed }: Dialect): string[] {
 /** The statements that write, of all collections. */
 export function writeStatements({ parameter: p }: Dialect): string[] {
   return sqlCollections().flatMap(({ name }) => [
-    `INSERT INTO "${name}" (id, data, expires_at) VALUES (${p(1)}, ${p(2)}, ${p(3)}) ON CONFLICT (id) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at`,
+    `INSERT INTO "${name}" (id, data, expires_at, sum) VALUES (${p(1)}, ${p(2)}, ${p(3)}, ${p(4)}) ON CONFLICT (id) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at, sum = excluded.sum`,
     `DELETE FROM "${name}" WHERE id = ${p(1)}`,
     `INSERT INTO "${name}_unique" (key, value, id) VALUES (${p(1)}, ${p(2)}, ${p(3)})`,
     `DELETE FROM "${name}_unique" WHERE key = ${p(1)} AND value = ${p(2)} AND id = ${p(3)}`,
@@ -66,18 +66,18 @@ export function writeStatements({ parameter: p }: Dialect): string[] {
 export function readStatements(name: string, { parameter: p }: Dialect) {
   const there = (n: number) => `(r.expires_at IS NULL OR r.expires_at > ${p(n)})`;
   const found = (table: string) =>
-    `SELECT r.data FROM "${table}" k JOIN "${name}" r ON r.id = k.id WHERE k.key = ${p(1)} AND k.value = ${p(2)} AND ${there(3)} ORDER BY r.id`;
+    `SELECT r.id, r.data, r.sum FROM "${table}" k JOIN "${name}" r ON r.id = k.id WHERE k.key = ${p(1)} AND k.value = ${p(2)} AND ${there(3)} ORDER BY r.id`;
   return {
     /** The record of an id, expired or not. */
-    get: `SELECT data FROM "${name}" WHERE id = ${p(1)}`,
+    get: `SELECT id, data, sum FROM "${name}" WHERE id = ${p(1)}`,
     /** The id that has this value of a unique key. */
     holder: `SELECT id FROM "${name}_unique" WHERE key = ${p(1)} AND value = ${p(2)}`,
     findUnique: found(`${name}_unique`),
     findIndex: found(`${name}_index`),
     /** Records after an id, at most so many. */
-    page: `SELECT r.data FROM "${name}" r WHERE r.id > ${p(1)} AND ${there(2)} ORDER BY r.id LIMIT ${p(3)}`,
+    page: `SELECT r.id, r.data, r.sum FROM "${name}" r WHERE r.id > ${p(1)} AND ${there(2)} ORDER BY r.id LIMIT ${p(3)}`,
     count: `SELECT (SELECT count(*) FROM "${name}") - (SELECT count(*) FROM "${name}" WHERE expires_at <= ${p(1)}) AS n`,
     /** Records that have expired, at most so many. */
-    expired: `SELECT data FROM "${name}" WHERE expires_at <= ${p(1)} LIMIT ${p(2)}`,
+    expired: `SELECT id, data, sum FROM "${name}" WHERE expires_at <= ${p(1)} LIMIT ${p(2)}`,
   };
 }

@@ -7,12 +7,13 @@ import { fileMode } from '../files.ts';
 import { isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';
+import { checksum } from './row.ts';
 import { creation, removal, type SqlCollection, sqlCollections } from './schema.ts';
 import { damagedFrame } from './sqlite-wal.ts';
 
 /** "gate", in the file's header, so that no other database is taken for a store. */
 const applicationId = 0x67617465;
-const version = 1;
+const version = 2;
 const sqliteBusy = 5;
 /** SQLITE_ERROR (a table is not there), SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_SHORT_READ. */
 const damageCodes = [1, 11, 26];
@@ -99,6 +100,7 @@ function examine(
   const fault = checked ? damageIn(database.prepare(integrityCheck).all()) : undefined;
   if (fault !== undefined) throw new DatabaseFault(fault);
   database.exec('BEGIN IMMEDIATE');
+  addChecksums(database);
   createTables(database);
   database.exec(`${markOpen(false)}; COMMIT`);
   // The write-ahead log of a server that was killed becomes part of the file.
@@ -142,6 +144,21 @@ function identify(database: DatabaseSync): void {
   if (pragma('application_id') !== applicationId) throw new Error('this is not a store');
   const found = pragma('user_version');
   if (found > version) throw new Error(`store format ${found} is not known here: a newer release wrote it`);
+}
+
+/** Format 1 had no checksums. */
+function addChecksums(database: DatabaseSync): void {
+  if (database.prepare('PRAGMA user_version').get()?.user_version === version) return;
+  database.function('checksum', { deterministic: true }, (name, text) =>
+    checksum(String(name), String(text)),
+  );
+  for (const { name } of sqlCollections()) {
+    const table = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name);
+    if (table === undefined) continue;
+    database.exec(`ALTER TABLE "${name}" ADD COLUMN sum INTEGER NOT NULL DEFAULT 0`);
+    database.exec(`UPDATE "${name}" SET sum = checksum('${name}', data)`);
+  }
+  database.exec(`PRAGMA user_version = ${version}`);
 }
 
 function createTables(database: DatabaseSync): void {

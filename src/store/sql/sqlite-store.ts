@@ -2,15 +2,17 @@
 import type { Logger } from 'pino';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Collection, Write } from '../contract.ts';
+import type { Collection, Query, Write } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
-import { encodeRecord, parseRecord } from '../record.ts';
+import type { AnySpec } from '../keys.ts';
+import { encodeRecord, isExpired } from '../record.ts';
+import type { RecordSeal } from '../sealing/records.ts';
 import { commitAll, createSqlCollection, type Search } from './collection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
 import { createOverlay } from './overlay.ts';
 import { sqlCollections, writeStatements } from './schema.ts';
-import { closeReader, openReader, sqliteCommitted } from './sqlite.ts';
+import { closeReader, openReader, openRow, sqliteCommitted } from './sqlite.ts';
 import { damageIn, integrityCheck } from './sqlite-file.ts';
 import { startConnection, startThread, type Thread } from './sqlite-thread.ts';
 import { type Change, find as findRecord, place, remove, type SqlTable } from './table.ts';
@@ -25,6 +27,7 @@ export interface SqliteOptions {
   checked: boolean;
   /** Called at the start of each method; throws when the store is not to be used. */
   check(): void;
+  sealOf(collection: string, spec: AnySpec): RecordSeal;
 }
 
 export interface SqliteStore {
@@ -44,7 +47,7 @@ const purgedAtOnce = 200;
 const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
 
 /** Opens the collections of a database. */
-export function openSqlite({ file, clock, log, checked, check }: SqliteOptions): SqliteStore {
+export function openSqlite({ file, clock, log, checked, check, sealOf }: SqliteOptions): SqliteStore {
   const reader = openReader(file);
   const writer = createWriter({
     connection: startConnection(file, [...writeStatements(sqliteDialect), probe]),
@@ -57,18 +60,15 @@ export function openSqlite({ file, clock, log, checked, check }: SqliteOptions):
   const checker = checked ? undefined : checkInBackground(file, writer);
   const search: Search = async (table, query) => {
     searcher ??= startThread(file, []);
-    return find(searcher, table, query);
+    return find(searcher, file, table, query);
   };
   const tables = new Map(
-    sqlCollections().map((collection): [string, SqlTable] => [
-      collection.name,
-      {
-        collection,
-        clock,
-        committed: sqliteCommitted(file, reader, collection.name),
-        overlay: createOverlay(collection.spec),
-      },
-    ]),
+    sqlCollections().map((collection): [string, SqlTable] => {
+      const seal = sealOf(collection.name, collection.spec);
+      const committed = sqliteCommitted(file, reader, collection, seal);
+      const overlay = createOverlay(collection.spec);
+      return [collection.name, { collection, clock, committed, overlay, seal }];
+    }),
   );
   return {
     collections: new Map(
@@ -129,9 +129,11 @@ function change(table: SqlTable, id: string, make: (current: unknown) => unknown
 async function purge(tables: Map<string, SqlTable>, writer: Writer, clock: Clock): Promise<boolean> {
   let more = false;
   for (const table of tables.values()) {
-    const expired = table.committed.expired(clock() / 1000, purgedAtOnce).map(({ id }) => id);
-    // One that a change is under way of may live on.
-    const ids = expired.filter((id) => table.overlay.get(id) === undefined);
+    const expired = table.committed.expired(clock() / 1000, purgedAtOnce);
+    // One that a change is under way of may live on, and the time beside a record may be damaged.
+    const ids = expired
+      .filter((one) => table.overlay.get(one.id) === undefined && isExpired(one, clock()))
+      .map(({ id }) => id);
     if (ids.length === 0) continue;
     more ||= ids.length === purgedAtOnce;
     await commitAll(writer, [() => remove(table, ids)]);
@@ -145,17 +147,18 @@ async function ready(writer: Writer): Promise<void> {
   await writer.append([[writeStatements(sqliteDialect).length]], () => undefined);
 }
 
-const find = async (thread: Thread, { collection, clock }: SqlTable, query: Parameters<Search>[1]) => {
+async function find(thread: Thread, file: string, table: SqlTable, query: Query) {
+  const { collection, clock, seal } = table;
   const { page, total } = queryStatements(collection, query, clock() / 1000, sqliteDialect);
   const { limit = defaultLimit } = query;
   const [rows, counted] = await Promise.all([
     thread.ask({ read: page }),
     query.total === true ? thread.ask({ read: total }) : undefined,
   ]);
-  const records = rows.slice(0, limit).map(({ data }) => parseRecord(String(data)));
+  const records = rows.slice(0, limit).map((row) => openRow(file, collection.name, row, seal));
   return {
     records,
     more: rows.length > limit,
     total: counted === undefined ? undefined : Number(counted[0]?.n),
   };
-};
+}

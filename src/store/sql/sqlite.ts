@@ -1,9 +1,12 @@
 // SQLite inside Node. This thread reads, by a connection of its own; a worker thread commits, so that waiting for
 // the disk never holds up the event loop. In WAL mode neither waits for the other.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { type AnyRecord, parseRecord } from '../record.ts';
+import { hasKey } from '../keys.ts';
+import type { AnyRecord } from '../record.ts';
+import type { RecordSeal } from '../sealing/records.ts';
 import { sqliteDialect } from './dialect.ts';
-import { readStatements } from './schema.ts';
+import { RecordFault, type Row, recordOfRow } from './row.ts';
+import { readStatements, type SqlCollection } from './schema.ts';
 import { markOpen, namingDatabase } from './sqlite-file.ts';
 import { commitPragmas } from './sqlite-pragmas.ts';
 import type { Committed } from './table.ts';
@@ -39,7 +42,12 @@ export function closeReader(database: DatabaseSync): void {
 }
 
 /** The committed records of a collection. @throws Error naming the file where it is damaged. */
-export function sqliteCommitted(file: string, database: DatabaseSync, name: string): Committed {
+export function sqliteCommitted(
+  file: string,
+  database: DatabaseSync,
+  { name, spec }: SqlCollection,
+  seal: RecordSeal,
+): Committed {
   const statements = readStatements(name, sqliteDialect);
   const prepared = new Map<string, StatementSync>();
   const prepare = (key: keyof typeof statements) => {
@@ -47,29 +55,36 @@ export function sqliteCommitted(file: string, database: DatabaseSync, name: stri
     prepared.set(key, known);
     return known;
   };
-  const parse = (json: unknown): AnyRecord => {
-    try {
-      return parseRecord(String(json));
-    } catch (cause) {
-      throw new Error(`${file}: a record of ${name} is damaged`, { cause });
-    }
-  };
+  const open = (row: Row) => openRow(file, name, row, seal);
   const all = (key: keyof typeof statements, ...parameters: (string | number)[]) =>
     prepare(key)
       .all(...parameters)
-      .map((row) => parse(row.data));
+      .map(open);
   return {
     get(id) {
       const row = prepare('get').get(columnText(id));
-      return row === undefined ? undefined : parse(row.data);
+      return row === undefined ? undefined : open(row);
     },
     holder(key, value) {
       const row = prepare('holder').get(key, columnText(value));
       return row === undefined ? undefined : fromColumn(String(row.id));
     },
-    find: (unique, key, value, now) => all(unique ? 'findUnique' : 'findIndex', key, columnText(value), now),
+    // A damaged index must not lead to another's record.
+    find: (unique, key, value, now) =>
+      all(unique ? 'findUnique' : 'findIndex', key, columnText(value), now).filter((record) =>
+        hasKey(spec, record, key, value),
+      ),
     page: (after, limit, now) => all('page', after === '' ? '' : columnText(after), now, limit),
     count: (now) => Number(prepare('count').get(now)?.n),
     expired: (now, limit) => all('expired', now, limit),
   };
+}
+
+/** The record of a row. @throws Error naming the file and the record when it is damaged or cannot be opened. */
+export function openRow(file: string, name: string, row: Row, seal: RecordSeal): AnyRecord {
+  try {
+    return recordOfRow(name, row, seal);
+  } catch (cause) {
+    throw new RecordFault(`${file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
 }

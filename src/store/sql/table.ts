@@ -4,7 +4,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
 import { keyValues } from '../keys.ts';
 import { type AnyRecord, compareIds, type Encoded, isExpired } from '../record.ts';
+import type { RecordSeal } from '../sealing/records.ts';
 import type { Overlay } from './overlay.ts';
+import { checksum } from './row.ts';
 import { type Operation, type SqlCollection, type WriteName, writes } from './schema.ts';
 import { columnText } from './text.ts';
 
@@ -28,6 +30,7 @@ export interface SqlTable {
   clock: Clock;
   committed: Committed;
   overlay: Overlay;
+  seal: RecordSeal;
 }
 
 /** What one write does: its operations, and what becomes of each record. */
@@ -73,12 +76,14 @@ export function place(table: SqlTable, put: Encoded, mustBeNew: boolean): Change
   }
   const removed = remove(table, expiredHolders(table, record, before));
   const { expiresAt = null } = record;
+  const text = table.seal.seal(put);
+  const sum = checksum(table.collection.name, text);
   return {
     table,
     operations: [
       ...removed.operations,
       ...keyOperations(table, before, record),
-      [statement(table, 'put'), columnText(record.id), put.json, expiresAt],
+      [statement(table, 'put'), columnText(record.id), text, expiresAt, sum],
     ],
     after: [...removed.after, [record.id, put]],
   };

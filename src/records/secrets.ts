@@ -1,0 +1,45 @@
+// The members of the configuration that are secrets, by the hosted service's names; they are stored sealed. Sections
+// that mean nothing here are kept, and what they hold is a secret all the same.
+
+export const tenantSecrets = [
+  'webPush.private_key',
+  ...[
+    'smtp_pass',
+    'api_key',
+    'apiKey',
+    'secretAccessKey',
+    'clientSecret',
+    'azure_cs_connection_string',
+    'connectionString',
+  ].map((name) => `emailProvider.credentials.${name}`),
+  'phoneProviders.*.credentials.auth_token',
+  ...['auth_token', 'aws_secret_access_key', 'p12', 'server_key', 'server_credentials'].map(
+    (name) => `guardianFactorProviders.*.${name}`,
+  ),
+  'rulesConfigs.*.value',
+  'actions.*.secrets.*.value',
+  'hooks.*.secrets.*',
+];
+
+export const clientSecrets = [
+  'client_secret',
+  ...['private_key', 'privateKey', 'secret', 'storageAccessKey', 'sasKey', 'signing_key'].map(
+    (name) => `addons.*.${name}`,
+  ),
+];
+
+export const connectionSecrets = [
+  'client_secret',
+  'app_secret',
+  'consumerSecret',
+  'twilio_token',
+  'gateway_authentication.secret',
+  'signing_key',
+  'signingKey',
+  'signSAMLRequestKey',
+  'decryptionKey',
+  'bind_password',
+  'bindCredentials',
+  'password',
+  'configuration.*',
+].map((name) => `options.${name}`);

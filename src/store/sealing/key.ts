@@ -1,0 +1,89 @@
+// The key that secrets are sealed with: the setting SECRETS_KEY, or a file beside the store and not in it, so that
+// what leaks of the store alone gives no secret away.
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Random } from '../../runtime/random.ts';
+import { fileMode, naming, syncDirectory } from '../files.ts';
+
+const KEY_BYTES = 32;
+
+/** The key's file, in the directory of all that the server keeps. */
+export function keyFile(dataDir: string): string {
+  return join(dataDir, 'keys', 'secrets.key');
+}
+
+/** The key as releases before named it, when it sealed the secrets of authenticator apps alone. */
+const formerKeyFile = (file: string) => join(dirname(file), 'authenticators.key');
+
+/**
+ * A key of a setting: 32 bytes in base64, base64url or hexadecimal digits.
+ * @returns undefined when it is none.
+ */
+export function parseKey(text: string): KeyObject | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return createSecretKey(Buffer.from(text, 'hex'));
+  return /^[\w+/-]{43}=?$/.test(text) ? createSecretKey(Buffer.from(text, 'base64url')) : undefined;
+}
+
+/** Whether a key is one that somebody typed or left at its example, and not random: few of its bytes differ. */
+export function isGuessable(key: KeyObject): boolean {
+  return new Set(key.export()).size < KEY_BYTES / 2;
+}
+
+/** A value that tells one key from another and gives nothing of it away: the key is random in all its bits. */
+export function checkOf(key: KeyObject): string {
+  return createHmac('sha256', key).update('gatehouse key check value').digest('base64url');
+}
+
+/**
+ * The key of a store; a file that has the name of releases before gets its name.
+ * @returns undefined where there is no file. @throws Error naming the file when it holds no key.
+ */
+export async function readKey(file: string): Promise<KeyObject | undefined> {
+  const former = formerKeyFile(file);
+  if ((await textOf(file)) === undefined && (await textOf(former)) !== undefined) {
+    await rename(former, file);
+    await syncDirectory(dirname(file));
+  }
+  return keyIn(file);
+}
+
+/** The key in a file. @returns undefined where there is no file. @throws Error naming the file when it holds no key. */
+export async function keyIn(file: string): Promise<KeyObject | undefined> {
+  const text = await textOf(file);
+  if (text === undefined) return undefined;
+  const bytes = Buffer.from(text.trim(), 'base64url');
+  if (bytes.length === KEY_BYTES) return createSecretKey(bytes);
+  throw new Error(`${file} holds no key of ${KEY_BYTES} bytes: ${RESTORE}`);
+}
+
+/** Makes a key in a file, whole or not at all. @throws Error naming the file when it cannot be written. */
+export async function makeKey(file: string, random: Random): Promise<KeyObject> {
+  const directory = dirname(file);
+  const part = `${file}.part`;
+  const bytes = random(KEY_BYTES);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const handle = await open(part, 'w', fileMode);
+  try {
+    await naming(part, handle.writeFile(bytes.toString('base64url')));
+    await naming(part, handle.sync());
+  } finally {
+    await handle.close();
+  }
+  await rename(part, file);
+  await syncDirectory(directory);
+  return createSecretKey(bytes);
+}
+
+/** What to do about a key that is missing or another. */
+export const RESTORE = 'put it back from the backup; if it is lost for good, see `gatehouse keys reset`';
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(`${file} cannot be read (${message})`, { cause: thrown });
+  }
+}

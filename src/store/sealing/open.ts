@@ -1,0 +1,152 @@
+// The key of a store, told from every other by its key check value before anything is read with it; and what an older
+// release stored open is sealed, once.
+import type { KeyObject } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Random } from '../../runtime/random.ts';
+import { configurationSpecs } from '../create.ts';
+import { openConfiguration } from '../lowdb/file.ts';
+import { parseRecord } from '../record.ts';
+import { checksum } from '../sql/row.ts';
+import { sqlCollections } from '../sql/schema.ts';
+import { checkOf, keyFile, makeKey, RESTORE, readKey } from './key.ts';
+import { decrypt } from './members.ts';
+import { opensWith, sealRest } from './records.ts';
+import { type Rewrite, rewriteConfiguration, rewriteDatabase, sealedTexts, withDatabase } from './rewrite.ts';
+
+export interface KeySource {
+  /** The directory of all that the server keeps. */
+  dataDir: string;
+  /** The key that the setting SECRETS_KEY gives; otherwise it is in a file. */
+  given: KeyObject | undefined;
+  random: Random;
+}
+
+/** Ids of key check values: of the key, and of the one before while everything is sealed anew. */
+export const CHECK = 'secrets';
+export const CHECK_BEFORE = 'secrets-before';
+/** Releases before had a key for authenticator apps alone. */
+export const FORMER_CHECK = 'authenticators';
+
+/**
+ * The key that a store's secrets are sealed with, made where nothing was sealed yet; afterwards everything is.
+ * @param directory the store's, with its database checked
+ * @throws Error naming the key when it is missing, no key or another, or cannot be made.
+ */
+export async function openSealing(directory: string, source: KeySource): Promise<KeyObject> {
+  const key = await findKey(directory, source);
+  const rewrite: Rewrite = (collection, members, text) =>
+    sealRest(key, collection, members, collection === 'authenticators' ? unsealFormer(key, text) : text);
+  const declared = JSON.stringify(sqlCollections().map(({ name, spec }) => [name, spec.sealed ?? []]));
+  withDatabase(directory, (database) => {
+    const done = database.prepare("SELECT value FROM meta WHERE name = 'sealed'").get()?.value === declared;
+    if (done && checkIn(database, CHECK) !== undefined) return;
+    rewriteDatabase(database, rewrite, () => {
+      putCheck(database, CHECK, checkOf(key));
+      removeCheck(database, FORMER_CHECK);
+      database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('sealed', ?)").run(declared);
+    });
+  });
+  await rewriteConfiguration(directory, rewrite);
+  return key;
+}
+
+async function findKey(directory: string, { dataDir, given, random }: KeySource): Promise<KeyObject> {
+  const file = keyFile(dataDir);
+  const name = given === undefined ? file : 'SECRETS_KEY';
+  const { known, before } = withDatabase(directory, (database) => ({
+    known: checkIn(database, CHECK) ?? checkIn(database, FORMER_CHECK),
+    before: checkIn(database, CHECK_BEFORE),
+  }));
+  if (before !== undefined) {
+    throw new Error(`${directory} is sealed with two keys: run \`gatehouse keys reseal\` again to its end`);
+  }
+  const key = given ?? (await readKey(file));
+  const isRight =
+    known !== undefined ? key !== undefined && checkOf(key) === known : await opensSome(directory, key);
+  if (isRight === false && key === undefined) {
+    throw new Error(`${name} is missing, which the secrets in the store are sealed with: ${RESTORE}`);
+  }
+  if (isRight === false) {
+    throw new Error(`${name} is another key than the secrets in the store are sealed with: ${RESTORE}`);
+  }
+  return key ?? makeKey(file, random);
+}
+
+/** Without a check value: whether the key opens one of the sealed values that are there; undefined for none. */
+async function opensSome(directory: string, key: KeyObject | undefined): Promise<boolean | undefined> {
+  let some: boolean | undefined;
+  for await (const [name, members, text] of allSealed(directory)) {
+    const { any, all } = opensWith(key, name, members, text);
+    const former = name === 'authenticators' ? formerSecret(text) : undefined;
+    if (any || former !== undefined) some = false;
+    if ((any && all) || (former !== undefined && key !== undefined && opensFormer(key, former))) return true;
+  }
+  return some;
+}
+
+async function* allSealed(directory: string): AsyncGenerator<[string, readonly string[], string]> {
+  for (const [name, { sealed }] of configurationSpecs()) {
+    if (sealed === undefined) continue;
+    const { data } = await openConfiguration(directory, name);
+    for (const text of data.values()) yield [name, sealed, text];
+  }
+  for (const { name, spec } of sqlCollections()) {
+    const { sealed } = spec;
+    if (sealed === undefined) continue;
+    const texts = withDatabase(directory, (database) =>
+      [...sealedTexts(database, name)].map(({ text }) => text),
+    );
+    for (const text of texts) yield [name, sealed, text];
+  }
+}
+
+/** The key check value with an id. */
+export function checkIn(database: DatabaseSync, id: string): string | undefined {
+  const row = database.prepare('SELECT data FROM "keyChecks" WHERE id = ?').get(id);
+  if (row === undefined) return undefined;
+  const { value }: Record<string, unknown> = { ...parseRecord(String(row.data)) };
+  return String(value);
+}
+
+/** Keeps a key check value. */
+export function putCheck(database: DatabaseSync, id: string, value: string): void {
+  const text = JSON.stringify({ id, value });
+  database
+    .prepare('INSERT OR REPLACE INTO "keyChecks" (id, data, sum) VALUES (?, ?, ?)')
+    .run(id, text, checksum('keyChecks', text));
+}
+
+/** Forgets a key check value. */
+export function removeCheck(database: DatabaseSync, id: string): void {
+  database.prepare('DELETE FROM "keyChecks" WHERE id = ?').run(id);
+}
+
+interface Former {
+  id: string;
+  sealedSecret: string;
+}
+
+/** The secret of an authenticator app as releases before sealed it. */
+function formerSecret(text: string): Former | undefined {
+  const { id, ...rest } = parseRecord(text);
+  const { sealedSecret }: Record<string, unknown> = { ...rest };
+  return typeof sealedSecret === 'string' ? { id, sealedSecret } : undefined;
+}
+
+function opensFormer(key: KeyObject, { id, sealedSecret }: Former): boolean {
+  try {
+    decrypt(key, Buffer.from(id), sealedSecret);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** An authenticator with its secret as the present release names it; one that the key does not open is none. */
+function unsealFormer(key: KeyObject, text: string): string {
+  const former = formerSecret(text);
+  if (former === undefined) return text;
+  const { sealedSecret: _former, ...rest }: Record<string, unknown> = { ...parseRecord(text) };
+  if (!opensFormer(key, former)) return JSON.stringify(rest);
+  return JSON.stringify({ ...rest, secret: decrypt(key, Buffer.from(former.id), former.sealedSecret) });
+}

@@ -1,0 +1,75 @@
+// A collection's records between memory, where they are open, and what is stored of them.
+import type { KeyObject } from 'node:crypto';
+import type { AnySpec } from '../keys.ts';
+import { type AnyRecord, decodeRecord, type Encoded, parseRecord } from '../record.ts';
+import { isSealed, mapMembers, openValue, SealFault, sealValue } from './members.ts';
+
+/** What seals and opens the records of one collection. */
+export interface RecordSeal {
+  /** The JSON text that is stored of a record. */
+  seal(record: Encoded): string;
+  /**
+   * The record of a stored text.
+   * @throws SealFault when one of its members cannot be opened, or is not sealed and should be.
+   */
+  open(text: string): AnyRecord;
+}
+
+/** The seal of a collection, by its declaration. */
+export function recordSeal(key: KeyObject, collection: string, { sealed: members }: AnySpec): RecordSeal {
+  if (members === undefined) return { seal: ({ json }) => json, open: parseRecord };
+  return {
+    seal({ record }) {
+      const sealed = mapMembers({ ...record }, members, (value, member) =>
+        sealValue(key, { collection, id: record.id, member }, value),
+      );
+      return JSON.stringify(sealed);
+    },
+    open(text) {
+      const record = parseRecord(text);
+      const opened = mapMembers({ ...record }, members, (value, member) => {
+        if (isSealed(value)) return openValue(key, { collection, id: record.id, member }, value);
+        throw new SealFault(`${member.join('.')} of "${record.id}" in ${collection} is not sealed`);
+      });
+      return decodeRecord(opened);
+    },
+  };
+}
+
+/** The stored text of a record of which some members may not be sealed yet. */
+export function sealRest(
+  key: KeyObject,
+  collection: string,
+  members: readonly string[],
+  text: string,
+): string {
+  const record = parseRecord(text);
+  const sealed = mapMembers({ ...record }, members, (value, member) =>
+    isSealed(value) ? value : sealValue(key, { collection, id: record.id, member }, value),
+  );
+  return JSON.stringify(sealed);
+}
+
+/** Whether a record has a sealed member, and whether the key opens all of them. */
+export function opensWith(
+  key: KeyObject | undefined,
+  collection: string,
+  members: readonly string[],
+  text: string,
+): { any: boolean; all: boolean } {
+  const record = parseRecord(text);
+  let any = false;
+  let all = true;
+  mapMembers({ ...record }, members, (value, member) => {
+    if (!isSealed(value)) return value;
+    any = true;
+    try {
+      if (key === undefined) all = false;
+      else openValue(key, { collection, id: record.id, member }, value);
+    } catch {
+      all = false;
+    }
+    return value;
+  });
+  return { any, all };
+}

@@ -1,0 +1,157 @@
+// Commands for the key of a store that no server has open: everything sealed with another key, and what a lost key
+// sealed given up.
+import type { KeyObject } from 'node:crypto';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { databaseFile, holdsStore } from '../create.ts';
+import { syncDirectory } from '../files.ts';
+import { lockDirectory } from '../lock.ts';
+import { parseRecord } from '../record.ts';
+import { checkDatabase } from '../sql/sqlite-file.ts';
+import { checkOf, keyFile, keyIn, makeKey, readKey } from './key.ts';
+import { isSealed, mapMembers, openValue, sealValue } from './members.ts';
+import type { KeySource } from './open.ts';
+import { CHECK, CHECK_BEFORE, checkIn, FORMER_CHECK, putCheck, removeCheck } from './open.ts';
+import { opensWith } from './records.ts';
+import { type Rewrite, rewriteConfiguration, rewriteDatabase, withDatabase } from './rewrite.ts';
+
+/** The id of the value that says that the store has had signing keys: it goes with them. */
+const SIGNING_CHECK = 'signing';
+
+interface Keys {
+  key: KeyObject;
+  before: KeyObject;
+}
+
+/**
+ * Seals all secrets of a store with another key: SECRETS_KEY where it is set, a new one in the key's file otherwise. What
+ * is cut short is finished when it is run again.
+ * @param source.before the key until now, where it is not in the key's file
+ * @throws Error when a server has the store open, or none of the keys is the one it is sealed with.
+ */
+export async function resealStore(source: KeySource & { before: KeyObject | undefined }): Promise<void> {
+  const file = keyFile(source.dataDir);
+  await withStore(source.dataDir, async (directory) => {
+    const { key, before } = await chooseKeys(directory, source);
+    const rewrite: Rewrite = (collection, members, text) => {
+      const { id, ...rest } = parseRecord(text);
+      const resealed = mapMembers({ id, ...rest }, members, (value, member) => {
+        if (!isSealed(value)) return value;
+        const place = { collection, id, member };
+        if (opens(() => openValue(key, place, value))) return value;
+        return sealValue(key, place, openValue(before, place, value));
+      });
+      return JSON.stringify(resealed);
+    };
+    await rewriteConfiguration(directory, rewrite);
+    withDatabase(directory, (database) => rewriteDatabase(database, rewrite, () => undefined));
+    const made = await keyIn(newFile(file));
+    if (made?.equals(key) === true) await rename(newFile(file), file);
+    else if ((await readKey(file))?.equals(before) === true) await rm(file);
+    await syncDirectory(dirname(file)).catch(() => undefined);
+    withDatabase(directory, (database) => removeCheck(database, CHECK_BEFORE));
+  });
+}
+
+/** The key to be and the key until now. From then on the store says that it is sealed with both. */
+async function chooseKeys(
+  directory: string,
+  { dataDir, given, before: givenBefore, random }: KeySource & { before: KeyObject | undefined },
+): Promise<Keys> {
+  const file = keyFile(dataDir);
+  const all = [given, givenBefore, await readKey(file), await keyIn(newFile(file))];
+  const withCheck = (check: string | undefined) => all.find((one) => one && checkOf(one) === check);
+  const checks = withDatabase(directory, (database) => ({
+    known: checkIn(database, CHECK),
+    before: checkIn(database, CHECK_BEFORE),
+  }));
+  const before = withCheck(checks.before ?? checks.known);
+  if (before === undefined) {
+    throw new Error(
+      `none of SECRETS_KEY, SECRETS_KEY_BEFORE and ${file} is the key that the store is sealed with`,
+    );
+  }
+  if (checks.before !== undefined) {
+    const key = withCheck(checks.known);
+    if (key !== undefined) return { key, before };
+    throw new Error('SECRETS_KEY is not the key that sealing anew was begun with');
+  }
+  if (given?.equals(before) === true) {
+    throw new Error('SECRETS_KEY is the key already: set it to the new one, and SECRETS_KEY_BEFORE to this');
+  }
+  const key = given ?? (await makeKey(newFile(file), random));
+  withDatabase(directory, (database) => {
+    database.exec('PRAGMA synchronous = FULL; BEGIN IMMEDIATE');
+    putCheck(database, CHECK_BEFORE, checkOf(before));
+    putCheck(database, CHECK, checkOf(key));
+    database.exec('COMMIT');
+  });
+  return { key, before };
+}
+
+/**
+ * For a key that is lost for good: removes the secrets that the key (if there is any) does not open, and takes that key
+ * from now on. Of the configuration the members go, of what grows the records.
+ * @returns how many of each were removed.
+ * @throws Error when a server has the store open.
+ */
+export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>) {
+  const file = keyFile(dataDir);
+  const removed = { records: 0, members: 0 };
+  await withStore(dataDir, async (directory) => {
+    const key = given ?? (await readKey(file).catch(() => undefined));
+    const lost = (collection: string, members: readonly string[], text: string) => {
+      const { any, all } = opensWith(key, collection, members, text);
+      return any && !all;
+    };
+    await rewriteConfiguration(directory, (collection, members, text) => {
+      if (!lost(collection, members, text)) return text;
+      const { id, ...rest } = parseRecord(text);
+      const kept = mapMembers({ id, ...rest }, members, (value, member) => {
+        const place = { collection, id, member };
+        if (!isSealed(value) || (key && opens(() => openValue(key, place, value)))) return value;
+        removed.members++;
+        return undefined;
+      });
+      return JSON.stringify(kept);
+    });
+    withDatabase(directory, (database) => {
+      const rewrite: Rewrite = (collection, members, text) => {
+        if (!lost(collection, members, text)) return text;
+        removed.records++;
+        if (collection === 'signingKeys') removeCheck(database, SIGNING_CHECK);
+        return undefined;
+      };
+      rewriteDatabase(database, rewrite, () => {
+        for (const id of [CHECK, CHECK_BEFORE, FORMER_CHECK]) removeCheck(database, id);
+        if (key !== undefined) putCheck(database, CHECK, checkOf(key));
+      });
+    });
+    if (key === undefined) await rm(file, { force: true });
+  });
+  return removed;
+}
+
+const newFile = (file: string) => `${file}.new`;
+
+function opens(open: () => unknown): boolean {
+  try {
+    open();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Works on the files of a store that is whole and that nobody else has open. */
+async function withStore(dataDir: string, work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = join(dataDir, 'store');
+  if (!(await holdsStore(directory))) throw new Error(`${directory}: there is no store`);
+  const unlock = lockDirectory(dataDir);
+  try {
+    await checkDatabase(databaseFile(directory));
+    await work(directory);
+  } finally {
+    unlock();
+  }
+}
