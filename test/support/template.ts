@@ -13,7 +13,7 @@ let template: Promise<string> | undefined;
 export async function fillDataDir(directory: string, tls: boolean): Promise<void> {
   template ??= makeTemplate();
   const from = await template;
-  for (const name of tls ? ['store', 'tls'] : ['store']) {
+  for (const name of tls ? ['store', 'keys', 'tls'] : ['store', 'keys']) {
     cpSync(join(from, name), join(directory, name), { recursive: true });
   }
 }
