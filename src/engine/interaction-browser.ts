@@ -3,14 +3,14 @@
 // then fetches, or fetch the login of somebody else. So each request has a secret of its own in a cookie that no
 // other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
 import type { Context } from 'koa';
-import type { Random } from '../runtime/random.ts';
-import { isSameSecret, sha256 } from '../runtime/secrets.ts';
+import { browserCookie } from '../http/browser-cookie.ts';
 import { readNotes } from './implicit.ts';
 
 const PREFIX = '__Host-gatehouse_login_';
-const SECRET = /^[\w-]{43}$/;
+
 /** `Lax`, as the engine's own: an interaction begins with a navigation, and none is shown in a frame. */
-const OPTIONS = { httpOnly: true, secure: true, sameSite: 'lax', path: '/' } as const;
+const cookieOf = (uid: string, ttlSeconds?: number) =>
+  browserCookie(`${PREFIX}${uid}`, { sameSite: 'lax', ...(ttlSeconds !== undefined && { ttlSeconds }) });
 
 /** How many requests may wait in one browser; more tabs are forgotten, the oldest first. */
 const MOST = 20;
@@ -19,16 +19,6 @@ const MOST = 20;
 interface Waiting {
   uid: string;
   params: Readonly<Record<string, unknown>>;
-}
-
-/** A secret for a request that may come to wait. */
-export function newBrowserSecret(random: Random): string {
-  return random(32).toString('base64url');
-}
-
-/** What is kept of a secret, beside the request. */
-export function browserHash(secret: string): string {
-  return sha256(secret);
 }
 
 /**
@@ -43,20 +33,19 @@ export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSecond
     .map((pair) => pair.split('=')[0] ?? '')
     .filter((name) => name.startsWith(PREFIX));
   for (const name of older.slice(0, Math.max(0, older.length - MOST + 1))) {
-    ctx.cookies.set(name, null, OPTIONS);
+    cookieOf(name.slice(PREFIX.length)).forget(ctx);
   }
-  ctx.cookies.set(`${PREFIX}${uid}`, secret, { ...OPTIONS, maxAge: ttlSeconds * 1000 });
+  cookieOf(uid, ttlSeconds).give(ctx, secret);
 }
 
 /** The secret of a waiting request, where this browser has it. */
 export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string | undefined {
   const { browser } = readNotes(params);
-  const secret = ctx.cookies.get(`${PREFIX}${uid}`);
-  if (browser === undefined || secret === undefined || !SECRET.test(secret)) return undefined;
-  return isSameSecret(browserHash(secret), browser) ? secret : undefined;
+  const cookie = cookieOf(uid);
+  return browser !== undefined && cookie.bringsHashed(ctx, browser) ? cookie.secret(ctx) : undefined;
 }
 
 /** Has the browser forget a request that waits no more. */
 export function releaseBrowser(ctx: Context, uid: string): void {
-  ctx.cookies.set(`${PREFIX}${uid}`, null, OPTIONS);
+  cookieOf(uid).forget(ctx);
 }

@@ -9,6 +9,7 @@ import type { Challenges } from '../protection/challenges.ts';
 import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { internalCallback, isInternalCallback } from './applications.ts';
@@ -76,13 +77,15 @@ const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 const LARGEST_DATA = 8_192;
 
 /** Ties requests to the browser that made them. */
-const BROWSER = browserCookie('__Host-gatehouse_request');
+// `None`: what comes back by another site's post must bring it. What is not to be forged is a state or a request's ID,
+// which goes with it.
+const BROWSER = browserCookie('__Host-gatehouse_request', { sameSite: 'none' });
 
 /** What is kept of a request while its user logs in. */
 interface Kept {
   clientId: string;
   codeChallenge: string;
-  /** {@link BROWSER}'s mark. */
+  /** The hash of {@link BROWSER}'s secret. */
   browser: string;
   /** Its name among those that wait. */
   request: string;
@@ -102,7 +105,7 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
       // gets hold of it (RFC 7636 §4.6). It is redeemed here alone, by comparing the challenge itself.
       const codeChallenge = random(32).toString('base64url');
       const request = random(16).toString('base64url');
-      const browser = BROWSER.mark(ctx, random);
+      const browser = sha256(BROWSER.keep(ctx, random));
       const kept: Kept = { clientId, codeChallenge, browser, request, data };
       await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(PURPOSE, gone)));
       const { secret: state } = await challenges.issueTicket({
@@ -145,7 +148,7 @@ async function finish(
   const peeked = typeof state === 'string' ? await deps.challenges.peekTicket(PURPOSE, state) : undefined;
   const kept = peeked?.data as unknown as Kept | undefined;
   // Looked at before it is used up: another browser cannot end a login that is not its own.
-  if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.isMarked(ctx, kept.browser)) {
+  if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.bringsHashed(ctx, kept.browser)) {
     throw requestExpired();
   }
   if ((await deps.challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();

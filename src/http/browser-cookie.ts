@@ -1,37 +1,80 @@
-// A browser known again by a cookie that nobody else can set (`__Host-`, RFC 6265bis §4.1.3.2): for what comes back
-// by way of other sites.
+// A secret that one browser keeps in a cookie: what is bound to the browser is bound to the secret, of which no more
+// than a hash is kept. `__Host-`: no other host, not even a sibling below the same domain, can plant the cookie
+// (RFC 6265bis §4.1.3.2).
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
 import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 
+/** 32 random bytes in base64url. */
 const SECRET = /^[\w-]{43}$/;
 
-export interface BrowserCookie {
-  /** What is kept of this browser; it gets a cookie if it has none. One for all its tabs, until it is closed. */
-  mark(ctx: Context, random: Random): string;
-  /** Whether this browser is the one that {@link mark} was asked of. */
-  isMarked(ctx: Context, mark: string): boolean;
+export interface BrowserCookieOptions {
+  /** `none` where requests from other sites must bring it, `lax` otherwise. */
+  sameSite: 'lax' | 'none';
+  /** How long the browser keeps it, seconds; until it is closed by default. */
+  ttlSeconds?: number;
 }
 
-/** The browsers by one cookie. */
-export function browserCookie(name: `__Host-${string}`): BrowserCookie {
-  const known = (ctx: Context) => {
-    const secret = ctx.cookies.get(name);
-    return secret !== undefined && SECRET.test(secret) ? secret : undefined;
+export interface BrowserCookie {
+  /** The secret that the browser has, or gets with this very answer. */
+  secret(ctx: Context): string | undefined;
+  /**
+   * The same; a browser that has none gets one, the same for one answer however often it is asked for. A cookie with a
+   * lifetime lives that long from now.
+   */
+  keep(ctx: Context, random: Random): string;
+  /** Gives the browser a secret in place of the one that it has. */
+  give(ctx: Context, secret: string): void;
+  /** Has the browser forget its secret. */
+  forget(ctx: Context): void;
+  /** Whether the request brought this very secret; in constant time. */
+  brings(ctx: Context, secret: string): boolean;
+  /** Whether the request brought the secret with this hash ({@link sha256}); in constant time. */
+  bringsHashed(ctx: Context, hash: string): boolean;
+}
+
+/** A new secret for a browser. */
+export function newBrowserSecret(random: Random): string {
+  return random(32).toString('base64url');
+}
+
+/** The secrets in one cookie. */
+export function browserCookie(
+  name: `__Host-${string}`,
+  { sameSite, ttlSeconds }: BrowserCookieOptions,
+): BrowserCookie {
+  const attributes = { httpOnly: true, secure: true, sameSite, path: '/' } as const;
+  const given = (ctx: Context) => ctx.state[name] as string | undefined;
+  const sent = (ctx: Context): string | undefined => {
+    const value = ctx.cookies.get(name);
+    return value !== undefined && SECRET.test(value) ? value : undefined;
+  };
+  const secret = (ctx: Context) => given(ctx) ?? sent(ctx);
+  const give = (ctx: Context, value: string): void => {
+    ctx.state[name] = value;
+    ctx.cookies.set(name, value, {
+      ...attributes,
+      ...(ttlSeconds !== undefined && { maxAge: ttlSeconds * 1000 }),
+    });
   };
   return {
-    mark: (ctx, random) => {
-      const before = known(ctx);
-      if (before !== undefined) return sha256(before);
-      const secret = random(32).toString('base64url');
-      // None: a service provider's post from its own site must bring it. What is not to be forged is a state or a
-      // request's ID, which goes with it.
-      ctx.cookies.set(name, secret, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
-      return sha256(secret);
+    secret,
+    keep: (ctx, random) => {
+      const known = secret(ctx);
+      const value = known ?? newBrowserSecret(random);
+      const isRenewed = ttlSeconds !== undefined && given(ctx) === undefined;
+      if (known === undefined || isRenewed) give(ctx, value);
+      return value;
     },
-    isMarked: (ctx, mark) => {
-      const secret = known(ctx);
-      return secret !== undefined && isSameSecret(sha256(secret), mark);
+    give,
+    forget: (ctx) => {
+      delete ctx.state[name];
+      ctx.cookies.set(name, null, attributes);
+    },
+    brings: (ctx, value) => isSameSecret(sent(ctx) ?? '', value) && value !== '',
+    bringsHashed: (ctx, hash) => {
+      const value = sent(ctx);
+      return value !== undefined && isSameSecret(sha256(value), hash);
     },
   };
 }

@@ -3,18 +3,17 @@
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
+import { browserCookie } from './browser-cookie.ts';
 
-/** `__Host-`: no other host can plant it. `None`: applications call and frame us from their own sites. */
-const COOKIE = '__Host-gatehouse_browser';
-const NAME = /^[\w-]{43}$/;
-const LIFETIME_SECONDS = 90 * 86_400;
+/** `None`: applications call and frame us from their own sites. 90 days from its last use. */
+const NAME = browserCookie('__Host-gatehouse_browser', { sameSite: 'none', ttlSeconds: 90 * 86_400 });
 
 /**
  * The browser that sent a request, as SHA-256 of its name.
  * @returns undefined when it has no name yet.
  */
 export function browserOf(ctx: Context): string | undefined {
-  const name = nameOf(ctx);
+  const name = NAME.secret(ctx);
   return name === undefined ? undefined : sha256(name);
 }
 
@@ -31,27 +30,6 @@ export interface NamedBrowser {
  * request: any page can make the browser send one.
  */
 export function markBrowser(ctx: Context, random: Random): NamedBrowser {
-  const isNewBrowser = !isName(ctx.cookies.get(COOKIE));
-  const name = nameOf(ctx) ?? random(32).toString('base64url');
-  // One name for one answer, however often it is asked for.
-  if (ctx.state.browser !== name) {
-    ctx.state.browser = name;
-    ctx.cookies.set(COOKIE, name, {
-      httpOnly: true,
-      secure: true,
-      sameSite: 'none',
-      path: '/',
-      maxAge: LIFETIME_SECONDS * 1000,
-    });
-  }
-  return { browser: sha256(name), isNewBrowser };
-}
-
-function nameOf(ctx: Context): string | undefined {
-  const name: unknown = ctx.state.browser ?? ctx.cookies.get(COOKIE);
-  return isName(name) ? name : undefined;
-}
-
-function isName(name: unknown): name is string {
-  return typeof name === 'string' && NAME.test(name);
+  const name = NAME.keep(ctx, random);
+  return { browser: sha256(name), isNewBrowser: !NAME.brings(ctx, name) };
 }

@@ -2,18 +2,22 @@
 // login, a link in a mail), and the request carries the ticket. It is good in the browser that got it alone:
 // a ticket planted in somebody else's browser would log them in to the planter's account.
 import type { Context } from 'koa';
+import { browserCookie, newBrowserSecret } from '../http/browser-cookie.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Login } from '../users/login.ts';
 import type { Challenges } from './challenges.ts';
 
-/** `None`: the cross-origin login of an application sets it from the application's own site. */
-const COOKIE = '__Host-gatehouse_ticket';
-const BROWSER = /^[\w-]{43}$/;
 const PURPOSE = 'login_ticket';
 
 /** From the ticket's making to the request that carries it; the browser is on its way already. */
 const LIFETIME_SECONDS = 120;
+
+/** `None`: the cross-origin login of an application sets it from the application's own site. */
+const BROWSER = browserCookie('__Host-gatehouse_ticket', {
+  sameSite: 'none',
+  ttlSeconds: LIFETIME_SECONDS,
+});
 
 export interface LoginTickets {
   /** Makes a ticket for a login, good in this browser and for this application. */
@@ -26,29 +30,24 @@ export interface LoginTickets {
 export function createLoginTickets(challenges: Challenges, random: Random): LoginTickets {
   return {
     issue: async (ctx, login, clientId) => {
-      const browser = random(32).toString('base64url');
-      ctx.cookies.set(COOKIE, browser, {
-        httpOnly: true,
-        secure: true,
-        sameSite: 'none',
-        path: '/',
-        maxAge: LIFETIME_SECONDS * 1000,
-      });
-      const { secret } = await challenges.issueTicket({
+      const secret = newBrowserSecret(random);
+      BROWSER.give(ctx, secret);
+      const browser = sha256(secret);
+      const { secret: ticket } = await challenges.issueTicket({
         purpose: PURPOSE,
         subject: browser,
         userId: login.userId,
         ttlSeconds: LIFETIME_SECONDS,
-        data: { clientId, browser: sha256(browser), login },
+        data: { clientId, browser, login },
       });
-      return secret;
+      return ticket;
     },
     redeem: async (ctx, ticket, clientId) => {
-      const browser = ctx.cookies.get(COOKIE);
-      if (browser === undefined || !BROWSER.test(browser)) return undefined;
+      if (BROWSER.secret(ctx) === undefined) return undefined;
       const waiting = await challenges.peekTicket(PURPOSE, ticket);
-      if (waiting?.data.clientId !== clientId || waiting.data.browser !== sha256(browser)) return undefined;
-      ctx.cookies.set(COOKIE, null, { httpOnly: true, secure: true, sameSite: 'none', path: '/' });
+      if (waiting?.data.clientId !== clientId) return undefined;
+      if (!BROWSER.bringsHashed(ctx, String(waiting.data.browser))) return undefined;
+      BROWSER.forget(ctx);
       const met = await challenges.spendTicket(PURPOSE, ticket);
       return met?.data.login as Login | undefined;
     },

@@ -99,9 +99,9 @@ async function save(
 
 /**
  * Binds a propagation to the user's browser: a service provider that knows only the ID of its own request must not be
- * able to fetch the message for the next one.
+ * able to fetch the message for the next one. `None`: its post from its own site must bring the cookie.
  */
-const BROWSER = browserCookie('__Host-gatehouse_logout');
+const BROWSER = browserCookie('__Host-gatehouse_logout', { sameSite: 'none' });
 
 /**
  * The next participant, and the ID of the LogoutRequest to it.
@@ -114,10 +114,10 @@ export async function nextParticipant(
   ticket: string,
 ): Promise<{ propagation: Propagation; participant: Propagation['waiting'][number]; requestId: string }> {
   const requestId = newId(random);
-  const mark = BROWSER.mark(ctx, random);
+  const mark = sha256(BROWSER.keep(ctx, random));
   const propagation = await store.collection('samlLogouts').update(sha256(ticket), (current) => {
     if (current.waiting[0]?.client_id !== clientId) throw expired();
-    if (current.browser !== undefined && !BROWSER.isMarked(ctx, current.browser)) throw expired();
+    if (current.browser !== undefined && !BROWSER.bringsHashed(ctx, current.browser)) throw expired();
     return { ...current, request: requestId, browser: mark };
   });
   const participant = propagation?.waiting[0];
@@ -140,7 +140,7 @@ export async function propagationOf(
   requestId: string,
 ): Promise<Propagation> {
   const [propagation] = await store.collection('samlLogouts').findBy('request', requestId);
-  const isOfBrowser = propagation?.browser !== undefined && BROWSER.isMarked(ctx, propagation.browser);
+  const isOfBrowser = propagation?.browser !== undefined && BROWSER.bringsHashed(ctx, propagation.browser);
   if (isOfBrowser && propagation.waiting[0]?.client_id === clientId) return propagation;
   throw badMessage('The LogoutResponse answers no request of ours.');
 }
