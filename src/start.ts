@@ -36,6 +36,8 @@ interface StartOptions {
   clock?: Clock;
   random?: Random;
   hasher?: Hasher;
+  /** Opens the store; the embedded one by default. */
+  open?: typeof openStore;
   /** Waits between retries of messages; injected by tests. */
   pause?: Pause;
 }
@@ -65,6 +67,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     clock: wallClock = systemClock,
     random = systemRandom,
     hasher = createHasher(),
+    open = openStore,
   } = options;
   const clock = steadyClock(wallClock);
   const read = readSettings(env);
@@ -80,7 +83,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     }
   }
 
-  const store = await openStore({ dataDir: read.dataDir, secretsKey: read.secretsKey, clock, log, random });
+  const store = await open({ dataDir: read.dataDir, secretsKey: read.secretsKey, clock, log, random });
   try {
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));

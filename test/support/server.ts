@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createLog } from '../../src/runtime/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
+import type { openStore } from '../../src/store/open.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
 import { fillDataDir } from './template.ts';
@@ -42,6 +43,8 @@ export interface TestServerOptions {
   ownKeys?: boolean;
   /** One that costs next to nothing otherwise. */
   hasher?: Hasher;
+  /** Opens another store than the embedded one. */
+  open?: typeof openStore;
 }
 
 /** Starts a server; `stop` also removes its data, unless it was given a directory. */
@@ -52,6 +55,7 @@ export async function startServer({
   dataDir,
   ownKeys,
   hasher,
+  open,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   if (dataDir === undefined && ownKeys !== true) {
@@ -73,6 +77,7 @@ export async function startServer({
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
+    ...(open && { open }),
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
     pause: async () => new Promise((resolve) => setImmediate(resolve)),

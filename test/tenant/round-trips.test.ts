@@ -1,0 +1,89 @@
+// How often a login asks the store, one question after another: a database that is elsewhere makes each of them dear.
+import { expect } from 'chai';
+import { type Agent, createAgent, readForm } from '../support/agent.ts';
+import { countStore } from '../support/counted-store.ts';
+import { authorize, follow, tenant, token, USER, webRequest } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const MOST = 8;
+
+describe('round trips to the store', () => {
+  const count = countStore();
+  let server: TestServer;
+  let agent: Agent;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: tenant.clients.map((client) =>
+          client.client_id === 'web'
+            ? {
+                ...client,
+                grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/passwordless/otp'],
+              }
+            : client,
+        ),
+        connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
+      },
+      open: count.open,
+    });
+    agent = createAgent(server);
+  });
+  after(() => server.stop());
+
+  const WEB = { client_id: 'web', client_secret: 'web-secret' };
+  const trips = () => count.trips().map((names) => names.join(' + '));
+  const expectFew = () => expect(trips(), trips().join('\n')).to.have.length.within(1, MOST);
+
+  const code = async (email: string) => {
+    await agent.request('/passwordless/start', {
+      json: { ...WEB, connection: 'email', email, send: 'code' },
+    });
+    return (await nextMessageTo(server, email)).code;
+  };
+  const redeem = async (email: string) => {
+    const otp = await code(email);
+    count.reset();
+    const answer = await token(agent, {
+      ...WEB,
+      grant_type: 'http://auth0.com/oauth/grant-type/passwordless/otp',
+      realm: 'email',
+      username: email,
+      otp,
+      scope: 'openid profile',
+    });
+    expect(answer.status, answer.text).to.equal(200);
+  };
+
+  it('are few for a token by an e-mailed code, also for somebody new', async () => {
+    await redeem('new@example.test');
+    expectFew();
+    await redeem('new@example.test');
+    expectFew();
+  });
+
+  it('are few for a token by a password', async () => {
+    count.reset();
+    const answer = await token(agent, {
+      ...WEB,
+      grant_type: 'password',
+      username: USER.email,
+      password: USER.password,
+      scope: 'openid profile offline_access',
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    expectFew();
+  });
+
+  it('are few for a password at the hosted page', async () => {
+    const page = await follow(agent, await authorize(agent, webRequest()), server.url);
+    const { action, fields } = readForm(page, 'password');
+    count.reset();
+    const answer = await agent.request(action, {
+      form: { ...fields, username: USER.email, password: USER.password },
+    });
+    expect(answer.status, answer.text).to.be.within(302, 303);
+    expectFew();
+  });
+});
