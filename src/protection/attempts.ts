@@ -3,7 +3,7 @@
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
-import type { Caller } from './callers.ts';
+import type { Caller, SeenCaller } from './callers.ts';
 import { accountOf, type Count, countsOf } from './counts.ts';
 import { createFailures } from './failures.ts';
 import { createReservations } from './reservations.ts';
@@ -65,24 +65,19 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
     for (const { id, blocks } of counts) if (blocks) reservations.release(id);
   };
 
-  const reserve = (count: Count): Promise<void> =>
-    reservations.take(count.id, async (judged) => {
-      const failed = await failures.now(count);
+  const reserve = async (all: readonly Count[]): Promise<void> => {
+    const counts = all.filter(({ blocks }) => blocks);
+    const look = async () => {
+      const failed = await Promise.all(counts.map((count) => failures.now(count)));
       // What time has not quite given back is not there yet.
-      if (failed > count.most - 1) throw new AuthError(429, 'too_many_attempts', count.refusal);
-      return failed + judged <= count.most - 1;
-    });
-  const reserveAll = async (counts: readonly Count[]): Promise<void> => {
-    const reserved: Count[] = [];
-    for (const count of counts.filter(({ blocks }) => blocks)) {
-      try {
-        await reserve(count);
-      } catch (thrown) {
-        release(reserved);
-        throw thrown;
-      }
-      reserved.push(count);
-    }
+      const full = counts.find(({ most }, index) => (failed[index] ?? 0) > most - 1);
+      if (full !== undefined) throw new AuthError(429, 'too_many_attempts', full.refusal);
+      return counts.map(({ most }, index) => most - (failed[index] ?? 0));
+    };
+    await reservations.take(
+      counts.map(({ id }) => id),
+      look,
+    );
   };
 
   const fail = async (attempt: Attempt, counts: readonly Count[]): Promise<void> => {
@@ -97,13 +92,14 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       release(counts);
     }
   };
-  const succeed = async (attempt: Attempt, counts: readonly Count[]): Promise<void> => {
+  const succeed = async (attempt: Attempt, counts: readonly Count[], seen?: SeenCaller): Promise<void> => {
     const { userId, step } = attempt;
+    const isFirst = userId !== undefined && step === undefined;
     try {
-      for (const { id, account } of counts) {
-        if (account !== undefined) await failures.forget(id);
-      }
-      if (userId !== undefined && step === undefined) await callers.remember(userId, attempt);
+      await Promise.all([
+        ...counts.map(({ id, account }) => account !== undefined && failures.forget(id)),
+        isFirst && callers.remember(userId, attempt, seen),
+      ]);
     } finally {
       release(counts);
     }
@@ -113,14 +109,15 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
     admit: async (attempt) => {
       // Whoever has the password has come by the first proof; for what follows nobody is known by it.
       const first = attempt.step === undefined;
-      const known = first ? (await callers.recognize(attempt.userId, attempt))?.room : undefined;
+      const seen = first ? await callers.look(attempt.userId, attempt) : undefined;
+      const known = seen?.known?.room;
       // Who is known now is so to the end of this try: what was reserved is what is released.
       const counts = countsOf(deps, attempt, known);
-      await reserveAll(counts);
+      await reserve(counts);
       return {
         known,
         failed: () => fail(attempt, counts),
-        succeeded: () => succeed(attempt, counts),
+        succeeded: () => succeed(attempt, counts, seen),
         abandoned: () => release(counts),
       };
     },

@@ -21,6 +21,15 @@ export interface KnownCaller {
   by: 'browser' | 'address';
 }
 
+/** A caller as it was found. */
+export interface SeenCaller {
+  /** Undefined for a stranger. */
+  known: KnownCaller | undefined;
+  /** The keys of the caller that are to be written when it logs in, and whether any of them is new. */
+  due: readonly string[];
+  isNew: boolean;
+}
+
 export interface KnownCallers {
   /**
    * Whether the caller logged in to the account in the last ninety days.
@@ -28,8 +37,13 @@ export interface KnownCallers {
    * @returns undefined for a stranger.
    */
   recognize(userId: string | undefined, caller: Caller): Promise<KnownCaller | undefined>;
-  /** Remembers a caller who has logged in. */
-  remember(userId: string, caller: Caller): Promise<void>;
+  /** As {@link recognize}, and what {@link remember} need not read again. */
+  look(userId: string | undefined, caller: Caller): Promise<SeenCaller>;
+  /**
+   * Remembers a caller who has logged in.
+   * @param seen the caller as it was seen in this login.
+   */
+  remember(userId: string, caller: Caller, seen?: SeenCaller): Promise<void>;
   /** Forgets all callers of an account, for instance after a password reset. */
   forgetAllOf(userId: string): Promise<void>;
 }
@@ -59,30 +73,37 @@ export function askersOf(caller: Caller): string[] {
 export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
   const callers = store.collection('knownCallers');
   const idOf = (userId: string, key: string) => sha256(`${userId}\n${key}`);
-  const noteOne = async (userId: string, key: string): Promise<void> => {
-    const id = idOf(userId, key);
-    const expiresAt = epochSeconds(clock) + KNOWN_SECONDS;
-    const known = await callers.get(id);
-    if (known?.expiresAt !== undefined && known.expiresAt > expiresAt - RENEW_SECONDS) return;
-    await callers.put({ id, user_id: userId, expiresAt });
+  const look = async (userId: string | undefined, caller: Caller): Promise<SeenCaller> => {
+    const keys = callerKeys(caller);
+    const found = await Promise.all(keys.map((key) => callers.get(idOf(userId ?? '', key))));
+    const until = epochSeconds(clock) + KNOWN_SECONDS;
+    const index = found.findIndex((one) => one !== undefined);
+    const room = found[index]?.id;
+    const by = keys[index]?.startsWith('browser:') === true ? 'browser' : 'address';
+    return {
+      known: room === undefined ? undefined : { room, by },
+      due: keys.filter((_key, at) => (found[at]?.expiresAt ?? 0) <= until - RENEW_SECONDS),
+      isNew: found.includes(undefined),
+    };
+  };
+  /** Forgets those that were not seen for longest, where there are too many. */
+  const makeRoom = async (userId: string, coming: number): Promise<void> => {
     const all = await callers.findBy('user', userId);
-    if (all.length <= MOST) return;
     const oldest = [...all]
       .sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))
-      .slice(0, all.length - MOST);
+      .slice(0, Math.max(0, all.length + coming - MOST));
     await Promise.all(oldest.map((one) => callers.delete(one.id)));
   };
   return {
-    recognize: async (userId, caller) => {
-      const keys = callerKeys(caller);
-      const known = await Promise.all(keys.map((key) => callers.get(idOf(userId ?? '', key))));
-      const index = known.findIndex((one) => one !== undefined);
-      const room = known[index]?.id;
-      if (room === undefined) return undefined;
-      return { room, by: keys[index]?.startsWith('browser:') === true ? 'browser' : 'address' };
-    },
-    remember: async (userId, caller) => {
-      await Promise.all(callerKeys(caller).map((key) => noteOne(userId, key)));
+    recognize: async (userId, caller) => (await look(userId, caller)).known,
+    look,
+    remember: async (userId, caller, seen) => {
+      const { due, isNew } = seen ?? (await look(userId, caller));
+      const expiresAt = epochSeconds(clock) + KNOWN_SECONDS;
+      await Promise.all([
+        ...due.map((key) => callers.put({ id: idOf(userId, key), user_id: userId, expiresAt })),
+        isNew && makeRoom(userId, due.length),
+      ]);
     },
     forgetAllOf: async (userId) => {
       await callers.deleteBy('user', userId);

@@ -65,7 +65,7 @@ export function createFailures(store: Store, clock: Clock, most: number = MOST):
     },
     forget: async (id) => {
       kept.delete(id);
-      if ((await failures.get(id)) !== undefined) await failures.delete(id);
+      await failures.delete(id);
     },
     forgetAllOf: async (account) => {
       await failures.deleteBy('account', account);

@@ -1,13 +1,13 @@
 // Attempts being verified: guesses sent at once must not all be verified before the first failure is counted.
 
-/** Places for attempts under a key. */
+/** Places for attempts under keys. */
 interface Reservations {
   /**
-   * Takes a place under a key; waits while there is none.
-   * @param free whether another attempt may be verified while `judged` are; asked again whenever one ends. What it
-   *   throws is passed on.
+   * Takes a place under each of some keys, all or none; waits while one of them has none.
+   * @param look how many more attempts each key allows, those being verified among them; asked again when one has
+   *   ended meanwhile. What it throws is passed on.
    */
-  take(key: string, free: (judged: number) => Promise<boolean>): Promise<void>;
+  take(keys: readonly string[], look: () => Promise<readonly number[]>): Promise<void>;
   /** Gives a place back. */
   release(key: string): void;
 }
@@ -19,8 +19,8 @@ const LONGEST_TRY = 30_000;
 interface Entry {
   judged: NodeJS.Timeout[];
   waiting: (() => void)[];
-  /** Incremented when an attempt begins or ends. */
-  changes: number;
+  /** How many attempts have ended. */
+  ended: number;
 }
 
 /** Reservations of this process. */
@@ -31,7 +31,7 @@ export function createReservations(): Reservations {
     if (isCurrent && entry.judged.length === 0 && entry.waiting.length === 0) entries.delete(key);
   };
   const ended = (key: string, entry: Entry) => {
-    entry.changes++;
+    entry.ended++;
     for (const next of entry.waiting.splice(0)) next();
     drop(key, entry);
   };
@@ -42,25 +42,34 @@ export function createReservations(): Reservations {
     }, LONGEST_TRY);
     timer.unref();
     entry.judged.push(timer);
-    entry.changes++;
   };
   return {
-    take: async (key, free) => {
+    take: async (keys, look) => {
       for (;;) {
-        const entry = entries.get(key) ?? { judged: [], waiting: [], changes: 0 };
-        entries.set(key, entry);
-        const { changes } = entry;
-        let isFree: boolean;
+        const all = keys.map((key) => {
+          const entry = entries.get(key) ?? { judged: [], waiting: [], ended: 0 };
+          entries.set(key, entry);
+          return { key, entry, ended: entry.ended };
+        });
+        let allowed: readonly number[];
         try {
-          isFree = await free(entry.judged.length);
+          allowed = await look();
         } catch (thrown) {
-          drop(key, entry);
+          for (const { key, entry } of all) drop(key, entry);
           throw thrown;
         }
-        // Looked up again when an attempt began or ended meanwhile.
-        if (entry.changes !== changes || entries.get(key) !== entry) continue;
-        if (isFree) return hold(key, entry);
-        await new Promise<void>((resolve) => entry.waiting.push(resolve));
+        // Looked again when one has ended meanwhile: it may have been wrong. Those that began count by themselves.
+        if (all.some(({ key, entry, ended: before }) => entry.ended !== before || entries.get(key) !== entry))
+          continue;
+        const full = all.find(({ entry }, index) => entry.judged.length > (allowed[index] ?? 0) - 1);
+        if (full === undefined) {
+          for (const { key, entry } of all) hold(key, entry);
+          return;
+        }
+        // Nothing is held while waiting: two that wait for each other would both wait for ever.
+        const freed = new Promise<void>((resolve) => full.entry.waiting.push(resolve));
+        for (const { key, entry } of all) drop(key, entry);
+        await freed;
       }
     },
     release: (key) => {

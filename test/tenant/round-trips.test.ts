@@ -6,7 +6,7 @@ import { authorize, follow, tenant, token, USER, webRequest } from '../support/f
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const MOST = 8;
+const MOST = 16;
 
 describe('round trips to the store', () => {
   const count = countStore();
