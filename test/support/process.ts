@@ -31,8 +31,8 @@ export interface RunOptions {
 }
 
 function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const { PATH, HOME } = process.env;
-  return { PATH, HOME, ...env };
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, ...env };
 }
 
 /** Starts a server and waits until it listens. @throws Error with what it said when it ends before. */
