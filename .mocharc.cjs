@@ -13,5 +13,5 @@ module.exports = {
   forbidOnly: true,
   require: ['./test/support/setup.ts'],
   // With `--parallel`: tests also wait for browsers and processes of their own.
-  jobs: Math.max(2, availableParallelism()),
+  jobs: availableParallelism() + 1,
 };

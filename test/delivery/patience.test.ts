@@ -85,10 +85,14 @@ describe('a provider that hangs', () => {
     mail.behave('hold');
     const email = 'refused@example.test';
     expect((await start({ connection: 'email', email, send: 'code' })).status).to.equal(200);
+    const open = async () => {
+      const { records } = await server.store.collection('challenges').list({ limit: 10 });
+      return records.filter(({ spent }) => !spent).length;
+    };
+    expect(await open()).to.equal(1);
     mail.release(550);
     await until(async () => (await eventsOf('fn')).some(({ user_name }) => user_name === email));
-    const { records } = await server.store.collection('challenges').list({ limit: 10 });
-    expect(records.map(({ spent }) => spent)).to.deep.equal([true]);
+    expect(await open()).to.equal(0);
   });
 
   it('is not sent a code that has expired meanwhile', async () => {

@@ -27,7 +27,8 @@ describe(`${MANY} logins and logouts at once`, () => {
       const browser = createAgent(server);
       await logInAtTwo(browser, server);
       expect(await moreTokens(browser)).to.include.keys('access_token', 'id_token');
-      most = Math.max(most, (await stored(server)).Session ?? 0);
+      // Counting them all takes longer than a login.
+      if (index % 20 === 0) most = Math.max(most, (await stored(server)).Session ?? 0);
       // Half of them with a silent request under way.
       const [answer] = await Promise.all([
         browser.get(`/v2/logout?client_id=web&returnTo=${encodeURIComponent(WEB_HOME)}`),

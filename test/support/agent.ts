@@ -34,6 +34,10 @@ interface Cookie {
   path: string;
 }
 
+/** Connections are kept: a TLS handshake takes longer than most answers. */
+const SECURE = new https.Agent({ keepAlive: true });
+const PLAIN = new http.Agent({ keepAlive: true });
+
 /** @param server where it goes (`url`) and whom it trusts (`ca`, PEM). */
 export function createAgent(server: { url: string; ca: string }): Agent {
   const jar = new Map<string, Cookie>();
@@ -53,13 +57,14 @@ export function createAgent(server: { url: string; ca: string }): Agent {
     };
     const method = options.method ?? (type === undefined ? 'GET' : 'POST');
     return new Promise((resolve, reject) => {
-      const sent = (url.protocol === 'http:' ? http : https).request(
+      const isPlain = url.protocol === 'http:';
+      const sent = (isPlain ? http : https).request(
         url,
         {
           method,
           headers,
-          agent: false,
-          ...(url.protocol === 'https:' && { ca: server.ca, servername: url.hostname }),
+          agent: isPlain ? PLAIN : SECURE,
+          ...(!isPlain && { ca: server.ca, servername: url.hostname }),
         },
         (response) => {
           const chunks: Buffer[] = [];
