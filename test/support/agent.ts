@@ -41,7 +41,7 @@ const PLAIN = new http.Agent({ keepAlive: true });
 /** @param server where it goes (`url`) and whom it trusts (`ca`, PEM). */
 export function createAgent(server: { url: string; ca: string }): Agent {
   const jar = new Map<string, Cookie>();
-  const request = (path: string, options: AgentRequest = {}): Promise<Answer> => {
+  const request = async (path: string, options: AgentRequest = {}): Promise<Answer> => {
     const url = new URL(path, server.url);
     const { body, type } = encode(options);
     const cookie = [...jar.values()]
@@ -56,43 +56,47 @@ export function createAgent(server: { url: string; ca: string }): Agent {
       ...options.headers,
     };
     const method = options.method ?? (type === undefined ? 'GET' : 'POST');
-    return new Promise((resolve, reject) => {
-      const isPlain = url.protocol === 'http:';
-      const sent = (isPlain ? http : https).request(
-        url,
-        {
-          method,
-          headers,
-          agent: isPlain ? PLAIN : SECURE,
-          ...(!isPlain && { ca: server.ca, servername: url.hostname }),
-        },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () => {
-            for (const line of response.headers['set-cookie'] ?? []) keep(jar, line, url);
-            const text = Buffer.concat(chunks).toString('utf8');
-            const to = response.headers.location;
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              text,
-              location: to === undefined ? '' : new URL(to, url).href,
-              json: () => JSON.parse(text),
-            });
-          });
-        },
-      );
-      sent.on('error', reject);
-      sent.end(body);
-    });
+    const { response, text } = await exchange(url, { method, headers }, body, server.ca);
+    for (const line of response.headers['set-cookie'] ?? []) keep(jar, line, url);
+    const to = response.headers.location;
+    return {
+      status: response.statusCode ?? 0,
+      headers: response.headers,
+      text,
+      location: to === undefined ? '' : new URL(to, url).href,
+      json: () => JSON.parse(text),
+    };
   };
   return {
     request,
     get: (path, headers = {}) => request(path, { headers }),
     cookies: () => [...jar.values()],
   };
+}
+
+/** Sends a request, and once more where the server closed the connection that was kept before it came. */
+function exchange(
+  url: URL,
+  options: { method: string; headers: Record<string, string> },
+  body: string,
+  ca: string,
+): Promise<{ response: http.IncomingMessage; text: string }> {
+  const secure = { ...options, agent: SECURE, ca, servername: url.hostname };
+  return new Promise((resolve, reject) => {
+    const sent =
+      url.protocol === 'http:' ? http.request(url, { ...options, agent: PLAIN }) : https.request(url, secure);
+    sent.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => resolve({ response, text: Buffer.concat(chunks).toString('utf8') }));
+    });
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      if (sent.reusedSocket && error.code === 'ECONNRESET') resolve(exchange(url, options, body, ca));
+      else reject(error);
+    });
+    sent.end(body);
+  });
 }
 
 function encode({ form, json, body }: AgentRequest): { body: string; type?: string } {
