@@ -13,7 +13,7 @@ type Customizer = (
   jwt: JWTStructured,
 ) => Promise<void>;
 
-/** The audience under which `/userinfo` takes a JWT. */
+/** The audience of JWTs that `/userinfo` accepts. */
 export function userinfoAudience(issuer: string): string {
   return `${issuer}userinfo`;
 }
@@ -62,13 +62,13 @@ export function accessTokenFormat({
   };
 }
 
-/** The login that a grant was made by. A grant that does not say so proves nothing beyond who the user is. */
+/** The login that a grant was made by; a grant of an older version proves only who the user is. */
 function loginOf(userId: string, grant: object = {}): JudgedLogin {
   const { amr = [], factors } = grant as { amr?: readonly string[]; factors?: string };
   return { userId, amr, factors, credentialVersion: credentialVersionOf(grant) };
 }
 
-/** `gty` names the grants that are not a browser login; those carry none. */
+/** `gty` of grants other than a browser login. */
 function grantType(token: AccessToken | ClientCredentials, userId: string | undefined): string | undefined {
   if (userId === undefined) return 'client-credentials';
   const gty = 'gty' in token && typeof token.gty === 'string' ? token.gty : '';
@@ -76,7 +76,7 @@ function grantType(token: AccessToken | ClientCredentials, userId: string | unde
   return gty === 'authorization_code' || gty === 'implicit' || gty === '' ? undefined : gty;
 }
 
-/** A user's are those assigned; a client's those of its client grant, which its scope is. */
+/** A user's assigned permissions; for a client, the scopes of its client grant. */
 async function permissions(users: Users, userId: string | undefined, identifier: string, scope: string) {
   if (userId === undefined) return scope.split(' ').filter((name) => name !== '');
   return permissionsAt(await users.get(userId), identifier);

@@ -1,21 +1,20 @@
-// Access tokens for APIs of our own: JWTs that we issued, for that audience.
+// Verifies access tokens for our own APIs.
 import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
-/** What an access token for one of our APIs says. */
+/** A verified access token. */
 export interface ApiToken {
   userId: string;
   clientId: string;
   scopes: string[];
-  /** What it is known by: a hash of it. */
+  /** A hash of the token. */
   id: string;
-  /** All that it says. */
   claims: Readonly<Record<string, unknown>>;
 }
 
-/** Reads an access token. @returns undefined when it is none of ours, for another audience, or over. */
+/** Verifies an access token. @returns undefined when it is invalid, expired, or for another audience. */
 export type ApiTokenReader = (token: string, audience: string) => Promise<ApiToken | undefined>;
 
 /** A reader for the tokens of an issuer. */
@@ -29,7 +28,7 @@ export function apiTokenReader(deps: { issuer: string; keys: PublishedKeys; cloc
         requiredClaims: ['exp', 'iat', 'sub'],
         currentDate: new Date(deps.clock()),
       });
-      // A machine's token has no user whose factors these could be.
+      // A client_credentials token has no user.
       if (payload.gty === 'client-credentials') return undefined;
       return {
         userId: String(payload.sub),

@@ -1,4 +1,4 @@
-// Our application record → the engine's client metadata (RFC 7591 §2 names).
+// Maps application records to the engine's client metadata (RFC 7591 §2).
 
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
 import { authenticationMethod } from '../records/client-authentication.ts';
@@ -7,38 +7,38 @@ import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
 
-/** What of the application record the engine's callbacks need; rides in the client's metadata. */
+/** What the engine's callbacks need of the application; kept in the client's metadata. */
 export interface ApplicationSettings {
   oidcConformant: boolean;
-  /** Undefined: as the tenant has it. */
+  /** Undefined: the tenant's default. */
   standardClaims: boolean | undefined;
   firstParty: boolean;
   appType: ClientRecord['app_type'];
-  /** Its word on its user's address counts: it has a secret or a key, and the tenant says so. */
+  /** Whether its `auth0-forwarded-for` header is trusted: it authenticates, and the tenant allows it. */
   namesUserAddress: boolean;
-  /** It runs on its user's device, without a secret: its requests come from where the user is. */
+  /** A public application: its requests come from its user's address. */
   runsAtUser: boolean;
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
-  /** Users log in to it as members of an organization, and in no other way (`organization_usage: require`). */
+  /** Only members of an organization may log in (`organization_usage: require`). */
   membersOnly: boolean;
-  /** It may not use codes itself: only our own requests on its behalf do. */
+  /** Codes are only for our internal requests on its behalf. */
   codeForUsOnly: boolean;
 }
 
-/** Where a login that another protocol of ours began ends (internal-requests.ts). */
+/** The callback of internal requests (internal-requests.ts). */
 export function internalCallback(baseUrl: string, clientId: string): string {
   return `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`;
 }
 
-/** Whether an address is an internal callback of any application, however it is written. */
+/** Whether an address is an internal callback of any application, in any spelling. */
 export function isInternalCallback(baseUrl: string, address: string): boolean {
   const url = URL.parse(address);
   return url?.origin === new URL(baseUrl).origin && url.pathname.startsWith('/samlp/');
 }
 
-/** The metadata property that {@link ApplicationSettings} ride in. */
+/** The metadata property of {@link ApplicationSettings}. */
 export const SETTINGS_PROPERTY = 'gatehouse';
 
 /**
@@ -54,12 +54,12 @@ export function applicationSettings(client: object): ApplicationSettings {
 const IMPLICIT_TYPES: ResponseType[] = ['id_token', 'id_token token'];
 const HYBRID_TYPES: ResponseType[] = ['code id_token', 'code token', 'code id_token token'];
 
-/** Every response type that `/authorize` takes, the engine's way of writing them. */
+/** The response types of `/authorize`, as the engine spells them. */
 export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYBRID_TYPES];
 
 /**
  * The engine's metadata of an application.
- * @param known the grant types the token endpoint knows; others in the record are for endpoints to come.
+ * @param known grant types of the token endpoint; others in the record are dropped.
  * @param baseUrl our public origin.
  */
 export function clientMetadata(client: Client, known: ReadonlySet<string>, baseUrl: string): AdapterPayload {
@@ -94,7 +94,7 @@ export function clientMetadata(client: Client, known: ReadonlySet<string>, baseU
     grant_types: impliedGrants(grantTypes, known).filter(
       (type) =>
         (type === 'implicit' || known.has(type)) &&
-        // Only for applications that prove who they are (RFC 6749 §4.4): anybody can name a public one.
+        // client_credentials is only for applications that authenticate (RFC 6749 §4.4).
         (type !== 'client_credentials' || authenticated.token_endpoint_auth_method !== 'none'),
     ),
     id_token_signed_response_alg: client.jwt_configuration.alg,
@@ -113,7 +113,7 @@ function responseTypes(grantTypes: readonly string[]): ResponseType[] {
   ];
 }
 
-/** `password` allows its realm variant too: the hosted service has one switch for both. */
+/** `password` allows the password-realm grant, too: the hosted service has one switch for both. */
 function impliedGrants(grantTypes: readonly string[], known: ReadonlySet<string>): string[] {
   if (!grantTypes.includes('password')) return [...grantTypes];
   return [...grantTypes, ...[...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))];
@@ -130,7 +130,7 @@ function authentication(client: Client): AdapterPayload {
     case 'none':
       return { ...secret, token_endpoint_auth_method: method };
     default:
-      // Without a secret the engine refuses such a client: it must never become a public one by accident.
+      // Without a secret the engine refuses the client, so that it cannot become public by accident.
       return { token_endpoint_auth_method: method, client_secret: client.client_secret };
   }
 }

@@ -1,5 +1,5 @@
-// `audience` on the wire is a resource indicator (RFC 8707) inside the engine. API identifiers may be any
-// string, resource indicators must be URIs: so each identifier travels as a URN of its own.
+// `audience` on the wire is a resource indicator (RFC 8707) in the engine. API identifiers may be any string, resource
+// indicators must be URIs: each identifier is encoded as a URN.
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
 import type { ResourceServer as Api } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
@@ -8,7 +8,7 @@ import { OIDC_SCOPES } from './claims.ts';
 
 const PREFIX = 'urn:gatehouse:api:';
 
-/** The resource indicator that stands for an API identifier inside the engine. */
+/** The resource indicator of an API identifier. */
 export function toResource(audience: string): string {
   return PREFIX + encodeURIComponent(audience);
 }
@@ -30,9 +30,9 @@ const FOREIGN = 'the requested resource is no API identifier';
 const SEVERAL = 'tokens are for one API: audience and resource must name the same one, once';
 
 /**
- * The API that a request as it was sent names: by `audience`, or by `resource` (RFC 8707 §2), which means the same
- * here. Empty parameters count as omitted (RFC 6749 §3.1).
- * @returns its identifier, or why there is none: for `invalid_target`.
+ * The API that a request names by `audience` or, with the same meaning, `resource` (RFC 8707 §2). Empty parameters count
+ * as omitted (RFC 6749 §3.1).
+ * @returns its identifier, or the description of `invalid_target`.
  */
 export function namedApi(params: {
   audience?: unknown;
@@ -43,15 +43,15 @@ export function namedApi(params: {
   if (identifier === undefined) return { identifier };
   if (typeof identifier !== 'string' || named.some((other) => other !== identifier))
     return { fault: SEVERAL };
-  // What is not Unicode cannot be in a URI; what looks like the engine's own form was not made by us.
+  // Malformed Unicode cannot be in a URI; a client must not send the engine's own form.
   if (!identifier.isWellFormed() || identifier.startsWith(PREFIX)) return { fault: FOREIGN };
   return { identifier };
 }
 
 /**
- * The API that a request names, once it is in the engine's form.
+ * The API of a normalized request.
  * @param params the engine's.
- * @throws errors.InvalidTarget when it names several, or what is none.
+ * @throws errors.InvalidTarget when it names several, or an unknown form.
  */
 export function requestedAudience(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const resource = params?.resource;
@@ -70,7 +70,7 @@ export interface ResourceIndicators {
   getResourceServerInfo(ctx: KoaContextWithOIDC, resource: string, client: Client): Promise<ResourceServer>;
 }
 
-/** The engine's resource indicator callbacks, answered from the tenant's APIs. */
+/** The engine's `resourceIndicators` configuration, from the tenant's APIs. */
 export function resourceIndicators(config: Config): ResourceIndicators {
   return {
     defaultResource: async (ctx, _client, oneOf) => {
@@ -82,7 +82,7 @@ export function resourceIndicators(config: Config): ResourceIndicators {
         'No audience parameter was provided, and no default audience has been configured',
       );
     },
-    // An authorization for an API gives tokens for that API, without the client naming it again.
+    // The token request need not name the API again.
     useGrantedResource: () => true,
     getResourceServerInfo: async (ctx, resource, client) => {
       const audience = toAudience(resource);
@@ -106,7 +106,7 @@ function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
   return ctx.oidc.params?.grant_type === 'client_credentials';
 }
 
-/** Tokens that a browser gets straight from /authorize live by the shorter "web" lifetime (seconds). */
+/** Seconds; tokens straight from /authorize have the shorter "web" lifetime. */
 function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
   const frontChannel = ctx.oidc.params?.response_type !== undefined;
   const web = frontChannel && applicationSettings(client).appType === 'spa';
@@ -115,12 +115,12 @@ function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
 
 function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {
   if (api.signing_alg === 'RS256') return { alg: 'RS256' };
-  // A tenant file is refused when an HS256 API has no secret; a store edited by hand must fail, not sign.
+  // The tenant file guarantees it; a store edited by hand must fail instead of signing with nothing.
   if (api.signing_secret === undefined) throw new Error(`the API ${api.identifier} has no signing_secret`);
   return { alg: 'HS256', key: Buffer.from(api.signing_secret) };
 }
 
-/** What the client grant allows; all of it when the client asks for no scope, as with the hosted service. */
+/** The client grant's scopes; all of them when none is requested, as with the hosted service. */
 async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Client, audience: string) {
   const grant = await config.clientGrant(client.clientId, audience);
   if (grant === undefined) {

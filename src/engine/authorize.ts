@@ -1,4 +1,4 @@
-// The browser's way into the engine: GET and POST /authorize, and the pages the engine answers with.
+// GET and POST /authorize, in front of the engine.
 import type { IncomingMessage } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
@@ -8,9 +8,9 @@ import { AuthError } from '../http/errors.ts';
 import { cspHash, cspSource, ONWARD } from '../http/headers.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
+import { normalizeRequest } from './authorization-parameters.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { GrantKeeper } from './grants.ts';
-import { normalizeRequest } from './implicit.ts';
 import { releaseBrowser } from './interaction-browser.ts';
 import type { InternalRequests } from './internal-requests.ts';
 import { repeatedRequest } from './repeat.ts';
@@ -18,9 +18,9 @@ import { checkRequestSize } from './request-size.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
 
 export interface AuthorizationEndpoint {
-  /** `GET` and `POST /authorize`: a request as applications send it. */
+  /** `GET` and `POST /authorize`: a new request. */
   request(ctx: Context): Promise<void>;
-  /** `GET /authorize/<uid>`: a request goes on that waited for its user. */
+  /** `GET /authorize/<uid>`: continues a request that waited for its user. */
   resume(ctx: Context): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface AuthorizationDependencies extends ResumeDependencies {
   browsers: WeakMap<IncomingMessage, string>;
 }
 
-/** Takes authorization requests, and answers in the hosted service's manner. */
+/** The endpoint, with the hosted service's status codes. */
 export function authorizationEndpoint({
   internal,
   enter,
@@ -62,7 +62,7 @@ export function authorizationEndpoint({
       await answer(ctx);
     },
     resume: async (ctx) => {
-      // The request is the stored one: nothing that is sent along has a say in it.
+      // The stored request continues; parameters sent along must not change it.
       ctx.search = '';
       const uid = String(ctx.params.uid);
       browsers.set(ctx.req, await prepareResume(deps, ctx, uid));
@@ -79,13 +79,13 @@ function postedParameters(ctx: Context): ParsedUrlQuery {
   for (const [name, value] of Object.entries(body)) {
     if (typeof value === 'string') fields[name] = value;
     else if (Array.isArray(value) && value.every((one) => typeof one === 'string')) fields[name] = value;
-    // OIDC Core §3.1.2.1 knows forms alone; some send JSON, where a parameter may be what a form's cannot.
+    // OIDC Core §3.1.2.1 only has forms; in JSON, which some send, values may be other than strings.
     else throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name.slice(0, 100)}`);
   }
   return fields;
 }
 
-/** The engine's form_post page carries one inline script and posts to the application: allow just these. */
+/** Content security policy of the engine's form_post page: its one inline script, and the application's callback. */
 function secureEnginePage(ctx: Context, html: string): void {
   const action = /<form method="post" action="([^"]*)">/.exec(html)?.[1];
   if (action === undefined) return;

@@ -7,7 +7,7 @@ import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
-/** The scopes that are OpenID Connect's, whatever the API. */
+/** The scopes of OpenID Connect, apart from any API's. */
 export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'] as const;
 
 /** The engine's `claims` configuration. */
@@ -28,8 +28,8 @@ const SCOPE_BY_CLAIM = new Map(
 );
 
 /**
- * The scopes behind claims that a request asks for one by one (OpenID Connect Core §5.5): what the user is asked
- * to allow. Claims about the login itself (`sub`, `auth_time`, `acr` …) are behind none.
+ * The scopes whose consent covers individually requested claims (OpenID Connect Core §5.5). Claims about the login
+ * (`sub`, `auth_time`, `acr` …) need none.
  */
 export function scopesOfClaims(claims: Iterable<string>): string[] {
   return [...new Set([...claims].flatMap((claim) => SCOPE_BY_CLAIM.get(claim) ?? []))];
@@ -46,8 +46,8 @@ export function requestedClaims(claims: unknown): string[] {
 }
 
 /**
- * The engine's way to a user: undefined for one who is gone.
- * @returns a function that throws `unauthorized` for a blocked user, in whatever flow it is met.
+ * The engine's `findAccount`: undefined for a removed user.
+ * @returns a function that throws `unauthorized` for a blocked user, in every flow.
  */
 export function accounts(users: Users, config: Config): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
@@ -63,7 +63,7 @@ export function accounts(users: Users, config: Config): FindAccount {
       accountId: sub,
       claims: async () => ({
         sub,
-        // All of them: the engine takes those of the scopes granted, and those asked for by `claims`.
+        // All claims: the engine picks those of the granted scopes and of the `claims` parameter.
         ...standardClaims(user, OIDC_SCOPES, { updatedAt }),
       }),
     };

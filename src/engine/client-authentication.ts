@@ -1,5 +1,5 @@
-// Authenticates the application at endpoints of ours, by the very code that the token endpoint runs:
-// none, client_secret_post (JSON too), client_secret_basic, private_key_jwt with replay refused.
+// Client authentication at our own endpoints, with the token endpoint's code: none, client_secret_post (also JSON),
+// client_secret_basic, private_key_jwt with replay protection.
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -12,12 +12,12 @@ import { engineClientAuthentication } from './internals.ts';
 
 const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
 
-/** `Authorization` with a token of the user's (RFC 6750 §2.1): no way for a client to authenticate. */
+/** A bearer token (RFC 6750 §2.1), which does not authenticate a client. */
 const BEARER = /^Bearer(\s|$)/i;
 
 /**
- * The application that sent the request, by the method it is registered with. A bearer token beside it is the
- * user's: it neither authenticates the application nor stands in the way of what does (RFC 6749 §2.3).
+ * Authenticates the application by its registered method. A bearer token in the request is the user's and is ignored
+ * here (RFC 6749 §2.3).
  * @returns its client_id.
  * @throws AuthError 401 `invalid_client`, 400 `invalid_request` when there is nothing to authenticate.
  */
@@ -25,7 +25,7 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
   const fields = bodyFields(ctx, PARAMETERS);
   const oidc = new provider.OIDCContext(ctx);
   const params = Object.fromEntries(PARAMETERS.map((name) => [name, fields[name] || undefined]));
-  // The route names the audience that an assertion may be for: the token endpoint's, as everywhere.
+  // The engine derives an assertion's audience from the route: the token endpoint's.
   Object.assign(oidc, { params, route: 'token' });
   const { authorization, ...others } = ctx.headers;
   const headers = BEARER.test(authorization ?? '') ? others : ctx.headers;
@@ -48,9 +48,9 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
 }
 
 /**
- * A server that speaks for its users says where they are (`auth0-forwarded-for`): their limits are then theirs, not
- * one for all of them. Believed of an authenticated application that may alone.
- * @returns where the user is: undefined when a server speaks for them and does not say.
+ * Uses `auth0-forwarded-for` as the client's address, so that a server's users have limits of their own. Trusted only from
+ * an authenticated application that is allowed to send it.
+ * @returns the user's address; undefined when a confidential application does not send it.
  */
 export function believeUserAddress(ctx: Context, client: object): string | undefined {
   const { namesUserAddress, runsAtUser } = applicationSettings(client);

@@ -1,23 +1,23 @@
-// The only way into the engine. Its own router folds case and trailing slashes and takes HEAD for GET, and what it
-// reads from a request it believes; so it sees only what our endpoints have made for it.
+// The only entrance to the engine. Its router ignores case and trailing slashes and treats HEAD as GET, so it only
+// gets requests that our endpoints have checked.
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import mount from 'koa-mount';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 
-/** Has the engine answer a request that one of our endpoints has checked, as it is now. */
+/** Passes a checked request to the engine. */
 export type EnterEngine = (ctx: Context) => Promise<void>;
 
 /**
- * Closes the engine to every request but those that come by the returned function.
- * @param renew called before each of them.
+ * Makes the engine refuse every request except through the returned function.
+ * @param renew called before each request.
  * @throws AuthError 404, at the request, for others.
  */
 export function engineEntrance(provider: Provider, renew: () => void): EnterEngine {
   const admitted = new WeakMap<IncomingMessage, string>();
   const guard: Middleware = async (ctx, next) => {
-    // Once, and for the very address that was admitted.
+    // Once, and only for the admitted address.
     const request = admitted.get(ctx.req);
     admitted.delete(ctx.req);
     if (request !== requestOf(ctx)) throw new AuthError(404, 'not_found', 'There is nothing here.');

@@ -1,5 +1,4 @@
-// The engine's failures in the vendor's words. SDKs compare some of these sentences byte for byte:
-// they are spelled here and nowhere else.
+// Maps the engine's errors to the hosted service's. SDKs compare some of these texts byte for byte (docs/wire/token.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { errors } from 'oidc-provider';
@@ -8,14 +7,14 @@ import { AuthError } from '../http/errors.ts';
 
 type EngineError = errors.OIDCProviderError;
 
-/** What went wrong while the engine handled a request, by request. */
+/** The engine's errors by request. */
 export interface EngineFailures {
   of(ctx: Context): Error | undefined;
-  /** Keeps an AuthError that the engine would not understand, for its way out. */
+  /** Keeps an AuthError to answer with, which the engine cannot carry. */
   keep(ctx: Context, error: AuthError): void;
 }
 
-/** Listens to the engine's failures; what is a fault of ours goes to the log. */
+/** Collects the engine's errors; logs server errors. */
 export function engineFailures(provider: Provider, log: Logger): EngineFailures {
   const byContext = new WeakMap<object, Error>();
   const note = (ctx: Context, error: Error) => {
@@ -30,7 +29,7 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
   return { of: (ctx) => byContext.get(ctx), keep: note };
 }
 
-/** Of a code or refresh token that somebody else has used first. */
+/** Detail of an error for a code or refresh token that a racing request used first. */
 export const OUTRUN = 'already used';
 export const INVALID_CODE = 'Invalid authorization code';
 export const INVALID_VERIFIER = 'Failed to verify code verifier';
@@ -39,8 +38,8 @@ export const USER_GONE = "The refresh_token was generated for a user who doesn't
 export const WRONG_PASSWORD = 'Wrong email or password.';
 
 /**
- * A failure of the token endpoints as the client is told of it.
- * @returns undefined when nothing is known of a failure: the engine's own answer stands.
+ * Maps an error of the token endpoints.
+ * @returns undefined when there was none: the engine's answer stands.
  */
 export function vendorError(
   failure: Error | undefined,
@@ -70,13 +69,13 @@ export function vendorError(
   }
 }
 
-/** Whether a refresh token was refused because it was used before, which its owner does not do. */
+/** Whether a refresh token was refused because it was used before: maybe stolen (RFC 9700 §4.14). */
 export function isReuse(failure: Error | undefined): boolean {
   if (failure === undefined || !isEngineError(failure)) return false;
   return REUSED.has(failure.error_detail ?? '');
 }
 
-/** In the engine's words, and in ours for one that was outrun. */
+/** Details of the engine's error and of ours. */
 const REUSED = new Set(['refresh token already used', OUTRUN]);
 
 function isEngineError(failure: Error): failure is EngineError {

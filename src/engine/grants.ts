@@ -1,6 +1,6 @@
-// What an authorization gives: for a first-party application all it asked for, for a third-party one what
-// the user has allowed it. Each authorization gets a grant of its own, so that revoking one (a reused
-// code, a stolen refresh token) leaves the user's other devices and tabs alone.
+// Grants: a first-party application gets what it requests, a third-party one what the user consented to. Each
+// authorization has its own grant, so that revoking one (a reused code, a stolen refresh token) spares the user's other
+// devices and tabs.
 import type { IncomingMessage } from 'node:http';
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
@@ -22,20 +22,20 @@ export interface GrantDependencies {
   users: Users;
 }
 
-/** What is asked for: scopes as requested, resource indicators of the APIs. */
+/** What is requested: scopes, and resource indicators of APIs. */
 export interface Requested {
   scopes: ReadonlySet<string>;
   resources: readonly string[];
-  /** Asked for one by one, by the `claims` parameter. */
+  /** Requested individually, by the `claims` parameter. */
   claims?: ReadonlySet<string>;
 }
 
-/** The consent key of the OIDC scopes, beside the resource indicators of APIs. */
+/** The consent key of the OIDC scopes; APIs have their resource indicators. */
 export const OIDC = '';
 
 /**
  * Builds (and does not save) the grant of a user to an application.
- * @returns the grant, with what the user has not allowed left out: the consent prompt asks for that.
+ * @returns the grant without what the user has not consented to, which the consent prompt asks for.
  */
 export async function buildGrant(
   deps: GrantDependencies,
@@ -43,7 +43,7 @@ export async function buildGrant(
   who: {
     userId: string;
     client: { clientId: string } & object;
-    /** The request is ours on the application's behalf: there is nothing to be asked about. */
+    /** An internal request, which needs no consent. */
     internal?: boolean;
   },
   requested: Requested,
@@ -87,14 +87,14 @@ function permitted(api: Api, user: Frozen<UserRecord> | undefined, scope: string
   return permissionsAt(user, api.identifier).includes(scope);
 }
 
-/** What a user may do at an API, by name. */
+/** A user's permissions at an API. */
 export function permissionsAt(user: Frozen<UserRecord> | undefined, identifier: string): string[] {
   return (user?.permissions ?? [])
     .filter((permission) => permission.resource_server_identifier === identifier)
     .map((permission) => permission.permission_name);
 }
 
-/** The engine's `loadExistingGrant`: a fresh grant for the request at hand. */
+/** The engine's `loadExistingGrant`: a new grant for each request. */
 export function loadGrant(
   deps: GrantDependencies,
   baseUrl: string,
@@ -118,15 +118,15 @@ export function loadGrant(
   };
 }
 
-/** What keeps the grants of requests that are answered. */
+/** Stores the grants of answered requests. */
 export interface GrantKeeper {
-  /** Waits until the grant of a request is stored, where it got one. */
+  /** Waits until a request's grant is stored, if it got one. */
   kept(req: IncomingMessage): Promise<void>;
 }
 
 /**
- * Stores the grant of an authorization request when all prompts are content and the response is about to be issued: a
- * request that still waits for its user or fails must not leave one behind.
+ * Stores a request's grant when all prompts are passed and the response is issued: a request that waits or fails must not
+ * leave a grant behind.
  */
 export function keepGrants(provider: Provider): GrantKeeper {
   const saves = new WeakMap<IncomingMessage, Promise<unknown>>();
@@ -136,7 +136,7 @@ export function keepGrants(provider: Provider): GrantKeeper {
     const { uid: sessionUid, amr = [] } = session;
     const credentialVersion = credentialVersionOf(session);
     Object.assign(grant, { sessionUid, amr, credentialVersion, factors: factorsOf(session) });
-    // Its failure is met where it is waited for. It has its id before anything is waited for.
+    // The id is assigned synchronously; `kept` handles a failure.
     const saved = grant.save();
     session.grantIdFor(client.clientId, grant.jti);
     saved.catch(() => undefined);
@@ -150,7 +150,7 @@ export function keepGrants(provider: Provider): GrantKeeper {
 }
 
 /**
- * Remembers what a user allowed an application, beside what was allowed before or is at the same time.
+ * Adds to what a user has consented to for an application; concurrent consents are merged.
  * @param scopes by consent key: {@link OIDC} or a resource indicator.
  */
 export async function rememberConsent(

@@ -1,22 +1,22 @@
-// ID tokens that come back as a hint of who logs out (OpenID Connect RP-Initiated Logout 1.0 §2).
+// Verifies `id_token_hint` (OpenID Connect RP-Initiated Logout 1.0 §2).
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors } from 'jose';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
-/** What an ID token of ours says of who logged in where. */
+/** A verified hint. */
 export interface IdTokenHint {
   /** The application that it was issued to. */
   client: Client;
   userId: string;
-  /** The session it was issued in; a token of the token endpoint alone has none. */
+  /** Its session; undefined for a token from a grant without a browser. */
   sid: string | undefined;
 }
 
-/** @returns what the token says; undefined when it is none of ours. However old it is: §2 accepts expired ones. */
+/** Verifies a hint; expired tokens are accepted (§2). @returns undefined when it is not our ID token. */
 export type ReadIdTokenHint = (token: string) => Promise<IdTokenHint | undefined>;
 
-/** Verifies hints against the published keys, or the application's secret where it has HS256. */
+/** Verifies with the published keys, or the application's secret for HS256. */
 export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config: Config }): ReadIdTokenHint {
   return async (token) => {
     try {
@@ -41,13 +41,13 @@ async function audience(config: Config, { aud }: JWTPayload): Promise<Client | u
   return typeof only !== 'string' || others.length > 0 ? undefined : config.client(only);
 }
 
-/** Logout tokens and access tokens are signed with the same keys: a type of their own, or events, tells them. */
+/** Not a logout token or access token, which have the same keys but another `typ`, or `events`. */
 function isIdToken(token: string, { iss, sub, events }: JWTPayload, issuer: string): boolean {
   const { typ = 'JWT' } = decodeProtectedHeader(token);
   return typ.toUpperCase() === 'JWT' && iss === issuer && typeof sub === 'string' && events === undefined;
 }
 
-/** The algorithm is the application's, never the token's choice (RFC 8725 §3.1). */
+/** The application's algorithm counts, never the token's header (RFC 8725 §3.1). */
 async function verify(token: string, client: Client, keys: PublishedKeys): Promise<void> {
   const { alg } = decodeProtectedHeader(token);
   const secret = client.jwt_configuration.alg === 'HS256' ? client.client_secret : undefined;

@@ -4,7 +4,7 @@
 // other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
 import type { Context } from 'koa';
 import { browserCookie } from '../http/browser-cookie.ts';
-import { readNotes } from './implicit.ts';
+import { readExtensions } from './authorization-parameters.ts';
 
 const PREFIX = '__Host-gatehouse_login_';
 
@@ -40,7 +40,7 @@ export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSecond
 
 /** The secret of a waiting request, where this browser has it. */
 export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string | undefined {
-  const { browser } = readNotes(params);
+  const { browser } = readExtensions(params);
   const cookie = cookieOf(uid);
   return browser !== undefined && cookie.bringsHashed(ctx, browser) ? cookie.secret(ctx) : undefined;
 }

@@ -6,10 +6,10 @@ import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import { readExtensions } from './authorization-parameters.ts';
 import { loginAnswer } from './browser-login.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
-import { readNotes } from './implicit.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { isOidc, type MissingConsent, missingConsent, resourceScopes } from './missing-consent.ts';
 
@@ -156,8 +156,8 @@ function describe(interaction: Interaction): Omit<PendingInteraction, 'firstFact
     prompt: interaction.prompt.name,
     clientId: String(params.client_id),
     params,
-    upstream: readNotes(params).upstream,
-    loginTicket: readNotes(params).loginTicket,
+    upstream: readExtensions(params).upstream,
+    loginTicket: readExtensions(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
     remembered:

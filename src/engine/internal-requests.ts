@@ -1,5 +1,5 @@
-// Logins of our own behalf: a protocol beside OpenID Connect (SAML) logs its users in through /authorize, so
-// that pages, single sign-on, second factors and admission are the very same, and takes the code in itself.
+// Internal authorization requests: another protocol (SAML) logs its users in through /authorize, with the same pages,
+// single sign-on, second factor and admission, and redeems the code itself.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
@@ -15,19 +15,19 @@ import { admit } from './admission.ts';
 import { internalCallback, isInternalCallback } from './applications.ts';
 import { requestExpired } from './interaction.ts';
 
-/** A login to be done for another protocol. */
+/** A login for another protocol. */
 export interface NewInternalRequest {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
   params: Readonly<Record<string, string | undefined>>;
-  /** JSON that comes back with the outcome; at most some kilobytes. */
+  /** JSON returned with the outcome; at most {@link LARGEST_DATA} characters. */
   data: Record<string, unknown>;
 }
 
 /** Who logged in, and how. */
 export interface InternalLogin {
   userId: string;
-  /** The session's own id, which all its applications share: the `sid` of `Sessions` and of parties of a session. */
+  /** The session id (`sid`), shared by all applications of the session. */
   sessionUid: string;
   /** Epoch seconds. */
   authTime: number;
@@ -45,16 +45,16 @@ export interface InternalOutcome {
 }
 
 export interface InternalRequests {
-  /** Notes the request for this browser. @returns the address at which its login begins. */
+  /** Stores a request for this browser. @returns the address that starts its login. */
   begin(ctx: Context, request: NewInternalRequest): Promise<string>;
   /**
-   * The end of a login, at the application's internal callback; each request ends once.
-   * @throws AuthError 400 when this browser has no such request waiting, or the code is not of it.
+   * Ends a login at the internal callback, once.
+   * @throws AuthError 400 when no such request waits in this browser, or the code is another's.
    */
   finish(ctx: Context, clientId: string): Promise<InternalOutcome>;
   /**
-   * Lets authorization requests through, but those that would have a code sent to an internal callback
-   * without having begun here. @throws AuthError 400 for these.
+   * Checks an authorization request.
+   * @throws AuthError 400 for an internal callback without an internal request.
    */
   check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
 }
@@ -71,9 +71,9 @@ export interface InternalRequestDependencies {
 const PURPOSE = 'internal_login';
 /** How long a login may take, seconds. */
 const TTL = 3600;
-/** Requests that wait for their user: anybody makes one, by a message to an application's address. */
+/** Limits on waiting requests, because anybody can start one. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
-/** The most that is kept for one, characters. */
+/** Characters of a request's data. */
 const LARGEST_DATA = 8_192;
 
 /** Ties requests to the browser that made them. */
@@ -81,13 +81,13 @@ const LARGEST_DATA = 8_192;
 // which goes with it.
 const BROWSER = browserCookie('__Host-gatehouse_request', { sameSite: 'none' });
 
-/** What is kept of a request while its user logs in. */
+/** A stored request. */
 interface Kept {
   clientId: string;
   codeChallenge: string;
   /** The hash of {@link BROWSER}'s secret. */
   browser: string;
-  /** Its name among those that wait. */
+  /** Its id in the waiting list. */
   request: string;
   data: Record<string, unknown>;
 }
@@ -101,8 +101,8 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
       if (JSON.stringify(data).length > LARGEST_DATA) {
         throw new AuthError(400, 'invalid_request', 'The request is too long.');
       }
-      // A challenge whose verifier nobody knows: no token endpoint gives anything for this code, whoever
-      // gets hold of it (RFC 7636 §4.6). It is redeemed here alone, by comparing the challenge itself.
+      // A challenge without a known verifier: the token endpoint refuses this code, even if it is stolen (RFC 7636
+      // §4.6). It is redeemed here by comparing the challenge itself.
       const codeChallenge = random(32).toString('base64url');
       const request = random(16).toString('base64url');
       const browser = sha256(BROWSER.keep(ctx, random));
@@ -162,7 +162,7 @@ async function finish(
   return { clientId, data, login: await redeem(deps, kept, typeof code === 'string' ? code : '') };
 }
 
-/** Uses a code up, in the manner of the token endpoint (RFC 6749 §4.1.3), for ourselves. */
+/** Redeems a code with the token endpoint's checks (RFC 6749 §4.1.3). */
 async function redeem(
   { provider, baseUrl, users }: InternalRequestDependencies,
   { clientId, codeChallenge }: Kept,
@@ -185,12 +185,12 @@ async function redeem(
   await code.consume().catch((thrown: unknown) => {
     throw thrown instanceof errors.InvalidGrant ? requestExpired(thrown) : thrown;
   });
-  // Nothing is ever issued for it: the session alone says that the user is logged in.
+  // No tokens are issued, so code and grant can go.
   await Promise.all([
     code.destroy(),
     code.grantId === undefined ? undefined : provider.Grant.adapter.destroy(code.grantId),
   ]);
-  // The session may be over by now.
+  // The session may have ended meanwhile.
   if ((await provider.Session.findByUid(sessionUid)) === undefined) throw requestExpired();
   const user = await users.get(accountId);
   const refusal = user === undefined ? requestExpired() : admit(user);

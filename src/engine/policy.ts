@@ -2,8 +2,8 @@
 // known of a request and change nothing; what they need was worked out before (browser-login.ts).
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { isByConnection } from './admission.ts';
+import { readExtensions } from './authorization-parameters.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
-import { readNotes } from './implicit.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
@@ -41,7 +41,7 @@ export function policy({
 
 /** A login done before the request is taken in by the login's page, whoever is logged in already. */
 function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
-  const brings = readNotes(oidc.params ?? {}).loginTicket !== undefined;
+  const brings = readExtensions(oidc.params ?? {}).loginTicket !== undefined;
   return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 

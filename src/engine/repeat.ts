@@ -2,7 +2,7 @@
 // `state` of its own requests, and sends the browser to /authorize with it, for another connection, say.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type Provider from 'oidc-provider';
-import { NOTES_PARAMETER, PLACEHOLDER_NONCE, readNotes } from './implicit.ts';
+import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './authorization-parameters.ts';
 import { requestExpired } from './interaction.ts';
 
 /** No application's own state begins so. */
@@ -39,12 +39,12 @@ export async function repeatedRequest(
   const params = (await provider.Interaction.find(uid))?.params as Record<string, string> | undefined;
   if (params === undefined || params.client_id !== request.client_id) throw requestExpired();
   const changes = CHANGEABLE.flatMap((name) => (request[name] === undefined ? [] : [[name, request[name]]]));
-  const notes = readNotes(params);
-  const { loginTicket, browser } = readNotes(request);
+  const extensions = readExtensions(params);
+  const { loginTicket, browser } = readExtensions(request);
   return {
     ...params,
     ...Object.fromEntries(changes),
-    ...(notes.withoutNonce && { nonce: PLACEHOLDER_NONCE }),
-    [NOTES_PARAMETER]: JSON.stringify({ ...notes, loginTicket, browser }),
+    ...(extensions.withoutNonce && { nonce: PLACEHOLDER_NONCE }),
+    [EXTENSIONS_PARAMETER]: JSON.stringify({ ...extensions, loginTicket, browser }),
   };
 }

@@ -1,6 +1,6 @@
 // Which API a request is for: one, named by its identifier, under either name, wherever it is read.
 import { expect } from 'chai';
-import { NOTES_PARAMETER, readNotes } from '../../src/engine/implicit.ts';
+import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/authorization-parameters.ts';
 import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {
@@ -277,7 +277,7 @@ describe('the API of a request', () => {
         ['GET', '[]'],
       ] as const) {
         const agent = createAgent(server);
-        const params = request([[NOTES_PARAMETER, notes]]);
+        const params = request([[EXTENSIONS_PARAMETER, notes]]);
         const page = await follow(agent, await ask(way, params, agent), server.url);
         expect(readForm(page, 'password').fields, 'no ticket is looked for').to.have.property('username');
         const { code } = responseOf(await submitLogin(agent, server, page));
@@ -293,14 +293,14 @@ describe('the API of a request', () => {
         form: { ...fields, username: USER.email, password: USER.password },
       });
       const resumed = await agent.get(
-        `${posted.location}?${new URLSearchParams({ [NOTES_PARAMETER]: forged })}`,
+        `${posted.location}?${new URLSearchParams({ [EXTENSIONS_PARAMETER]: forged })}`,
       );
       expect((await exchange(responseOf(resumed).code)).json()).not.to.have.property('refresh_token');
     });
 
     it('says nothing where it is no note of ours', () => {
       for (const garbage of [undefined, 'null', '[]', '1', '{', '{"offline":1}', '"x"', ['{}'], {}, 7]) {
-        expect(readNotes({ [NOTES_PARAMETER]: garbage })).to.deep.equal({
+        expect(readExtensions({ [EXTENSIONS_PARAMETER]: garbage })).to.deep.equal({
           offline: false,
           withoutNonce: false,
           upstream: {},

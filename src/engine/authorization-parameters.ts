@@ -1,5 +1,5 @@
-// What /authorize takes beyond the standard, turned into what the engine takes: `response_type=token`,
-// `audience`, a missing scope, refresh tokens without a consent prompt, parameters for upstream providers.
+// Parameters of /authorize beyond the standard, translated for the engine (docs/wire/authorize.md): `response_type=token`,
+// `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { z } from 'zod';
@@ -11,16 +11,16 @@ import { POPUP_MODE } from './message-modes.ts';
 import { checkOrganization } from './organizations.ts';
 import { answerParameters } from './request-object.ts';
 
-/** The parameter that carries our notes through the engine; whatever a client sends under it is dropped. */
-export const NOTES_PARAMETER = 'gatehouse_notes';
+/** Internal parameter that carries {@link RequestExtensions} through the engine; a client's own value is dropped. */
+export const EXTENSIONS_PARAMETER = 'gatehouse_notes';
 
-/** Stands for a nonce that was not sent, where the engine wants one. */
+/** Stands for a missing nonce where the engine requires one. */
 export const PLACEHOLDER_NONCE = 'none-was-sent';
 
-/** What SDKs ask for when the application names no scope; the hosted service assumes the same. */
+/** The scope when none is requested, as with the hosted service. */
 const DEFAULT_SCOPE = 'openid profile email';
 
-/** Parameters with a meaning here, the engine's own apart; all others are kept for upstream providers. */
+/** Parameters known here besides the engine's; unknown ones are kept for upstream providers. */
 export const VENDOR_PARAMETERS = [
   'audience',
   'connection',
@@ -55,9 +55,9 @@ const ENGINE_PARAMETERS = [
   'ui_locales',
 ];
 
-/** Never forwarded: ours, or the SDKs' own bookkeeping. */
+/** Never forwarded upstream: internal parameters, and those that SDKs add for themselves. */
 const NOT_FORWARDED = new Set([
-  NOTES_PARAMETER,
+  EXTENSIONS_PARAMETER,
   'auth0Client',
   'login_ticket',
   'realm',
@@ -75,27 +75,27 @@ const KNOWN = new Set<string>([...ENGINE_PARAMETERS, ...VENDOR_PARAMETERS]);
 const MOST_FORWARDED = 30;
 const LONGEST_FORWARDED = 1000;
 
-/** What the normalisation took out of a request, and its way back in. */
-const notesSchema = z.object({
+/** What {@link normalizeRequest} takes out of a request, to be restored later. */
+const extensionsSchema = z.object({
   /** `offline_access` was asked for. */
   offline: z.boolean(),
-  /** The nonce is a placeholder: the client sent none. */
+  /** The nonce is {@link PLACEHOLDER_NONCE}. */
   withoutNonce: z.boolean(),
   /** Unknown parameters, for the upstream provider. */
   upstream: z.record(z.string(), z.string()),
-  /** A ticket of a login that was done before the request (cross-origin, or by a link). */
+  /** Ticket of a login before this request (cross-origin, or by a link). */
   loginTicket: z.string().optional(),
-  /** Why the API that the request names is none. */
+  /** Why the named API is invalid. */
   invalidTarget: z.string().optional(),
-  /** Of the secret that the request has in its browser, should it come to wait there: its hash. */
+  /** Hash of the request's secret in its browser. */
   browser: z.string().optional(),
 });
 
-type Notes = z.infer<typeof notesSchema>;
+type RequestExtensions = z.infer<typeof extensionsSchema>;
 
 /**
- * An authorization request as the engine takes it, made of one as applications send it.
- * @param browser the hash of the secret that it has in its browser.
+ * Translates an authorization request for the engine.
+ * @param browser hash of the request's secret in its browser.
  */
 export function normalizeRequest(query: ParsedUrlQuery, browser: string): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
@@ -104,11 +104,11 @@ export function normalizeRequest(query: ParsedUrlQuery, browser: string): Parsed
   const api = namedApi(request);
   delete request.resource;
   if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);
-  // Any other repeated parameter is the engine's to refuse (RFC 6749 §3.1): only single values are touched.
+  // The engine refuses repeated parameters (RFC 6749 §3.1); only single values are changed here.
   if (request.scope === undefined || request.scope === '') request.scope = DEFAULT_SCOPE;
   if (query.owp === 'true' && request.response_mode === undefined) request.response_mode = POPUP_MODE;
   const withoutNonce = normalizeResponseType(request);
-  const notes: Notes = {
+  const extensions: RequestExtensions = {
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
     upstream: forUpstream(query),
@@ -116,13 +116,13 @@ export function normalizeRequest(query: ParsedUrlQuery, browser: string): Parsed
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
     ...('fault' in api && { invalidTarget: api.fault }),
   };
-  request[NOTES_PARAMETER] = JSON.stringify(notes);
+  request[EXTENSIONS_PARAMETER] = JSON.stringify(extensions);
   return request;
 }
 
 /**
- * `token` alone gives an ID token as well (spec "Login"), which the engine issues for a request with
- * `openid` and a nonce. @returns whether the nonce is a placeholder.
+ * `token` alone also returns an ID token (spec "Login"), for which the engine needs `openid` and a nonce.
+ * @returns whether the nonce is a placeholder.
  */
 function normalizeResponseType(request: ParsedUrlQuery): boolean {
   if (request.response_type === 'token') {
@@ -135,7 +135,7 @@ function normalizeResponseType(request: ParsedUrlQuery): boolean {
     return true;
   }
   const givesIdToken = single(request.response_type)?.split(' ').includes('id_token') === true;
-  // A nonce without an ID token to put it in is harmless; the engine would refuse it.
+  // The engine would refuse a nonce without an ID token; it is harmless.
   if (!givesIdToken && !scopes(request).includes('openid')) delete request.nonce;
   return false;
 }
@@ -158,10 +158,10 @@ function forUpstream(query: ParsedUrlQuery): Record<string, string> {
   );
 }
 
-/** The notes of a request that {@link normalizeRequest} made; those that say nothing of one that it did not make. */
-export function readNotes(params: Readonly<Record<string, unknown>>): Notes {
-  const notes = params[NOTES_PARAMETER];
-  const read = notesSchema.safeParse(typeof notes === 'string' ? parseJson(notes) : undefined);
+/** The extensions of a normalized request; empty for any other. */
+export function readExtensions(params: Readonly<Record<string, unknown>>): RequestExtensions {
+  const extensions = params[EXTENSIONS_PARAMETER];
+  const read = extensionsSchema.safeParse(typeof extensions === 'string' ? parseJson(extensions) : undefined);
   return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
 }
 
@@ -175,13 +175,12 @@ function parseJson(text: string): unknown {
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 
-/** Ends a login that was done before the request, where the request shows no page. */
+/** Completes a silent request with the login of its ticket. */
 export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) => Promise<void>;
 
 /**
- * The engine's `extraParams`: our parameters, and the checks on them. The engine runs these when its own
- * checks are done and before it looks at the session, which is the moment to put back what
- * {@link normalizeRequest} had to hide from them, and to log in who brings a login ticket.
+ * The engine's `extraParams`: our parameters and their checks. The engine runs them after its own checks and before it
+ * reads the session: the moment to restore what {@link normalizeRequest} took out, and to use a login ticket.
  */
 export function extraParameters(
   config: Config,
@@ -205,10 +204,10 @@ export function extraParameters(
       }
     },
     organization: (_ctx, idOrName, client) => checkOrganization(config, idOrName, client),
-    [NOTES_PARAMETER]: async (ctx, _value, client) => {
+    [EXTENSIONS_PARAMETER]: async (ctx, _value, client) => {
       const { params } = ctx.oidc;
       if (params === undefined) return;
-      const { offline, withoutNonce, loginTicket, invalidTarget } = readNotes(params);
+      const { offline, withoutNonce, loginTicket, invalidTarget } = readExtensions(params);
       if (invalidTarget !== undefined) throw new errors.InvalidTarget(invalidTarget);
       if (
         applicationSettings(client).codeForUsOnly &&
@@ -225,8 +224,8 @@ export function extraParameters(
 }
 
 /**
- * The engine takes `offline_access` out of a request without `prompt=consent` (OIDC Core §11); the hosted
- * service leaves the decision to the application's and the API's settings.
+ * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11): here the application's and
+ * the API's settings decide.
  */
 function stayOnline(params: Record<string, unknown>): void {
   const kept = String(params.scope ?? '')
