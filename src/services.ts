@@ -22,7 +22,6 @@ import { createElevation } from './factors/elevation.ts';
 import { createFactorChanges } from './factors/factor-changes.ts';
 import { FACTORS } from './factors/factors.ts';
 import { mfaGrants } from './factors/grants.ts';
-import { createOobChallenges } from './factors/out-of-band.ts';
 import { MFA_POLICY } from './factors/policy.ts';
 import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
@@ -263,7 +262,6 @@ async function createMfa({ settings, store, clock, wallClock, random }: TenantDe
       allowLoopback: isForThisMachine(settings),
     }),
     browsers: createKnownBrowsers({ store, clock, random }),
-    oob: createOobChallenges(base.challenges, random),
     streams: createStreams(),
     /** @throws AuthError 429 */
     limitDestination: async (destination: string) => {

@@ -1,17 +1,23 @@
 // What the MFA API answers, for the document of the API.
 import { z } from 'zod';
 import { optional, required } from '../http/described.ts';
+import { FACTORS } from './factors.ts';
+
+/** Each value once. */
+const oneOf = (values: readonly string[]) => z.enum([...new Set(values)]);
+const authenticatorTypes = (factors: typeof FACTORS) =>
+  oneOf(factors.map(({ authenticatorType }) => authenticatorType));
 
 /** Of POST /mfa/challenge. */
 export const challengeAnswer = z.object({
-  challenge_type: z.enum(['otp', 'oob']),
+  challenge_type: authenticatorTypes(FACTORS.filter(({ challenge }) => challenge !== undefined)),
   oob_code: optional('With `oob`: goes to the token endpoint.'),
   binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
 });
 
 /** Of POST /mfa/associate. */
 export const association = z.object({
-  authenticator_type: z.enum(['otp', 'oob']),
+  authenticator_type: authenticatorTypes(FACTORS.filter((factor) => factor.enroll !== undefined)),
   id: required('Of the authenticator.'),
   secret: optional('With `otp`: base32, for the authenticator app.'),
   barcode_uri: optional('The same, or the enrolment of a device, as a QR code shows it.'),
@@ -25,8 +31,8 @@ export const association = z.object({
 /** Of GET /mfa/authenticators: one of them. */
 export const authenticatorAnswer = z.object({
   id: z.string(),
-  authenticator_type: z.enum(['otp', 'oob', 'recovery-code']),
-  type: z.enum(['otp', 'phone', 'email', 'push-notification', 'recovery-code']),
+  authenticator_type: authenticatorTypes(FACTORS),
+  type: oneOf(FACTORS.map(({ type }) => type)),
   active: z.boolean().describe('Whether it was confirmed.'),
   oob_channel: z.string().optional(),
   oob_channels: z.array(z.string()).optional(),

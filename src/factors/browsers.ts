@@ -2,6 +2,7 @@
 // the user wants remembered, which are not asked for thirty days.
 import type { Context } from 'koa';
 import { browserOf, markBrowser } from '../http/browser.ts';
+import type { BrowserRecord } from '../records/authenticators.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -30,19 +31,9 @@ export interface KnownBrowsers {
 }
 
 /** The browsers in a store; a cookie alone is nothing without its record, so each can be revoked. */
-export function createKnownBrowsers({
-  store,
-  clock,
-  random,
-}: {
-  store: Store;
-  clock: Clock;
-  random: Random;
-}): KnownBrowsers {
+export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: Random }): KnownBrowsers {
+  const { store, clock, random } = deps;
   const browsers = store.collection('browsers');
-  const idOf = (browser: string, userId: string) => sha256(`${browser}\n${userId}`);
-  // No browser can pass for an address: one has 43 characters and no colon.
-  const addressId = (ip: string, userId: string) => idOf(`address:${ip}`, userId);
   const get = async (id: string, { credentialVersion }: KnownUser) => {
     const found = await browsers.get(id);
     return (found?.credential_version ?? FIRST_VERSION) === credentialVersion ? found : undefined;
@@ -51,37 +42,39 @@ export function createKnownBrowsers({
     const browser = browserOf(ctx);
     return browser === undefined ? undefined : get(idOf(browser, user.userId), user);
   };
+  const put = (id: string, user: KnownUser, more: Pick<BrowserRecord, 'ip' | 'rememberedUntil'>) =>
+    browsers.put({
+      id,
+      user_id: user.userId,
+      credential_version: user.credentialVersion,
+      ...more,
+      expiresAt: epochSeconds(clock) + KNOWN_SECONDS,
+    });
   return {
-    isRemembered: async (ctx, user) => {
-      const known = await find(ctx, user);
-      return known?.rememberedUntil !== undefined && known.rememberedUntil > epochSeconds(clock);
-    },
+    isRemembered: async (ctx, user) => ((await find(ctx, user))?.rememberedUntil ?? 0) > epochSeconds(clock),
     isKnown: async (ctx, user) => (await find(ctx, user))?.ip === ctx.ip,
     isKnownAddress: async (ip, user) => (await get(addressId(ip, user.userId), user)) !== undefined,
     recordBrowser: async (ctx, user, { remember }) => {
       const { browser } = markBrowser(ctx, random);
       const before = await find(ctx, user);
-      const now = epochSeconds(clock);
-      const rememberedUntil = remember ? now + REMEMBERED_SECONDS : before?.rememberedUntil;
-      await browsers.put({
-        id: idOf(browser, user.userId),
-        user_id: user.userId,
-        credential_version: user.credentialVersion,
+      const rememberedUntil = remember ? epochSeconds(clock) + REMEMBERED_SECONDS : before?.rememberedUntil;
+      await put(idOf(browser, user.userId), user, {
         ip: ctx.ip,
         ...(rememberedUntil === undefined ? {} : { rememberedUntil }),
-        expiresAt: now + KNOWN_SECONDS,
       });
     },
-    recordAddress: (ip, { userId, credentialVersion }) =>
-      browsers.put({
-        id: addressId(ip, userId),
-        user_id: userId,
-        credential_version: credentialVersion,
-        ip,
-        expiresAt: epochSeconds(clock) + KNOWN_SECONDS,
-      }),
+    recordAddress: (ip, user) => put(addressId(ip, user.userId), user, { ip }),
     forgetAllOf: async (userId) => {
       await browsers.deleteBy('user', userId);
     },
   };
+}
+
+function idOf(browser: string, userId: string): string {
+  return sha256(`${browser}\n${userId}`);
+}
+
+/** No browser can pass for an address: one has 43 characters and no colon. */
+function addressId(ip: string, userId: string): string {
+  return idOf(`address:${ip}`, userId);
 }

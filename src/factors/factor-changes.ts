@@ -1,10 +1,9 @@
 // When the factors of users changed, and by what: for tokens that must not outlive a change that was not their own,
 // and for sessions that proved a factor which may be gone. The last change is kept, and those that a token may have seen.
 
-import type { FactorChangesRecord } from '../records/authenticators.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Store } from '../store/contract.ts';
 
 /** How long an access token for the MFA API is good, seconds. */
 export const API_TOKEN_SECONDS = 600;
@@ -22,37 +21,17 @@ export interface FactorChanges {
 }
 
 /** The changes of a tenant's users. */
-export function createFactorChanges({
-  store,
-  clock,
-  random,
-}: {
-  store: Store;
-  clock: Clock;
-  random: Random;
-}): FactorChanges {
+export function createFactorChanges(deps: { store: Store; clock: Clock; random: Random }): FactorChanges {
+  const { store, clock, random } = deps;
   const records = store.collection('factorChanges');
   const changesOf = async (userId: string) => (await records.get(userId))?.changes ?? [];
-  const record = async (userId: string, by: string | undefined): Promise<void> => {
-    const now = epochSeconds(clock);
-    const change = { id: random(12).toString('base64url'), at: now, ...(by === undefined ? {} : { by }) };
-    const next = (before: FactorChangesRecord['changes']): FactorChangesRecord => ({
-      id: userId,
-      changes: [...before.filter(({ at }) => at >= now - API_TOKEN_SECONDS), change],
+  const record = (userId: string, by: string | undefined) =>
+    records.upsert(userId, (before) => {
+      const now = epochSeconds(clock);
+      const recent = before?.changes.filter(({ at }) => at >= now - API_TOKEN_SECONDS) ?? [];
+      const change = { id: random(12).toString('base64url'), at: now, ...(by === undefined ? {} : { by }) };
+      return { id: userId, changes: [...recent, change] };
     });
-    const append = () =>
-      records.update(userId, (current) =>
-        next(structuredClone(current.changes) as FactorChangesRecord['changes']),
-      );
-    if ((await append()) !== undefined) return;
-    try {
-      await records.insert(next([]));
-    } catch (thrown) {
-      if (!(thrown instanceof UniqueKeyError)) throw thrown;
-      // Somebody else's was the first.
-      await append();
-    }
-  };
   return {
     last: async (userId) => (await changesOf(userId)).at(-1)?.id ?? '',
     isOwn: async (userId, since, by) => {

@@ -21,7 +21,6 @@ import type { Users } from '../users/users.ts';
 import type { Authenticator, Authenticators } from './authenticators.ts';
 import type { KnownBrowsers } from './browsers.ts';
 import type { Elevation } from './elevation.ts';
-import type { OobChallenges } from './out-of-band.ts';
 import type { WebPush } from './push/web-push.ts';
 
 /** What second factors are built on. */
@@ -35,7 +34,6 @@ export interface FactorDependencies {
   elevation: Elevation;
   browsers: KnownBrowsers;
   challenges: Challenges;
-  oob: OobChallenges;
   attempts: Attempts;
   limits: Pick<RateLimits, 'spend' | 'giveBack'>;
   events: Events;
@@ -138,27 +136,28 @@ export interface FactorPage {
   state: PageState;
 }
 
-/** A page's template, and what it shows beside what all pages do. */
-export interface PageView {
-  template: string;
-  model?: object;
-}
-
 /** A factor at the hosted pages. */
 export interface FactorPages {
   /** Whether something is typed, rather than answered on another device. */
   typesCode: boolean;
   /** Where an address is typed before it is enrolled: what the form says. */
   addressOf?(address: string, country: string): string;
-  /** Where it is set up. @param address what was typed, to be shown again. */
-  enrollment?(
-    deps: FactorPagesDependencies,
-    ctx: Context,
-    page: FactorPage,
-    address: string | undefined,
-  ): Promise<PageView>;
+  /** Where it is set up, and what is shown there beside what all pages show. */
+  enrollment?: {
+    template: string;
+    /** @param address what was typed, to be shown again. */
+    model(
+      deps: FactorPagesDependencies,
+      ctx: Context,
+      page: FactorPage,
+      address: string | undefined,
+    ): Promise<object> | object;
+  };
   /** Where it is given. */
-  challenge(page: FactorPage, authenticator: Authenticator | undefined): PageView;
+  challenge: {
+    template: string;
+    model?(page: FactorPage, authenticator: Authenticator | undefined): object;
+  };
 }
 
 /** A second factor. */

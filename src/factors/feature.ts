@@ -1,7 +1,8 @@
 // The second factor: the MFA API, its grants, its pages.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
-import type { FactorPagesDependencies } from './factor.ts';
+import type { Factor, FactorPagesDependencies } from './factor.ts';
+import { FACTORS } from './factors.ts';
 import { mfaPages } from './pages.ts';
 import { type MfaRoutesDependencies, mfaRoutes } from './routes.ts';
 
@@ -58,20 +59,16 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
+/** The templates of a factor's pages. */
+function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
+  return [challenge.template, ...(enrollment === undefined ? [] : [enrollment.template])];
+}
+
 export const mfa = feature<MfaDependencies>({
   name: 'mfa',
   limits,
   events,
   routes: { ...mfaRoutes, ...mfaPages },
   collections: ['authenticators', 'factorChanges', 'browsers'],
-  pages: [
-    'mfa/choose',
-    'mfa/code',
-    'mfa/enroll-address',
-    'mfa/enroll-otp',
-    'mfa/enroll-push',
-    'mfa/push',
-    'mfa/recovery',
-    'mfa/recovery-code',
-  ],
+  pages: ['mfa/choose', 'mfa/recovery-code', ...new Set(FACTORS.flatMap(templatesOf))],
 });

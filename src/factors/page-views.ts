@@ -69,7 +69,7 @@ export async function showChallenge(
     state.authenticatorId === undefined
       ? undefined
       : await findAuthenticator(deps, claimant.user, state.authenticatorId);
-  const { template, model } = factor.pages.challenge(page, authenticator);
+  const { template, model } = factor.pages.challenge;
   const all = {
     ...commonModel(page, chosen, again),
     remember: !choice.enrolling,
@@ -78,7 +78,7 @@ export async function showChallenge(
       resendUrl: `${factorPath(page, factor)}/resend`,
       resendSeconds: RESEND_SECONDS,
     }),
-    ...model,
+    ...model?.(page, authenticator),
   };
   await renderPage(deps, ctx, request, template, all, again.status);
 }
@@ -98,9 +98,9 @@ export async function showEnrollment(
   // The address was typed and a code is on its way there: what is left is the code.
   const isSent = addressOf !== undefined && isBegun && address === undefined;
   if (isSent || enrollment === undefined) return showChallenge(deps, ctx, page, chosen, again);
-  const { template, model } = await enrollment(deps, ctx, page, address);
-  const all = { ...commonModel(page, chosen, again), ...model };
-  await renderPage(deps, ctx, page.request, template, all, status);
+  const own = await enrollment.model(deps, ctx, page, address);
+  const model = { ...commonModel(page, chosen, again), ...own };
+  await renderPage(deps, ctx, page.request, enrollment.template, model, status);
 }
 
 /** A new recovery code, with the one before dead: whoever looks again sees one that is good. */

@@ -7,6 +7,7 @@ import { startChallenge } from './challenge.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
 import { alertOf, choiceOf, openMfaPage, requestOf } from './mfa-page.ts';
+import { findChallenge } from './out-of-band.ts';
 import {
   type Chosen,
   factorPath,
@@ -84,7 +85,7 @@ async function showFactor(deps: FactorPagesDependencies, ctx: Context, page: Fac
 /** Whether a code was sent, or a device asked, and it may still be answered. */
 async function isAsked(deps: FactorPagesDependencies, state: PageState, factor: Factor): Promise<boolean> {
   if (state.factor !== factor.type || state.oobCode === undefined) return false;
-  const found = await deps.oob.find(state.oobCode);
+  const found = await findChallenge(deps, state.oobCode);
   return found !== undefined && found.state !== 'spent';
 }
 
@@ -212,7 +213,7 @@ async function postResend(deps: FactorPagesDependencies, ctx: Context, page: Fac
 /** Whether the device has answered: the page goes on by itself then. */
 async function answerStatus(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
   const { oobCode } = page.state;
-  const found = oobCode === undefined ? undefined : await deps.oob.find(oobCode);
+  const found = oobCode === undefined ? undefined : await findChallenge(deps, oobCode);
   ctx.set('Cache-Control', 'no-store');
   ctx.body = { state: found?.state ?? 'expired' };
 }

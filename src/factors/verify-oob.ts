@@ -4,6 +4,7 @@ import { requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { Claimant, FactorDependencies, MfaGrant, Verification } from './factor.ts';
+import { findChallenge, useChallenge } from './out-of-band.ts';
 import { confirmFirstUse, countingGuesses, usableAuthenticators } from './verify.ts';
 
 /**
@@ -17,7 +18,7 @@ export async function verifyOob(
   oobCode: string,
   bindingCode: string | undefined,
 ): Promise<Verification> {
-  const challenge = await deps.oob.find(oobCode);
+  const challenge = await findChallenge(deps, oobCode);
   const { user, clientId } = claimant;
   if (challenge?.userId !== user.id || challenge.clientId !== clientId)
     return { ok: false, outcome: 'unknown' };
@@ -25,7 +26,7 @@ export async function verifyOob(
     const usable = await usableAuthenticators(deps, claimant);
     const authenticator = usable.find(({ id }) => id === challenge.authenticatorId);
     if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
-    const outcome = await deps.oob.use(oobCode, bindingCode);
+    const outcome = await useChallenge(deps, oobCode, bindingCode);
     if (outcome !== 'accepted') return { ok: false, outcome };
     if (challenge.needsCode) await deps.limits.giveBack('mfaMessage', user.id);
     else if (authenticator.active) await deps.limits.giveBack('mfaPush', user.id);
@@ -43,7 +44,7 @@ export const oobGrant: MfaGrant = {
   events: { success: 'seoobft', failure: 'feoobft' },
   verify: async (deps, claimant, params) => {
     const oobCode = requiredField(params, 'oob_code');
-    const challenge = await deps.oob.find(oobCode);
+    const challenge = await findChallenge(deps, oobCode);
     const { binding_code: bindingCode } = params;
     if (challenge?.needsCode === true && bindingCode === undefined) requiredField(params, 'binding_code');
     const verification = await verifyOob(deps, claimant, oobCode, bindingCode);

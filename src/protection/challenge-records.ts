@@ -100,9 +100,7 @@ export function createChallengeRecords(deps: {
       const record = recordOf(challenge, secrets, clock());
       const { id, secretHash } = record;
       await all.put({ ...record, expiresAt: epochSeconds(clock) + challenge.ttlSeconds });
-      for (const asker of challenge.askers ?? []) {
-        await endOlder(all, id, idOf(challenge.purpose, challenge.subject), asker);
-      }
+      await endOlder(all, id, challenge);
       return async () => {
         await all.update(id, (current) =>
           current.secretHash === secretHash ? { ...current, spent: true } : current,
@@ -146,11 +144,12 @@ function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): Chall
 async function endOlder(
   all: Collection<ChallengeRecord>,
   id: string,
-  subject: string,
-  asker: string,
+  { purpose, subject, askers = [] }: NewChallenge,
 ): Promise<void> {
-  const older = askedBy(await all.findBy('subject', subject), asker).filter((one) => one.id !== id);
-  await Promise.all(older.map((one) => all.delete(one.id)));
+  for (const asker of askers) {
+    const older = askedBy(await all.findBy('subject', idOf(purpose, subject)), asker);
+    await Promise.all(older.filter((one) => one.id !== id).map((one) => all.delete(one.id)));
+  }
 }
 
 /** What a try comes to, and what becomes of the record: nothing where `next` is missing. */

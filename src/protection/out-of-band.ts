@@ -37,11 +37,6 @@ export interface OutOfBand {
 /** The out-of-band challenges among the records. */
 export function outOfBand(records: ChallengeRecords): OutOfBand {
   const { all, keep, attempt, ofTicket, newTicket, newCode } = records;
-  const waitingFor = async (purpose: string, subject: string) =>
-    (await all.findBy('subject', idOf(purpose, subject)))
-      .filter(isOpen)
-      .map(shown)
-      .sort((a, b) => b.issuedAt - a.issuedAt);
   return {
     issueWithCode: async (challenge) => {
       const ticket = newTicket();
@@ -53,7 +48,7 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       const ticket = newTicket();
       const secrets = { secretHash: hashSecret(ticket), approval: { state: 'pending' as const } };
       const revoke = await keep(challenge, secrets);
-      const oldest = (await waitingFor(challenge.purpose, challenge.subject)).slice(challenge.most);
+      const oldest = (await waitingFor(records, challenge)).slice(challenge.most);
       await Promise.all(oldest.map(({ id }) => all.delete(id)));
       return { secret: ticket, revoke };
     },
@@ -67,7 +62,7 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
         ? 'unknown'
         : (await attempt(found.id, { secret: ticket, code, spend: true })).outcome;
     },
-    waitingFor,
+    waitingFor: (purpose, subject) => waitingFor(records, { purpose, subject }),
     decide: async (purpose, subject, id, state) => {
       let isDone = false;
       await all.update(id, (current) => {
@@ -77,6 +72,14 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       return isDone;
     },
   };
+}
+
+async function waitingFor(
+  { all }: ChallengeRecords,
+  { purpose, subject }: Pick<NewChallenge, 'purpose' | 'subject'>,
+): Promise<OutOfBandChallenge[]> {
+  const found = (await all.findBy('subject', idOf(purpose, subject))).filter(isOpen).map(shown);
+  return found.sort((a, b) => b.issuedAt - a.issuedAt);
 }
 
 function isOpen({ approval, spent }: Frozen<ChallengeRecord>): boolean {

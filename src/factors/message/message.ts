@@ -2,8 +2,8 @@
 import { DeliveryError } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Authenticator, OwnFields } from '../authenticators.ts';
-import type { Factor, FactorDependencies, FactorPages, FactorRequest, PageView } from '../factor.ts';
-import { CODE_SECONDS } from '../out-of-band.ts';
+import type { Enrolled, Factor, FactorDependencies, FactorPages, FactorRequest } from '../factor.ts';
+import { CODE_SECONDS, issueCode } from '../out-of-band.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 
 /** What is a channel's own. */
@@ -21,7 +21,7 @@ export interface MessageChannel
   /** What the form of the address says. */
   formAddressOf: NonNullable<FactorPages['addressOf']>;
   /** What the form of the address shows. */
-  form(...page: Parameters<NonNullable<FactorPages['enrollment']>>): PageView['model'];
+  form: NonNullable<FactorPages['enrollment']>['model'];
 }
 
 /** The factor of a channel by which messages are sent. */
@@ -41,18 +41,7 @@ export function messageFactor(own: MessageChannel): Factor {
     enroll: {
       requestedAs: own.requestedAs,
       addressOf: own.addressOf,
-      begin: async (deps, request, address) => {
-        const { user, credentialVersion } = request;
-        const fields = own.fieldsOf(address);
-        const by = { userId: user.id, credentialVersion };
-        const authenticator = await deps.authenticators.begin(by, factor, () => fields);
-        try {
-          return { authenticator, oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
-        } catch (thrown) {
-          await deps.authenticators.remove(authenticator.id);
-          throw thrown;
-        }
-      },
+      begin: (deps, request, address) => begin(deps, own, factor, request, address),
     },
     challenge: async (deps, request, authenticator) => {
       return { oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
@@ -62,13 +51,33 @@ export function messageFactor(own: MessageChannel): Factor {
     pages: {
       typesCode: true,
       addressOf: own.formAddressOf,
-      enrollment: async (...page) => {
-        return { template: 'mfa/enroll-address', model: { channel, ...own.form(...page) } };
+      enrollment: {
+        template: 'mfa/enroll-address',
+        model: (...page) => ({ channel, ...own.form(...page) }),
       },
-      challenge: () => ({ template: 'mfa/code', model: { channel } }),
+      challenge: { template: 'mfa/code', model: () => ({ channel }) },
     },
   };
   return factor;
+}
+
+/** Begins an authenticator and sends its first code; where none can be sent, nothing is begun. */
+async function begin(
+  deps: FactorDependencies,
+  own: MessageChannel,
+  factor: Factor,
+  request: FactorRequest,
+  address: string,
+): Promise<Enrolled> {
+  const fields = own.fieldsOf(address);
+  const by = { userId: request.user.id, credentialVersion: request.credentialVersion };
+  const authenticator = await deps.authenticators.begin(by, factor, () => fields);
+  try {
+    return { authenticator, oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
+  } catch (thrown) {
+    await deps.authenticators.remove(authenticator.id);
+    throw thrown;
+  }
 }
 
 /**
@@ -86,7 +95,7 @@ async function sendCode(
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
   if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);
-  const { oobCode, code, revoke } = await deps.oob.issueCode({ authenticator, clientId, ip });
+  const { oobCode, code, revoke } = await issueCode(deps, { authenticator, clientId, ip });
   const application = await deps.config.client(clientId);
   try {
     const notice = { to, application, user, code, languages, ip };

@@ -90,13 +90,15 @@ export const otp: Factor = {
   },
   pages: {
     typesCode: true,
-    enrollment: async (deps, _ctx, { claimant: { user }, state }) => {
-      const id = state.factor === otp.type ? state.authenticatorId : undefined;
-      const secret = id === undefined ? undefined : await secretOf(deps, id);
-      const issuer = deps.config.settings().tenant.friendly_name;
-      const qr = await qrCode(otpauthUri(secret ?? '', issuer, accountOf(user)));
-      return { template: 'mfa/enroll-otp', model: { qr, secret } };
+    enrollment: {
+      template: 'mfa/enroll-otp',
+      model: async (deps, _ctx, { claimant: { user }, state }) => {
+        const id = state.factor === otp.type ? state.authenticatorId : undefined;
+        const secret = id === undefined ? undefined : await secretOf(deps, id);
+        const issuer = deps.config.settings().tenant.friendly_name;
+        return { qr: await qrCode(otpauthUri(secret ?? '', issuer, accountOf(user))), secret };
+      },
     },
-    challenge: () => ({ template: 'mfa/code', model: { channel: 'otp' } }),
+    challenge: { template: 'mfa/code', model: () => ({ channel: 'otp' }) },
   },
 };

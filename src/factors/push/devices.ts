@@ -10,7 +10,7 @@ import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
-import type { OobChallenge, OobChallenges } from '../out-of-band.ts';
+import { decide, type OobChallenge, waitingForDevice } from '../out-of-band.ts';
 import { registerDevice, setPushEndpoint } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
@@ -19,7 +19,6 @@ export interface DeviceDependencies {
   config: Config;
   users: Users;
   authenticators: Authenticators;
-  oob: OobChallenges;
   challenges: Challenges;
   events: Events;
   webPush: WebPush;
@@ -84,7 +83,7 @@ export async function enrollDevice(
     throw new AuthError(400, 'invalid_grant', 'This code is too old or was already used.');
   }
   // The login that waits for the device goes on: that it is there is what was asked.
-  for (const waiting of await deps.oob.waitingFor(id)) await deps.oob.decide(waiting.id, id, 'accepted');
+  for (const waiting of await waitingForDevice(deps, id)) await decide(deps, waiting.id, id, 'accepted');
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, ip });
   return {
     id,
@@ -120,7 +119,7 @@ export async function waitingRequests(
   deviceId: string,
 ): Promise<WaitingRequest[] | undefined> {
   if ((await deps.authenticators.get(deviceId)) === undefined) return undefined;
-  return Promise.all((await deps.oob.waitingFor(deviceId)).map((one) => shown(deps, one)));
+  return Promise.all((await waitingForDevice(deps, deviceId)).map((one) => shown(deps, one)));
 }
 
 async function shown({ config }: DeviceDependencies, challenge: OobChallenge): Promise<WaitingRequest> {
@@ -155,7 +154,7 @@ export async function answerRequest(
     );
   }
   const decision = answer === 'allow' ? 'accepted' : 'rejected';
-  if (!(await deps.oob.decide(id, authenticator.id, decision))) {
+  if (!(await decide(deps, id, authenticator.id, decision))) {
     throw new AuthError(404, 'not_found', 'Nothing waits for this answer any more.');
   }
   if (decision === 'rejected') {

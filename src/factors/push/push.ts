@@ -3,6 +3,7 @@ import { stepPath } from '../../flow/request-page.ts';
 import { AuthError } from '../../http/errors.ts';
 import { accountOf } from '../enroll.ts';
 import type { Challenge, Enrolled, Factor, FactorDependencies, FactorRequest } from '../factor.ts';
+import { issueDevice } from '../out-of-band.ts';
 import { qrCode } from '../qr-code.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { KIND } from './device-records.ts';
@@ -16,7 +17,7 @@ async function begin(
   { user, credentialVersion, clientId, ip }: FactorRequest,
 ): Promise<Enrolled> {
   const authenticator = await deps.authenticators.begin({ userId: user.id, credentialVersion }, push);
-  const { oobCode } = await deps.oob.issueDevice({ authenticator, clientId, ip });
+  const { oobCode } = await issueDevice(deps, { authenticator, clientId, ip });
   const { secret: ticket } = await deps.challenges.issueTicket({
     purpose: DEVICE_ENROLLMENT,
     subject: authenticator.id,
@@ -42,7 +43,7 @@ const challenge: Required<Factor>['challenge'] = async (
       'too_many_requests',
       'Too many requests to this user’s devices. Try again later.',
     );
-  const asked = await deps.oob.issueDevice({ authenticator, clientId, ip });
+  const asked = await issueDevice(deps, { authenticator, clientId, ip });
   deps.webPush.wake(authenticator);
   return asked;
 };
@@ -63,22 +64,22 @@ export const push: Factor = {
   grant: oobGrant,
   pages: {
     typesCode: false,
-    enrollment: async (_deps, _ctx, { request, state: { barcodeUri = '' } }) => ({
+    enrollment: {
       template: 'mfa/enroll-push',
-      model: {
+      model: async (_deps, _ctx, { request, state: { barcodeUri = '' } }) => ({
         qr: await qrCode(barcodeUri),
         barcodeUri,
         authenticatorUrl: `/authenticator#${encodeURIComponent(barcodeUri)}`,
         statusUrl: stepPath(request.pending, 'mfa/status'),
-      },
-    }),
-    challenge: ({ request, state: { number } }, authenticator) => ({
+      }),
+    },
+    challenge: {
       template: 'mfa/push',
-      model: {
+      model: ({ request, state: { number } }, authenticator) => ({
         name: authenticator?.name ?? '',
         number,
         statusUrl: stepPath(request.pending, 'mfa/status'),
-      },
-    }),
+      }),
+    },
   },
 };

@@ -40,5 +40,5 @@ export const recoveryCode: Factor = {
         : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
     },
   },
-  pages: { typesCode: true, challenge: () => ({ template: 'mfa/recovery' }) },
+  pages: { typesCode: true, challenge: { template: 'mfa/recovery' } },
 };
