@@ -1,6 +1,5 @@
-// The only deep imports into oidc-provider, and the only places where its classes are changed; each with
-// why. Written against oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails
-// when the version moves or one of these is gone.
+// The only deep imports into oidc-provider and the only changes to its classes, each with its reason. Written against
+// oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
 import type Provider from 'oidc-provider';
 import {
   type Client,
@@ -22,19 +21,18 @@ import { applicationSettings } from './applications.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
-/** The version that the imports and changes in this file were written against. */
 export const ENGINE_VERSION = '9.13.3';
 
 type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> | void;
 
 /**
  * The engine's client authentication (RFC 6749 §2.3, RFC 7523 §2.2) as middleware: expects
- * `ctx.oidc.params`, leaves `ctx.oidc.client`. Imported because the engine offers it on its own
- * endpoints alone and a second implementation of ours would drift from it.
+ * `ctx.oidc.params`, leaves `ctx.oidc.client`. Imported because the engine offers it only on its own endpoints, and a copy
+ * would drift from it.
  */
 export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
 
-/** What the engine issues tokens from: its authorization code has this shape, and so has ours. */
+/** What the engine issues tokens from: the shape of its authorization code. */
 export type GrantSource = InstanceType<Provider['AuthorizationCode']>;
 
 /**
@@ -109,10 +107,10 @@ export function adaptEngine(
 ): void {
   const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
 
-  // Every ID token of the hosted service carries `sid`, not only those of back-channel logout clients.
+  // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
 
-  // The engine answers invalid_request; SDKs know unauthorized_client and this sentence.
+  // The engine answers invalid_request; SDKs expect unauthorized_client with this text.
   const { responseTypeAllowed } = Client.prototype;
   Client.prototype.responseTypeAllowed = function allowed(this: Client, type) {
     if (responseTypeAllowed.call(this, type)) return true;
@@ -120,8 +118,8 @@ export function adaptEngine(
     throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
   };
 
-  // Applications of the hosted service register http, localhost and custom-scheme callbacks side by side,
-  // which the engine's rules per application_type forbid. They are matched exactly, whatever they are.
+  // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the
+  // engine's rules per application_type forbid. They are matched exactly.
   Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
     for (const uri of uris ?? this.redirect_uris ?? []) {
       const parsed = URL.parse(uri);
@@ -131,7 +129,7 @@ export function adaptEngine(
     }
   };
 
-  // Links and endpoints are of the issuer, never of whatever Host header a request came with.
+  // Links are made from the issuer, never from a request's Host header.
   OIDCContext.prototype.urlFor = (name, options) => provider.urlFor(name, options);
 
   // SDKs sign assertions for the issuer, with or without its slash: both are accepted.
@@ -147,14 +145,13 @@ export function adaptEngine(
     this.sidFor(clientId, this.uid);
   };
 
-  // A login that lies in the future, because the clock was set back since, cannot be shown to be recent: `max_age`
-  // (OpenID Connect Core §3.1.2.1) asks again.
+  // A login in the future (the clock was set back since) counts as too old for `max_age` (OpenID Connect Core §3.1.2.1).
   const { past } = Session.prototype;
   Session.prototype.past = function isPast(this: Session, age) {
     return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
   };
 
-  // What an ID token claims of the methods of a login is less than is known of them.
+  // ID tokens claim fewer methods than are recorded.
   const { payload } = IdToken.prototype;
   IdToken.prototype.payload = function idTokenPayload(this: typeof IdToken.prototype) {
     this.available = { ...this.available, amr: claimedMethods(this.available.amr) };
@@ -164,16 +161,15 @@ export function adaptEngine(
     return payload.call(this);
   };
 
-  // A grant also remembers its session, which it may end with; a session the connection that the user came by,
-  // for logging out there. Both remember how the user logged in, for APIs that ask how.
+  // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
+  // logged in.
   extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors']);
   extendPayload(Session, ['connection', 'credentialVersion', 'factors']);
 
-  // A token that replaces another says so in its value: no record of the one before is needed to know it again.
+  // A token's value names its family, so that reuse of an old one is recognized without its record.
   RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
 
-  // A nonce is of one authorization response: the ID token of a refresh should have none (OpenID Connect Core
-  // §12.2), and SDKs refuse one that they did not send with the refresh.
+  // The ID token of a refresh should have no nonce (OpenID Connect Core §12.2): SDKs refuse one that they did not send.
   setPayload(
     RefreshToken,
     RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'),
@@ -181,8 +177,7 @@ export function adaptEngine(
 }
 
 /**
- * The `amr` of ID tokens: as at the hosted service it tells that there was a second factor, and nothing else.
- * Applications take any `amr` for one.
+ * The `amr` of ID tokens: only `mfa`, as with the hosted service. Applications take any `amr` for a second factor.
  */
 function claimedMethods(methods: unknown): string[] | undefined {
   return Array.isArray(methods) && methods.includes('mfa') ? ['mfa'] : undefined;

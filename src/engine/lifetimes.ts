@@ -1,4 +1,4 @@
-// How long what the engine keeps is kept, in seconds: by the tenant's, the API's and the application's settings.
+// Lifetimes of tokens and sessions, in seconds, from the settings of tenant, API and application.
 import type { Client, Configuration, RefreshToken, Session } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
@@ -6,10 +6,10 @@ import { applicationSettings } from './applications.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/** "Does not expire", for an engine that wants a number. */
+/** "Does not expire": the engine needs a number. */
 const NEVER = 10 * 365 * DAY;
 
-/** Access tokens without an API, as long as with the hosted service: from the token endpoint, and from /authorize. */
+/** Opaque access tokens from the token endpoint and from /authorize (docs/wire/token.md). */
 const OPAQUE = DAY;
 const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
 
@@ -18,8 +18,8 @@ export const INTERACTION_SECONDS = HOUR;
 
 /**
  * The engine's `ttl` configuration.
- * @param clock the wall clock: when a session or a family of tokens began is dated by it. What began in its future,
- *   because it was set back since, has the whole lifetime left and no more.
+ * @param clock the wall clock, which dates sessions and token families. One that began in the future, because the clock was
+ *   set back since, has its whole lifetime left.
  */
 export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
@@ -38,13 +38,13 @@ export function lifetimes(config: Config, clock: Clock): NonNullable<Configurati
   };
 }
 
-/** Whether an application's refresh tokens end when they are not used for a while. */
+/** Whether an application's refresh tokens have an idle lifetime. */
 export function expiresByIdleness(client: Client): boolean {
   const { refreshToken } = applicationSettings(client);
   return refreshToken.expiration_type === 'expiring' && refreshToken.infinite_idle_token_lifetime !== true;
 }
 
-/** What a refresh token has left: its idle lifetime from now, but no longer than the absolute one. */
+/** Seconds left of a refresh token: its idle lifetime from now, within the absolute one. */
 export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: Client): number {
   const now = epochSeconds(clock);
   const left = Math.min(token.iiat ?? now, now) + absoluteLifetime(client) - now;
@@ -54,7 +54,7 @@ export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: 
   return Math.max(1, Math.min(left, idle));
 }
 
-/** From the first token of a family on, rotation or not: a rotation does not begin it anew. */
+/** Counted from the first token of a family; rotations do not extend it. */
 function absoluteLifetime(client: Client): number {
   const { refreshToken } = applicationSettings(client);
   const expires =
@@ -62,7 +62,7 @@ function absoluteLifetime(client: Client): number {
   return expires ? refreshToken.token_lifetime : NEVER;
 }
 
-/** What a session has left, seconds: the idle lifetime from now, but no longer than the absolute one from the login. */
+/** Seconds left of a session: the idle lifetime from now, within the absolute one from the login. */
 export function sessionLifetime(config: Config, clock: Clock, session: Session): number {
   const { idle_session_lifetime } = config.settings().tenant;
   return Math.max(
@@ -71,7 +71,7 @@ export function sessionLifetime(config: Config, clock: Clock, session: Session):
   );
 }
 
-/** Whether a session is older than the tenant allows now, whatever it allowed when the session was kept. */
+/** Whether a session is older than the tenant's present settings allow. */
 export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
   return (
     typeof session.loginTs === 'number' && lifetimeLeft(config, clock, { loginTs: session.loginTs }) <= 0

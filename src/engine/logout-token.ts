@@ -5,15 +5,15 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** How long one is good for, seconds: the longest advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+/** Seconds; at most two minutes are advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LIFETIME = 120;
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** Signs a logout token for an application: that the user is out of the session. */
+/** Signs a logout token for an application. */
 export type SignLogoutToken = (client: Client, session: { sid: string; userId: string }) => Promise<string>;
 
-/** Signs as ID tokens are signed: with the current key, or with the application's secret where it has HS256. */
+/** Signs as for ID tokens: with the current key, or the application's secret for HS256. */
 export function logoutTokens(deps: {
   issuer: string;
   config: Config;
@@ -26,7 +26,7 @@ export function logoutTokens(deps: {
     if (current === undefined) throw new Error('there is no signing key');
     const now = epochSeconds(clock);
     const secret = client.jwt_configuration.alg === 'HS256' ? client.client_secret : undefined;
-    // No nonce: with one it could be taken for an ID token (§2.4).
+    // Never a nonce, so that it cannot pass for an ID token (§2.4).
     const token = new SignJWT({ sid, events: { [EVENT]: {} } })
       .setIssuer(issuer)
       .setSubject(userId)

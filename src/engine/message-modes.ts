@@ -1,20 +1,20 @@
-// Response modes that answer by a message to another window: `web_message`, and that of the older popups of browser SDKs.
+// Response modes by a message to another window: `web_message`, and that of older popups (docs/wire/authorize.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { cspHash } from '../http/headers.ts';
 import { jsonForScript } from '../http/script.ts';
 
-/** Shows an error to the browser where redirecting would be wrong. */
+/** Shows an error page instead of redirecting. */
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
 /** The response mode that `owp=true` stands for: SDKs name none for it. */
 export const POPUP_MODE = 'popup';
 
 interface MessageMode {
-  /** What the window is sent. */
+  /** The message. */
   message(response: object): unknown;
-  /** The window, as an expression of the page's script. */
+  /** The target window, as a script expression. */
   target: string;
   /** Whether the application's page may frame the answer. */
   framed: boolean;
@@ -27,7 +27,7 @@ const MODES: Readonly<Record<string, MessageMode>> = {
     framed: true,
   },
   [POPUP_MODE]: {
-    // What the SDK's popup library takes for the end of its conversation, as text.
+    // The final message of the SDK's popup library, as JSON text.
     message: (response) => JSON.stringify({ a: 'response', d: response }),
     target: 'window.opener',
     framed: false,
@@ -35,8 +35,8 @@ const MODES: Readonly<Record<string, MessageMode>> = {
 };
 
 /**
- * Registers them: a page that posts the answer to the window that opened or frames it, if that window is of the
- * redirect_uri's origin. Ours rather than the engine's experimental one, for the headers.
+ * Registers them: a page that posts the answer to its opener or parent, with the redirect_uri's origin as target. Not the
+ * engine's experimental one, because the page needs our headers.
  */
 export function registerMessageModes(provider: Provider, errorPage: ErrorPage): void {
   for (const [name, mode] of Object.entries(MODES)) {
@@ -44,7 +44,7 @@ export function registerMessageModes(provider: Provider, errorPage: ErrorPage): 
       const { origin } = new URL(redirectUri);
       const koa = ctx as unknown as Context;
       if (origin !== 'null') return answer(koa, mode, origin, response);
-      // A callback with a scheme of its own has no origin that a message could be limited to.
+      // A private-use scheme has no origin to limit the message to.
       const description = `${name} needs a redirect_uri with a web origin.`;
       return errorPage(koa, new AuthError(400, 'invalid_request', description));
     });

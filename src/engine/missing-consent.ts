@@ -1,4 +1,4 @@
-// What a request still lacks its user's consent for, as the engine's consent prompt has it.
+// What the engine's consent prompt still needs the user's consent for.
 import type Provider from 'oidc-provider';
 import { requestedAudience, toAudience } from './audience.ts';
 import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
@@ -11,12 +11,12 @@ export interface MissingConsent {
   apis: Record<string, string[]>;
 }
 
-/** Whether a scope is OpenID Connect's, whatever the API. */
+/** Whether a scope is OpenID Connect's, not an API's. */
 export function isOidc(scope: string): boolean {
   return (OIDC_SCOPES as readonly string[]).includes(scope);
 }
 
-/** What the user of a request at its consent step is asked to allow. */
+/** What the user is asked to allow. */
 export function missingConsent(interaction: Asking): MissingConsent {
   const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
     missingOIDCScope?: string[];
@@ -24,7 +24,7 @@ export function missingConsent(interaction: Asking): MissingConsent {
   };
   const resources = resourceScopes(interaction);
   const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
-  // Asked for by `prompt=consent` alone, nothing is missing: the user is shown all that was requested.
+  // With `prompt=consent` nothing need be missing: all that was requested is shown.
   if (oidcScopes.length === 0 && Object.keys(resources).length === 0) return requestedConsent(interaction);
   return { oidcScopes, apis: byAudience(resources) };
 }
@@ -47,7 +47,7 @@ function byAudience(resources: Readonly<Record<string, string[]>>): Record<strin
   );
 }
 
-/** The scopes of APIs that a request still lacks the user's consent for, by resource indicator. */
+/** The API scopes without consent, by resource indicator. */
 export function resourceScopes(interaction: Asking): Record<string, string[]> {
   const { missingResourceScopes } = interaction.prompt.details as {
     missingResourceScopes?: Record<string, string[]>;

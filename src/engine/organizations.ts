@@ -1,17 +1,17 @@
-// Organizations have no members yet. SDKs take `org_id` in an ID token for proof that the user is a member, so
-// no token names one, and a login on behalf of one is refused.
+// Organizations have no members yet. SDKs take `org_id` in an ID token as proof of membership, so no token has it, and
+// logins for an organization are refused.
 import { errors } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 
-/** In the hosted service's words, which applications may show. */
+/** The hosted service's text. */
 export const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
 
 /**
- * Checks the `organization` of an authorization request: there is none that the user could be a member of.
- * @param idOrName as it was sent; undefined or empty when it was not.
- * @throws InvalidRequest for an unknown organization, and when the application is for members alone and the
- *   request names none; AccessDenied for a known one.
+ * Refuses the `organization` of an authorization request.
+ * @param idOrName as sent; undefined or empty if not.
+ * @throws InvalidRequest for an unknown organization, or a missing one that the application requires; AccessDenied for a
+ *   known one.
  */
 export async function checkOrganization(
   config: Config,

@@ -1,4 +1,4 @@
-// The engine: oidc-provider configured for a tenant, and what the rest of Gatehouse sees of it.
+// The engine: oidc-provider, configured for a tenant, and its interface to the rest of Gatehouse.
 
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
@@ -52,27 +52,27 @@ import type { VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
 
 export interface EngineDependencies {
-  /** The public origin, and the issuer: the origin with a slash at its end. */
+  /** The public origin; the issuer is it with a slash. */
   settings: { baseUrl: string; issuer: string };
   store: Store;
   config: Config;
   users: Users;
-  /** Never goes back: for how long something lasts. */
+  /** Never goes back; for durations. */
   clock: Clock;
-  /** For what is dated for others; the engine's own dates are by it. */
+  /** For dates in tokens. */
   wallClock: Clock;
   random: Random;
   log: Logger;
   challenges: Challenges;
   events: Events;
   tickets: LoginTickets;
-  /** Grants beyond the engine's; `{vendor_host}` in a grant type is the tenant's. */
+  /** Grant types beyond the engine's. */
   grants: VendorGrant[];
   secondFactor: SecondFactor;
   /** Authentication context classes that a request may ask for. */
   acrValues: readonly string[];
   errorPage: ErrorPage;
-  /** Who is told when a session ends. */
+  /** Told when a session ends. */
   logoutChannels: LogoutChannels;
 }
 
@@ -87,7 +87,7 @@ export interface Engine {
   sessions: Sessions;
   userinfo: Userinfo;
   keys: PublishedKeys;
-  /** Reads access tokens for APIs of our own. */
+  /** Verifies access tokens for our own APIs. */
   readApiToken: ApiTokenReader;
   readIdTokenHint: ReadIdTokenHint;
   signLogoutToken: SignLogoutToken;
@@ -95,7 +95,7 @@ export interface Engine {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
-/** Ties a request that begins to wait to the browser that brought it. */
+/** Binds a waiting request to its browser. */
 type BindInteraction = (ctx: Context, uid: string) => void;
 
 /** Builds the engine of a tenant. */
@@ -120,7 +120,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     settings.issuer,
     configuration(deps, () => grantTypes(), useTicket, bind, logins),
   );
-  // Requests reach the engine through ours, which has decided on proxies already.
+  // Forwarding headers were handled before the engine.
   provider.proxy = false;
   adaptEngine(provider, deps);
   registerMessageModes(provider, deps.errorPage);
@@ -167,8 +167,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
 }
 
 /**
- * Has the engine look at each application's metadata (RFC 7591 §2) before it serves: what it does not take would be
- * `invalid_client_metadata` at every request of that application.
+ * Validates each application's metadata (RFC 7591 §2) with the engine at start; an invalid one would fail every request of
+ * that application.
  * @throws Error that names them all.
  */
 async function refuseUnfitApplications(provider: Provider, config: Config): Promise<void> {
@@ -212,7 +212,7 @@ function configuration(
       clientCredentials: { enabled: true },
       revocation: {
         enabled: true,
-        // Another client's token stays, and who asks learns nothing of it (RFC 7009 §2.1).
+        // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
         allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
       },
       resourceIndicators: { enabled: true, ...resourceIndicators(config) },
@@ -227,7 +227,7 @@ function configuration(
       clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
       idTokenSigningAlgValues: ['RS256', 'HS256'],
     },
-    // SDKs read the profile from the ID token, whatever else is issued.
+    // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
     extraParams: extraParameters(config, settings.baseUrl, useTicket),
@@ -242,7 +242,7 @@ function configuration(
     },
     findAccount: logins.before(accounts(users, config)),
     loadExistingGrant: loadGrant({ store, config, users }, settings.baseUrl),
-    // Logging out of the browser does not revoke what an application holds, as with the hosted service.
+    // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
     rotateRefreshToken: async (ctx) => {
       const { RefreshToken: token, Client: client } = ctx.oidc.entities;
@@ -253,7 +253,7 @@ function configuration(
     },
     ttl: lifetimes(config, wallClock),
     formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
-    // Answered by our own CORS middleware, for all endpoints alike.
+    // Our own CORS middleware answers.
     clientBasedCORS: () => true,
     renderError: (ctx, out, error) =>
       deps.errorPage(
@@ -266,8 +266,8 @@ function configuration(
 }
 
 /**
- * `None`, because an application's silent login frames /authorize from its own site; what a forged
- * cross-site request could start ends at a page that asks, or at the application's registered callback.
+ * SameSite `None`, because silent logins frame /authorize from the application's site. A forged cross-site request ends at
+ * a page that asks, or at the application's registered callback.
  */
 function cookies(): Configuration['cookies'] {
   return {

@@ -1,4 +1,4 @@
-// The tenant's signing keys as others see them, and as we verify by them; each made once for as long as the keys last.
+// The public signing keys: the key set, and verification of our own tokens. Imported once per key set.
 import { createHash } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { type Config, derived, type SigningKey } from '../tenant/config.ts';
@@ -6,11 +6,11 @@ import { type Config, derived, type SigningKey } from '../tenant/config.ts';
 export interface PublishedKeys {
   /** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517). */
   keySet(): JSONWebKeySet;
-  /** The key that a token of ours names, current, next or previous. */
+  /** Finds the key of one of our tokens: current, next or previous. */
   find: JWTVerifyGetKey;
 }
 
-/** The published keys of a tenant, always those of now. */
+/** The published keys of a tenant, always up to date. */
 export function publishedKeys(config: Config): PublishedKeys {
   const keySet = derived(config.signingKeys, publicKeySet);
   const finder = derived(keySet, createLocalJWKSet);

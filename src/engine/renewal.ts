@@ -1,4 +1,4 @@
-// What the engine holds from when it was made, though the tenant's configuration says it: brought up to date.
+// Keeps the engine's keys, grant types and discovery document up to date with the tenant's configuration.
 import type Provider from 'oidc-provider';
 import type { JWKS, KoaContextWithOIDC } from 'oidc-provider';
 import { type Config, derived, type SigningKey } from '../tenant/config.ts';
@@ -14,13 +14,13 @@ export interface RenewalDependencies extends GrantEndDependencies {
 export interface Renewal {
   /** Brings the engine up to date; called before each request that enters it. */
   renew(): void;
-  /** The grant types that the engine knows now; the same object while they are the same. */
+  /** The present grant types; the same object while unchanged. */
   grantTypes(): ReadonlySet<string>;
 }
 
 const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** The keys as the engine wants them: private, the one that signs first. */
+/** The private keys, the signing one first. */
 export function privateKeySet(keys: readonly SigningKey[]): JWKS {
   return { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS;
 }
@@ -42,7 +42,7 @@ export function renewal(provider: Provider, deps: RenewalDependencies): Renewal 
     if ((ctx as Partial<KoaContextWithOIDC>).oidc?.route !== 'discovery') return;
     const known = grantTypes();
     const body = ctx.body as { grant_types_supported: string[] };
-    // The engine forgets none that it ever had.
+    // The engine never removes grant types itself.
     body.grant_types_supported = body.grant_types_supported.filter(
       (type) => known.has(type) || !type.includes('/oauth/grant-type/'),
     );

@@ -1,34 +1,34 @@
-// A request that waits for its user, as a customized login page calls it: the page's SDK takes the name for the
-// `state` of its own requests, and sends the browser to /authorize with it, for another connection, say.
+// Restarting a waiting request from a customized login page: the page's SDK gets the request's id as `state`, and sends
+// the browser to /authorize with it, for instance with another connection (docs/wire/legacy-pages.md).
 import type { ParsedUrlQuery } from 'node:querystring';
 import type Provider from 'oidc-provider';
 import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './authorization-parameters.ts';
 import { requestExpired } from './interaction.ts';
 
-/** No application's own state begins so. */
+/** Marks such a state; reserved. */
 const PREFIX = 'gatehouse.waiting.';
 const UID = /^[\w-]{43}$/;
 
-/** The name of a waiting request. */
+/** The state that names a waiting request. */
 export function waitingState(uid: string): string {
   return PREFIX + uid;
 }
 
-/** The uid of the request that a state names. @returns undefined for a state of an application's own. */
+/** The uid in such a state. @returns undefined for an application's own state. */
 export function uidOfState(state: unknown): string | undefined {
   const uid = typeof state === 'string' && state.startsWith(PREFIX) ? state.slice(PREFIX.length) : '';
   return UID.test(uid) ? uid : undefined;
 }
 
-/** What the page may change of its request. */
+/** Parameters that the page may change. */
 const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
 
 /**
- * The request that the state of another names, with what the other changes of it. It is no more than its application
- * sent: whoever knows its name could send it again.
- * @param request the other, as the engine takes it.
- * @returns as the engine takes it; undefined when the state is an application's own.
- * @throws AuthError 400 when no such request of the application waits: no application gets a state that it did not send.
+ * The waiting request named by a new request's state, with the new one's changes. It contains only what its application
+ * sent.
+ * @param request the new request, normalized.
+ * @returns the request to process, normalized; undefined when the state is an application's own.
+ * @throws AuthError 400 when no such request of the application waits, so that no application gets a foreign state.
  */
 export async function repeatedRequest(
   provider: Provider,

@@ -1,13 +1,13 @@
-// Request objects (OpenID Connect Core §6.1): none is taken, but the refusal goes where and how the object asks for.
+// Request objects (OpenID Connect Core §6.1) are refused, but the refusal goes where the object asks for.
 import { decodeJwt, errors as joseErrors } from 'jose';
 
 const ANSWER_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', 'state'] as const;
 
 /**
- * The parameters in a request object that say where a request is answered; they come before those beside it (§6.1).
- * It is not verified, and nothing but the refusal comes of it: the redirect_uri must be the application's, as ever.
+ * The parameters in a request object that say where to answer; they take precedence over the query's (§6.1). Not verified,
+ * because only the refusal uses them, and the redirect_uri must be registered anyway.
  * @param object the `request` parameter.
- * @returns none for what cannot be read, such as an encrypted object.
+ * @returns empty when it cannot be read, for instance when encrypted.
  */
 export function answerParameters(object: unknown): Record<string, string> {
   if (typeof object !== 'string') return {};

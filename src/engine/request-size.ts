@@ -1,15 +1,15 @@
-// How large an authorization request may be: all of it is kept until its user has logged in, and anybody sends one.
+// Size limits of authorization requests, which are stored until the user has logged in and can be sent by anybody.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { AuthError } from '../http/errors.ts';
 
-/** The longest parameter, characters: `state` comes back in an address, and those are cut beyond some kilobytes. */
+/** Characters of a parameter; `state` is returned in an address, whose length is limited. */
 const LONGEST = 4_096;
-/** An ID token, which may say a lot of its user. */
+/** Characters of `id_token_hint`. */
 const LONGEST_TOKEN = 8_192;
-/** Names and values together, characters. */
+/** Characters of all names and values. */
 const LONGEST_IN_ALL = 10_240;
 
-/** @throws AuthError 400 `invalid_request`, for the browser, when a request or one of its parameters is too long. */
+/** @throws AuthError 400 `invalid_request` when a request or one of its parameters is too long. */
 export function checkRequestSize(query: ParsedUrlQuery): void {
   let total = 0;
   for (const [name, value] of Object.entries(query)) {

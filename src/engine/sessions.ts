@@ -1,5 +1,4 @@
-// The browsers' sessions: which one a request has, what took part in it, and how it ends, completely and
-// for good, whoever ends it.
+// Browser sessions: reading the current one, and ending sessions with everything bound to them.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { sessionUid } from '../records/collections.ts';
@@ -9,53 +8,52 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 
-/** A session that somebody is logged in to. */
+/** A session with a logged-in user. */
 export interface UserSession {
   /** The session id, as in the `sid` of its ID tokens. */
   sid: string;
   userId: string;
   /** The client_ids of the applications that were authorized in it. */
   clientIds: readonly string[];
-  /** The name of the connection that the user logged in with, where the login said so. */
+  /** The connection that the user logged in with, if known. */
   connection?: string | undefined;
 }
 
 export interface EndOptions {
   reason: SessionEnd;
-  /** The user's own browser, where the session is ended from there. */
+  /** The user's own browser, if it is there. */
   browser?: LogoutBrowser | undefined;
   /** @see EndedSession.startedBy */
   startedBy?: string | undefined;
-  /** The requests that wait in it go on, and ask for a login again: somebody else logs in at the same browser. */
+  /** Keeps waiting requests, which then ask for a login: another user logs in at this browser. */
   requestsStay?: boolean;
 }
 
 export interface EndAllOptions {
   reason: SessionEnd;
-  /** The session that stays, with the tokens issued in it: that of the browser which asked. */
+  /** A session to keep, with its tokens: that of the asking browser. */
   keepSid?: string | undefined;
-  /** Whether what outlives a logout goes too: all refresh tokens, and what else was granted without a browser. */
+  /** Whether to revoke what outlives a logout, too: refresh tokens, and grants without a browser. */
   refreshTokens: boolean;
 }
 
 export interface Sessions {
   /** The session of this browser; undefined when nobody is logged in. */
   current(ctx: Context): Promise<UserSession | undefined>;
-  /** Whether a session is there, and has not ended: what was noted of it before that is found by its end. */
+  /** Whether a session exists and has not ended. Store first, then ask: an end after that finds what was stored. */
   isOpen(sid: string): Promise<boolean>;
   /**
-   * Ends a session: its record, the requests that wait in it, the codes and tokens bound to it; then tells
-   * every party. Refresh tokens of `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of several
-   * that end one session at once, one tells.
-   * @returns where the browser goes now, when there is one. A session that is over already ends nothing.
+   * Ends a session with its waiting requests, codes and tokens, then tells its participants. Refresh tokens of
+   * `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of racing calls only one tells them.
+   * @returns where the browser goes now, if there is one.
    */
   end(sid: string, options: EndOptions): Promise<string | undefined>;
   /**
-   * Ends the sessions of a user, and the logins that are about to become one.
+   * Ends the sessions of a user and unfinished logins.
    * @returns how many sessions were ended.
    */
   endAllOf(userId: string, options: EndAllOptions): Promise<number>;
-  /** Tells the browser to forget its session cookie. */
+  /** Removes the browser's session cookie. */
   forget(ctx: Context): void;
 }
 
@@ -69,8 +67,8 @@ type Artifacts = Collection<ArtifactRecord>;
 type Artifact = Frozen<ArtifactRecord>;
 
 /**
- * How long it is remembered that a session ended, seconds: longer than any request takes that read the
- * session before and may still write.
+ * How long ended sessions are remembered, seconds: longer than any request that read the session before and may still
+ * write it.
  */
 const REMEMBERED = 120;
 
@@ -101,7 +99,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       const others = (await artifacts.findBy('account', userId)).filter(
         (record) => keepSid === undefined || sessionOf(record) !== keepSid,
       );
-      // A login that only has to be fetched at /authorize would outlive the sessions by an hour.
+      // Interactions with a finished login would outlive the sessions by an hour.
       const doomed = others.filter(({ model }) => refreshTokens || model === 'Interaction');
       await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
       return sids.length;
@@ -114,8 +112,8 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
 }
 
 /**
- * Removes what a request wrote that was overtaken by the end of its session. The end is recorded before
- * anything is removed, and this looks after the write: whichever comes last, nothing stays.
+ * Removes a record that was written while its session ended. The end is recorded before anything is removed and checked
+ * here after the write, so that nothing stays whichever is last.
  * @param record as it was just written.
  */
 export async function removeIfOvertaken(artifacts: Artifacts, record: ArtifactRecord): Promise<void> {
@@ -125,16 +123,16 @@ export async function removeIfOvertaken(artifacts: Artifacts, record: ArtifactRe
   await artifacts.delete(record.id);
 }
 
-/** Not tokens: those of `offline_access` are renewed after the end of the session that they came from. */
+/** Not tokens: those of `offline_access` outlive their session. */
 const OVERTAKEN = new Set(['Session', 'Interaction', 'AuthorizationCode', 'Grant']);
 
-/** The session that an artifact is, or belongs to. */
+/** The session of an artifact. */
 function sessionOf({ model, payload }: Artifact): string | undefined {
   const uid = model === 'Session' ? payload.uid : sessionUid(payload);
   return typeof uid === 'string' ? uid : undefined;
 }
 
-/** @returns the session, for exactly one of those who take it at once. */
+/** Removes a session. @returns it, for exactly one of racing calls. */
 async function takeSession(
   artifacts: Artifacts,
   clock: Clock,
@@ -161,7 +159,7 @@ async function recordEnd(artifacts: Artifacts, clock: Clock, sid: string): Promi
   }
 }
 
-/** Has the requests that wait in a session wait for a login instead. */
+/** Makes the requests that wait in a session wait for a login. */
 async function detachRequests(artifacts: Artifacts, sid: string): Promise<void> {
   const waiting = (await artifacts.findBy('session', sid)).filter(({ model }) => model === 'Interaction');
   await Promise.all(
@@ -175,7 +173,7 @@ async function detachRequests(artifacts: Artifacts, sid: string): Promise<void> 
   );
 }
 
-/** Removes what is bound to a session; a grant with a refresh token lasts, with its access tokens. */
+/** Removes what is bound to a session, except grants with a refresh token and their access tokens. */
 async function removeBound(artifacts: Artifacts, sid: string): Promise<void> {
   const bound = await artifacts.findBy('session', sid);
   const lasting = new Set(
@@ -188,7 +186,7 @@ async function removeBound(artifacts: Artifacts, sid: string): Promise<void> {
   await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
 }
 
-/** A session as the engine has it, in memory or as stored. */
+/** The engine's session, in memory or stored. */
 interface EngineSession {
   uid?: unknown;
   accountId?: unknown;
@@ -204,7 +202,7 @@ function describe(session: EngineSession): UserSession | undefined {
   return {
     sid: uid,
     userId: accountId,
-    // An application that asked and got nothing has no part in it.
+    // Without a grant an application did not take part.
     clientIds: parties.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
     connection: typeof connection === 'string' ? connection : undefined,
   };

@@ -1,29 +1,29 @@
-// Whose claims are as OpenID Connect Core has them, and whose as the hosted service and its SDKs have them.
+// Claims as OpenID Connect Core has them (`standard_claims`), or as the hosted service's SDKs read them.
 import type { Config } from '../tenant/config.ts';
 import type { UpdatedAt } from '../users/profile.ts';
 import type { ApplicationSettings } from './applications.ts';
 
 type Choice = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
 
-/** Whether an application gets the standard's claims: by its own word, else by the tenant's. */
+/** Whether an application gets the standard's claims: its own setting, else the tenant's. */
 export function hasStandardClaims(config: Config, application: Choice): boolean {
   return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
 }
 
-/** How an application gets `updated_at`. */
+/** The form of `updated_at` for an application (docs/wire/token.md). */
 export function updatedAtFor(config: Config, application: Choice): UpdatedAt {
   if (hasStandardClaims(config, application)) return 'number';
   return application?.oidcConformant === true ? 'iso8601' : 'text';
 }
 
-/** An ID token that is being made: what may go into it, and the scopes and single claims that select from it. */
+/** An ID token being made: available claims, and the scopes and single claims that select from them. */
 export interface IdTokenParts {
   available: Record<string, unknown>;
   scope?: string | undefined;
   mask?: Record<string, unknown> | undefined;
 }
 
-/** The context class of a login that met none of those asked for: no assurance at all (OpenID Connect Core §2). */
+/** The context class of a login that met none of those requested (OpenID Connect Core §2). */
 const NO_ASSURANCE = '0';
 
 /**

@@ -1,5 +1,5 @@
-// /oauth/token and /oauth/revoke around the engine: JSON and form bodies alike, the vendor's parameter
-// names, and the vendor's words for what goes wrong.
+// /oauth/token and /oauth/revoke in front of the engine: JSON and form bodies, `audience`, and the hosted service's errors
+// (docs/wire/token.md).
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
@@ -13,7 +13,7 @@ import { isReuse, vendorError } from './failures.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
-/** Grants for which `audience` chooses the API; with the others it was chosen at /authorize. */
+/** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */
 const choosesAudience = (grantType: string | undefined) =>
   grantType !== 'authorization_code' && grantType !== 'refresh_token';
 
@@ -41,10 +41,10 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
   ['client_credentials', 'feccft'],
 ]);
 
-/** No failures: the exchange goes on by another request. */
+/** Not failures: the client asks again. */
 const GOES_ON = ['authorization_pending', 'slow_down'];
 
-/** Feeds the engine's token endpoints and words their failures. */
+/** The endpoints. */
 export function tokenEndpoint({
   failures,
   enter,
@@ -58,7 +58,7 @@ export function tokenEndpoint({
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     replayAsForm(ctx, engineFields(fields));
-    // The engine would render its errors as HTML for a browser; these endpoints have none.
+    // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
     await enter(ctx);
     if (ctx.status < 400) return undefined;
@@ -86,7 +86,7 @@ export function tokenEndpoint({
   };
 }
 
-/** Which application and user a failed exchange was of, as far as the engine got to know. */
+/** Application and user of a failed exchange, as far as known. */
 function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: string } {
   const { client, entities } = (ctx as { oidc?: Partial<KoaContextWithOIDC['oidc']> }).oidc ?? {};
   const { Account, AuthorizationCode, RefreshToken } = entities ?? {};
@@ -101,15 +101,15 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
 function engineFields({ audience, resource, ...fields }: Record<string, string>): Record<string, string> {
   const api = namedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
-  // An `audience` beside a code or a refresh token says what the client believes and changes nothing; a `resource`
-  // must be among those that were granted (RFC 8707 §2.2), which the engine checks.
+  // With a code or refresh token `audience` is ignored; a `resource` must have been granted (RFC 8707 §2.2), which the
+  // engine checks.
   const wanted = choosesAudience(fields.grant_type) ? api.identifier : resource;
   return wanted ? { ...fields, resource: toResource(wanted) } : fields;
 }
 
 /**
- * Makes the request look unread, with a form body. The engine reads only forms, straight from the
- * request; given a body parsed upstream it works, but complains on the console.
+ * Makes the request look unread, with a form body: the engine reads only forms, and warns on the console about a body
+ * that was parsed before.
  */
 function replayAsForm(ctx: Context, fields: Record<string, string>): void {
   const body = Buffer.from(new URLSearchParams(fields).toString());

@@ -1,5 +1,5 @@
-// GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). Ours, because the engine's refuses
-// the tokens that SDKs send: JWTs, and tokens bound to an API.
+// GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send: JWTs
+// and tokens bound to an API (docs/wire/token.md).
 import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -25,18 +25,18 @@ export interface UserinfoDependencies {
   clock: Clock;
 }
 
-/** What an access token says, opaque or JWT. */
+/** A verified access token, opaque or JWT. */
 interface Presented {
   userId: string;
   clientId: string;
   scopes: string[];
   /** Epoch seconds. */
   issuedAt: number;
-  /** Claims asked for one by one, by the `claims` parameter (OIDC Core §5.5). */
+  /** Individually requested claims (OIDC Core §5.5). */
   claims: string[];
 }
 
-/** Why a request gets no profile: RFC 6750 §3.1. */
+/** A refusal (RFC 6750 §3.1). */
 interface Refusal {
   status: 400 | 401 | 403;
   error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
@@ -57,15 +57,15 @@ const NO_OPENID: Refusal = {
 
 export interface Userinfo {
   /**
-   * Reads the access token; answers itself when it is missing, invalid, or has no `openid`.
-   * @returns whose token it is, the key of the endpoint's rate limit; undefined when it has answered.
+   * Verifies the access token; answers itself when it is missing, invalid, or lacks `openid`.
+   * @returns the user, as key of the endpoint's rate limit; undefined when it has answered.
    */
   authenticate(ctx: Context): Promise<string | undefined>;
-  /** Answers with the profile, once `authenticate` has passed. */
+  /** Answers with the profile after `authenticate`. */
   respond(ctx: Context): Promise<void>;
 }
 
-/** The two steps of `/userinfo`, between which the server puts the rate limit. */
+/** The two steps of `/userinfo`, with the rate limit in between. */
 export function userinfo(deps: UserinfoDependencies): Userinfo {
   const presented = new WeakMap<object, Presented>();
   const tokenOf = (ctx: Context): Presented => {
@@ -104,7 +104,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
   };
 }
 
-/** The token, by exactly one of the ways of RFC 6750 §2 and the spec; or why not. */
+/** The token, sent by exactly one method (RFC 6750 §2), or the refusal. */
 function accessToken(ctx: Context): string | Refusal {
   const header = ctx.get('Authorization');
   const bearer = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
@@ -142,7 +142,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
         clientId: String(payload.azp ?? payload.client_id),
         scopes: String(payload.scope ?? '').split(' '),
         issuedAt: Number(payload.iat),
-        // A JWT of an API says nothing of them: it is the API's, not the profile's.
+        // An API's JWT has no record of them.
         claims: [],
       };
     } catch (thrown) {
@@ -154,7 +154,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
     if (token.split('.').length === 3) return readJwt(token);
     const found = await provider.AccessToken.find(token);
     if (found?.accountId === undefined || found.clientId === undefined) return undefined;
-    // A token that was being issued while its grant was revoked is as dead as the others of it.
+    // The grant may have been revoked while the token was being issued.
     if ((await provider.Grant.find(found.grantId ?? '')) === undefined) return undefined;
     return {
       userId: found.accountId,
@@ -166,7 +166,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
   };
 }
 
-/** Of the claims that the request asked for, those that its grant covers: others were never consented to. */
+/** The individually requested claims that the grant covers; others have no consent. */
 async function allowedClaims(provider: Provider, { claims, grantId }: AccessToken): Promise<string[]> {
   const asked = Object.keys(claims?.userinfo ?? {});
   if (asked.length === 0 || grantId === undefined) return [];
@@ -174,7 +174,7 @@ async function allowedClaims(provider: Provider, { claims, grantId }: AccessToke
   return grant?.getOIDCClaimsFiltered(new Set(asked)) ?? [];
 }
 
-/** E-mail is a snapshot of when the token was issued; all else is as it is now (spec "User profile"). */
+/** The user with the e-mail address at the time of issue; all else is current (spec "User profile"). */
 function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
   const then = user.email_history?.find(({ until }) => issuedAt < until);
   if (then === undefined) return user;
@@ -186,7 +186,7 @@ function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecor
   };
 }
 
-/** The hosted service answers in plain text; what is wrong is in the header, where SDKs read it. */
+/** Answers 401 as plain text, with the reason in the header (docs/wire/token.md). */
 function refuse(ctx: Context, { status, error, description }: Refusal): void {
   ctx.status = status;
   ctx.set(
