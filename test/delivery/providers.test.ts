@@ -1,11 +1,12 @@
 // A server with real mail and SMS: what reaches people, and what callers hear when nothing does.
 import { expect } from 'chai';
 import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
-import { createAgent } from '../support/agent.ts';
-import { USER } from '../support/flows.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { follow, responseOf, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+import { openPage, uidOf } from '../support/ways.ts';
 
 describe('with real providers', () => {
   let mail: TestMailServer;
@@ -115,6 +116,33 @@ describe('with real providers', () => {
       expect((await challenges()).filter(({ spent }) => spent)).to.have.length(dead + 1);
     });
   }
+
+  it('a code that could not be sent from the hosted page is said to be unsent, and is not left valid', async () => {
+    const agent = createAgent(server);
+    const page = await openPage(agent, server, webRequest());
+    const { action, fields } = readForm(await agent.get(`/u/${uidOf(page)}/passwordless/email`), 'address');
+    const address = someone();
+    mail.behave({ code: 550 });
+    const unspent = async () => (await challenges()).filter(({ spent }) => !spent).length;
+    const before = await unspent();
+    const told = await agent.request(action, { form: { ...fields, address } });
+    expect(told.status).to.equal(503);
+    expect(readForm(told, 'address').fields).to.include({ address });
+    expect(told.text).to.match(/role="alert"[\s\S]*could not be sent/);
+    expect(await unspent()).to.equal(before);
+    // Asked again once it can be sent, the code that comes is good.
+    mail.behave('accept');
+    server.tick(31_000);
+    const sent = await agent.request(action, { form: { ...fields, address } });
+    const form = readForm(sent, 'code');
+    const code = codeIn(mail.messages.at(-1)?.text);
+    const back = await follow(
+      agent,
+      await agent.request(form.action, { form: { ...form.fields, code } }),
+      server.url,
+    );
+    expect(responseOf(back)).to.have.property('code');
+  });
 
   it('a code that could not be sent does not work, even for who guesses it', async () => {
     const phone_number = '+16505550199';
