@@ -3,7 +3,7 @@ import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
-import { declaration as engine } from './engine/declaration.ts';
+import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
 import { flow } from './flow/feature.ts';
@@ -17,7 +17,7 @@ import { tenant } from './tenant/declaration.ts';
 import { users } from './users/declaration.ts';
 
 export const DECLARATIONS: readonly Declaration[] = [
-  { name: 'engine', ...engine },
+  engine,
   flow,
   database,
   passwordless,

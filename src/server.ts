@@ -8,7 +8,7 @@ import { loginPages } from './connections/login-page.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
-import type { Engine } from './engine/provider.ts';
+import { engine as engineFeature } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
 import { LIMITS } from './features.ts';
@@ -16,7 +16,6 @@ import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
 import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
-import { oauthShape } from './http/errors.ts';
 import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
 import { requestTarget } from './http/request-target.ts';
@@ -24,14 +23,11 @@ import { createRouter, type Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
-import type { RateLimits } from './protection/rate-limit.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import type { Random } from './runtime/random.ts';
 import { saml } from './saml/feature.ts';
-import { identityProvider } from './saml/identity-provider.ts';
-import { samlLogoutChannel } from './saml/logout-propagation.ts';
 import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
@@ -105,27 +101,24 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
   const { engine, limits, views, csrf, outbox } = services;
   const samlDeps = {
     ...services,
-    idp: identityProvider(settings.baseUrl, services.config),
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
   };
-  services.logoutChannels.add(samlLogoutChannel(samlDeps));
   const flowDeps = { ...services, loginPageOf: loginPages(services) };
   return [
-    ...bind(health, { store, log }).routes,
+    ...bind(health, { store, log }),
     ...views.assets.routes,
-    ...engine.routes,
-    ...keysAndUserinfo(engine, limits),
-    ...bind(flow, flowDeps).routes,
-    ...bind(database, { ...services, showNext: createShowNext(flowDeps) }).routes,
+    ...bind(engineFeature, { ...engine, limits }),
+    ...bind(flow, flowDeps),
+    ...bind(database, { ...services, showNext: createShowNext(flowDeps) }),
     ...bind(passwordless, {
       ...services,
-      tokenEndpoint: engine.answerAsTokenEndpoint,
+      tokenEndpoint: engine.tokens.token,
       pseudonymKey: services.random(32),
-    }).routes,
-    ...bind(mfa, services).routes,
-    ...bind(authenticator, { ...services, ending: services.ending.signal }).routes,
-    ...bind(logout, services).routes,
-    ...bind(saml, samlDeps).routes,
+    }),
+    ...bind(mfa, services),
+    ...bind(authenticator, { ...services, ending: services.ending.signal }),
+    ...bind(logout, services),
+    ...bind(saml, samlDeps),
     ...(!isForThisMachine(settings)
       ? []
       : bind(development, {
@@ -135,37 +128,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
           outbox,
           views,
           csrf,
-        }).routes),
-  ];
-}
-
-/** Endpoints of the engine's that the engine itself does not serve. */
-function keysAndUserinfo({ userinfo, keys }: Engine, limits: RateLimits): Route[] {
-  return [
-    {
-      methods: ['GET', 'HEAD'],
-      path: '/.well-known/jwks.json',
-      limit: 'discovery',
-      cors: 'any',
-      errors: oauthShape,
-      handle: (ctx) => {
-        ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
-        ctx.body = keys.keySet();
-      },
-    },
-    {
-      methods: ['GET', 'POST'],
-      path: '/userinfo',
-      limit: 'other',
-      cors: 'applications',
-      errors: oauthShape,
-      handle: async (ctx) => {
-        const holder = await userinfo.authenticate(ctx);
-        if (holder === undefined) return;
-        await limits.take(ctx, 'userinfo', holder);
-        await userinfo.respond(ctx);
-      },
-    },
+        })),
   ];
 }
 

@@ -2,18 +2,22 @@
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { passwordGrants } from './connections/database/grant.ts';
+import { database } from './connections/database/feature.ts';
 import type { LoginLimit } from './connections/database/login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
-import { passwordlessGrant } from './connections/passwordless/grant.ts';
+import { passwordless } from './connections/passwordless/feature.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { withTryLogin } from './development/try-login.ts';
+import { apiTokenReader } from './engine/api-tokens.ts';
+import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels } from './engine/logout-channels.ts';
+import { logoutTokens } from './engine/logout-token.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
+import { publishedKeys } from './engine/published-keys.ts';
 import { withMfaApi } from './factors/api.ts';
 import { createAuthenticators } from './factors/authenticators.ts';
 import { mfaAudience } from './factors/bearer.ts';
@@ -21,7 +25,7 @@ import { createKnownBrowsers } from './factors/browsers.ts';
 import { createElevation } from './factors/elevation.ts';
 import { createFactorChanges } from './factors/factor-changes.ts';
 import { FACTORS } from './factors/factors.ts';
-import { mfaGrants } from './factors/grants.ts';
+import { mfa as factors } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
 import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
@@ -31,6 +35,7 @@ import { createFinish } from './flow/finish.ts';
 import { createCsrf } from './http/csrf.ts';
 import { AuthError } from './http/errors.ts';
 import { createBackChannel } from './logout/back-channel.ts';
+import { logout } from './logout/feature.ts';
 import { createViews } from './pages/views.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
@@ -41,6 +46,8 @@ import { createRateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import { saml } from './saml/feature.ts';
+import { identityProvider } from './saml/identity-provider.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { openConfig } from './tenant/config.ts';
@@ -77,12 +84,30 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = await createMfa(deps, base);
   const mfaApi = mfaAudience(settings.issuer);
-  const credentialGrants = [...passwordGrants(proofs, limit), passwordlessGrant(proofs)];
-  const grants = [
-    ...credentialGrants,
-    ...mfaGrants({ ...mfa, mfaApi, readApiToken: (token, audience) => engine.readApiToken(token, audience) }),
+  const { issuer } = settings;
+  const keys = publishedKeys(config);
+  const readApiToken = apiTokenReader({ issuer, keys, clock: wallClock });
+  const allowLoopback = isForThisMachine(settings);
+  const backChannel = createBackChannel({
+    config,
+    events,
+    log,
+    signLogoutToken: logoutTokens({ issuer, config, clock: wallClock, random: deps.random }),
+    allowLoopback,
+    pause: deps.pause,
+  });
+  const idp = identityProvider(settings.baseUrl, config);
+  const firstFactors = [
+    bindEngineParts(database, { ...proofs, limit }),
+    bindEngineParts(passwordless, proofs),
   ];
-  const logoutChannels = createLogoutChannels(log);
+  const parts = [
+    ...firstFactors,
+    bindEngineParts(factors, { ...mfa, mfaApi, readApiToken }),
+    bindEngineParts(logout, { config, backChannel }),
+    bindEngineParts(saml, { store, config, idp, clock, random: deps.random }),
+  ];
+  const credentialGrants = firstFactors.flatMap(({ grants }) => grants);
   const engine: Engine = await createEngine({
     settings,
     store,
@@ -95,23 +120,16 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     challenges,
     events,
     tickets: base.tickets,
-    grants,
+    grants: parts.flatMap(({ grants }) => grants),
     secondFactor: createSecondFactor(mfa, mfaApi),
     acrValues: [MFA_POLICY],
     errorPage: (ctx, error) => views.error(ctx, error),
-    logoutChannels,
+    logoutChannels: createLogoutChannels(
+      parts.flatMap((part) => part.logoutChannels),
+      log,
+    ),
   });
-  const { sessions, signLogoutToken } = engine;
-  const allowLoopback = isForThisMachine(settings);
-  const backChannel = createBackChannel({
-    config,
-    events,
-    log,
-    signLogoutToken,
-    allowLoopback,
-    pause: deps.pause,
-  });
-  logoutChannels.add(backChannel.channel);
+  const { sessions } = engine;
   return {
     ...base,
     ...mfa,
@@ -122,7 +140,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     interactions: engine.interactions,
     finish: createFinish({ ...engine, wallClock: deps.wallClock }),
     authenticateClient: (ctx: Context) => engine.authenticateClient(ctx),
-    readApiToken: engine.readApiToken,
+    readApiToken,
+    idp,
     readIdTokenHint: engine.readIdTokenHint,
     /** Whether what we call or frame may be on this machine, without TLS. */
     allowLoopback,
@@ -132,7 +151,6 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     /** Aborted when the server is about to end. */
     ending: new AbortController(),
     sessions,
-    logoutChannels,
     ...endings(deps.store, sessions, mfa),
     removeUser: (userId: string) => removeUser(deps.store, sessions, mfa, userId),
   };

@@ -39,7 +39,7 @@ export interface LogoutChannel {
   name: string;
   /**
    * Tells the participants of an ended session; slow work goes on in the background. Called once a session, in the
-   * order of `add`. What it throws is logged and stops neither the logout nor the other channels.
+   * order of the list. What it throws is logged and stops neither the logout nor the other channels.
    * @param browser given only when the user's own browser is there. A channel through the browser (SAML single
    *   logout) returns the address to send it to first, and brings it to `returnTo` whether or not participants answer.
    * @returns that address, absolute; undefined when the channel does not need the browser.
@@ -49,8 +49,6 @@ export interface LogoutChannel {
 
 /** The channels of a tenant. */
 export interface LogoutChannels {
-  /** Adds a channel, at the server's start. */
-  add(channel: LogoutChannel): void;
   /**
    * Tells all participants.
    * @returns where the browser goes now: `browser.returnTo`, or an address that leads there through the participants.
@@ -58,13 +56,9 @@ export interface LogoutChannels {
   tell(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
 }
 
-/** A tenant's channels; none at first. */
-export function createLogoutChannels(log: Logger): LogoutChannels {
-  const channels: LogoutChannel[] = [];
+/** A tenant's channels, in the order in which they are told. */
+export function createLogoutChannels(channels: readonly LogoutChannel[], log: Logger): LogoutChannels {
   return {
-    add: (channel) => {
-      channels.push(channel);
-    },
     tell: async (session, browser) => {
       let returnTo = browser?.returnTo;
       for (const channel of channels) {

@@ -5,7 +5,6 @@ import type { Context } from 'koa';
 import Provider, { type Configuration, errors } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -16,16 +15,15 @@ import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
-import { type ApiTokenReader, apiTokenReader } from './api-tokens.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { resourceIndicators } from './audience.ts';
 import { extraParameters, type UseTicket } from './authorization-parameters.ts';
-import { authorizationEndpoint } from './authorize.ts';
+import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
 import { type BrowserLogins, browserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
-import { engineEntrance } from './entrance.ts';
+import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { keepGrants, loadGrant } from './grants.ts';
 import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
@@ -36,13 +34,11 @@ import { adaptEngine } from './internals.ts';
 import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
-import { logoutTokens, type SignLogoutToken } from './logout-token.ts';
 import { type ErrorPage, registerMessageModes } from './message-modes.ts';
 import { policy } from './policy.ts';
 import { type PublishedKeys, publishedKeys } from './published-keys.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { privateKeySet, renewal } from './renewal.ts';
-import { engineRoutes } from './routes.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
@@ -77,20 +73,17 @@ export interface EngineDependencies {
 }
 
 export interface Engine {
-  /** Authorization, token, revocation, discovery. */
-  routes: Route[];
-  /** @see TokenEndpoint */
-  answerAsTokenEndpoint: TokenEndpoint['token'];
+  /** Hands a request to the engine as it came. */
+  enter: EnterEngine;
+  authorization: AuthorizationEndpoint;
+  tokens: TokenEndpoint;
   interactions: Interactions;
   settle: Settle;
   internalRequests: InternalRequests;
   sessions: Sessions;
   userinfo: Userinfo;
   keys: PublishedKeys;
-  /** Verifies access tokens for our own APIs. */
-  readApiToken: ApiTokenReader;
   readIdTokenHint: ReadIdTokenHint;
-  signLogoutToken: SignLogoutToken;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
 }
@@ -137,30 +130,16 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
-  const tokens = tokenEndpoint({ ...deps, failures, enter });
   return {
-    routes: engineRoutes({
-      enter,
-      authorization: authorizationEndpoint({
-        ...deps,
-        provider,
-        sessions,
-        internal,
-        enter,
-        grants,
-        browsers,
-      }),
-      tokens,
-    }),
-    answerAsTokenEndpoint: tokens.token,
+    enter,
+    authorization: authorizationEndpoint({ ...deps, provider, sessions, internal, enter, grants, browsers }),
+    tokens: tokenEndpoint({ ...deps, failures, enter }),
     interactions: interactions(provider, { store, users }),
     settle,
     internalRequests: internal,
     sessions,
     keys,
     userinfo: userinfo({ provider, keys, config, users, clock: wallClock }),
-    readApiToken: apiTokenReader({ issuer: settings.issuer, keys, clock: wallClock }),
-    signLogoutToken: logoutTokens({ issuer: settings.issuer, config, clock: wallClock, random: deps.random }),
     readIdTokenHint: idTokenHints({ issuer: settings.issuer, keys, config }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };

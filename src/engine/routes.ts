@@ -1,33 +1,139 @@
-// The requests that the engine answers, each through our endpoint before it.
+// The requests that the engine answers, each through our endpoint before it, and those that we answer for it.
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { optional } from '../http/described.ts';
 import { oauthShape } from '../http/errors.ts';
-import type { Route } from '../http/routes.ts';
-import type { AuthorizationEndpoint } from './authorize.ts';
-import type { EnterEngine } from './entrance.ts';
-import type { TokenEndpoint } from './token-endpoint.ts';
+import type { RateLimits } from '../protection/rate-limit.ts';
+import type { Limits } from '../records/limits.ts';
+import {
+  authorizationParameters,
+  discoveryAnswer,
+  keySetAnswer,
+  revocationBody,
+  tokenAnswer,
+  userinfoAnswer,
+} from './described.ts';
+import { feature } from './feature.ts';
+import type { Engine } from './provider.ts';
 
-export interface EngineRoutesDependencies {
-  enter: EnterEngine;
-  authorization: AuthorizationEndpoint;
-  tokens: TokenEndpoint;
+export interface EngineRoutesDependencies
+  extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys'> {
+  limits: RateLimits;
 }
 
-/** The engine's routes: authorization, tokens, revocation, discovery. */
-export function engineRoutes({ enter, authorization, tokens }: EngineRoutesDependencies): Route[] {
-  const authorize = { limit: 'authorize', cors: 'none', errors: 'page' } as const;
-  const called = { methods: ['POST'], cors: 'applications', errors: oauthShape } as const;
-  const discovery = {
-    methods: ['GET', 'HEAD'],
-    limit: 'discovery',
-    cors: 'any',
-    errors: oauthShape,
-    handle: enter,
-  } as const;
-  return [
-    { ...authorize, methods: ['GET', 'POST'], path: '/authorize', handle: authorization.request },
-    { ...authorize, methods: ['GET'], path: '/authorize/:uid', handle: authorization.resume },
-    { ...called, path: '/oauth/token', limit: 'token', handle: (ctx) => tokens.token(ctx) },
-    { ...called, path: '/oauth/revoke', limit: 'revoke', handle: (ctx) => tokens.revoke(ctx) },
-    { ...discovery, path: '/.well-known/openid-configuration' },
-    { ...discovery, path: '/.well-known/oauth-authorization-server' },
-  ];
+const limits = {
+  authorize: { capacity: 600, perMinute: 600, per: 'address', where: '`/authorize`' },
+  token: { capacity: 600, perMinute: 1800, per: 'address', where: '`/oauth/token`' },
+  revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
+  // The specification's: minus one per request, plus one per minute.
+  userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`' },
+  discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
+} satisfies Limits;
+
+const events = {
+  s: 'A login ended well.',
+  f: 'A login was refused; the description says why.',
+  mfar: 'A login needs a second factor.',
+  feacft: 'An authorization code could not be exchanged for tokens.',
+  fertft: 'A refresh token could not be exchanged for tokens.',
+  ferrt: 'A refresh token was used that had been used before; its family is revoked.',
+  feccft: "An application's own credentials could not be exchanged for tokens.",
+};
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+const authorize = {
+  limit: 'authorize',
+  cors: 'none',
+  errors: 'page',
+  summary: 'Log in (OAuth 2.0 and OpenID Connect authorization request)',
+  answers: {
+    302: 'To the callback with the response or an error, or to the pages of the login.',
+    200: 'With `response_mode` `form_post` or `web_message`: a page that hands the response over.',
+  },
+  handle: ({ authorization }: EngineRoutesDependencies, ctx: Context) => authorization.request(ctx),
+} as const;
+
+const discovery = {
+  limit: 'discovery',
+  cors: 'any',
+  errors: oauthShape,
+  summary: "The server's metadata (discovery)",
+  answers: { 200: { description: 'The metadata', body: discoveryAnswer } },
+  handle: ({ enter }: EngineRoutesDependencies, ctx: Context) => enter(ctx),
+} as const;
+
+const called = { cors: 'applications', errors: oauthShape } as const;
+
+const profile = {
+  ...called,
+  limit: 'other',
+  summary: "The user's profile, by an access token",
+  security: ['accessToken'],
+  answers: { 200: { description: 'Claims, as the scopes of the token allow', body: userinfoAnswer } },
+  handle: sendProfile,
+} as const;
+
+export const engine = feature<EngineRoutesDependencies>({
+  name: 'engine',
+  limits,
+  events,
+  collections: ['signingKeys', 'artifacts', 'consents'],
+  routes: {
+    'GET /authorize': { ...authorize, query: authorizationParameters },
+    'POST /authorize': { ...authorize, body: authorizationParameters, bodyTypes: ['form'] },
+    'GET /authorize/:uid': {
+      limit: 'authorize',
+      cors: 'none',
+      errors: 'page',
+      handle: ({ authorization }, ctx) => authorization.resume(ctx),
+    },
+    'POST /oauth/token': {
+      ...called,
+      limit: 'token',
+      summary: 'Exchange a grant for tokens',
+      security: ['client'],
+      answers: { 200: { description: 'The tokens', body: tokenAnswer } },
+      handle: ({ tokens }, ctx) => tokens.token(ctx),
+    },
+    'POST /oauth/revoke': {
+      ...called,
+      limit: 'revoke',
+      summary: 'Revoke a refresh token (RFC 7009)',
+      security: ['client'],
+      body: revocationBody,
+      answers: { 200: 'Revoked, or never one of the application' },
+      handle: ({ tokens }, ctx) => tokens.revoke(ctx),
+    },
+    'GET|HEAD /.well-known/openid-configuration': discovery,
+    'GET|HEAD /.well-known/oauth-authorization-server': discovery,
+    'GET|HEAD /.well-known/jwks.json': {
+      ...discovery,
+      summary: 'The public keys that tokens are signed with',
+      answers: { 200: { description: 'The keys, the current first', body: keySetAnswer } },
+      handle: sendKeys,
+    },
+    'GET /userinfo': profile,
+    'POST /userinfo': {
+      ...profile,
+      body: z.object({ access_token: optional('In place of the header (RFC 6750 §2.2).') }),
+    },
+  },
+});
+
+function sendKeys({ keys }: EngineRoutesDependencies, ctx: Context): void {
+  ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
+  ctx.body = keys.keySet();
+}
+
+async function sendProfile(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
+  const holder = await deps.userinfo.authenticate(ctx);
+  if (holder === undefined) return;
+  await deps.limits.take(ctx, 'userinfo', holder);
+  await deps.userinfo.respond(ctx);
 }

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
+import type { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Login } from '../users/login.ts';
@@ -35,7 +36,31 @@ export interface Granted {
   extra?: Record<string, unknown>;
 }
 
-/** A grant type beyond the engine's: a feature decides who the user is, the rest is done here. */
+/**
+ * A grant type beyond the engine's, as a feature declares it: the feature decides who the user is, the rest is done here.
+ * @template D what the feature is given.
+ */
+export interface GrantDeclaration<D> {
+  /** Whole; or, with a slash at its start, below the tenant's `vendor_host`. */
+  grantType: string;
+  /** One line, for the document of the API. */
+  summary: string;
+  /** The parameters that it reads, beside scope, audience and client authentication. */
+  parameters: z.ZodObject;
+  /** As recorded in the access token's `gty`. */
+  gty: string;
+  /** The log events of an exchange that gave tokens, and of one that did not. */
+  events: { success?: EventType; failure: EventType };
+  /** @throws AuthError when the user is not authenticated. */
+  authenticate: (deps: D, request: GrantRequest) => Promise<Granted>;
+}
+
+/** A grant type as it is sent. */
+export function grantTypeOf(declared: string, vendorHost: string): string {
+  return declared.startsWith('/') ? `http://${vendorHost}${declared}` : declared;
+}
+
+/** A grant type of a feature that has what it needs. */
 export interface VendorGrant {
   /** By the tenant's `vendor_host`: it is read anew when that may have changed. */
   readonly grantType: string;

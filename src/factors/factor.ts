@@ -1,6 +1,7 @@
 // What a second factor is: a value. The policy, the MFA API, the MFA grants and the pages know no more of it than this;
 // a factor is one folder and one line in the list (factors.ts).
 import type { Context } from 'koa';
+import type { z } from 'zod';
 import type { Messages } from '../delivery/messages.ts';
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { HostedDependencies, RequestPage } from '../flow/request-page.ts';
@@ -106,8 +107,10 @@ export interface Enrollment {
 export interface MfaGrant {
   /** The end of its `grant_type` and `gty`, after `mfa-`. */
   name: string;
+  /** One line, for the document of the API. */
+  summary: string;
   /** Parameters that it reads beside `mfa_token`. */
-  parameters: readonly string[];
+  parameters: z.ZodObject;
   events: { success: EventType; failure: EventType };
   /** @returns what was verified, or the refusal. @throws AuthError 400 for a missing parameter, 429. */
   verify(

@@ -3,6 +3,7 @@ import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
 import type { Factor, FactorPagesDependencies } from './factor.ts';
 import { FACTORS } from './factors.ts';
+import { type MfaGrantDependencies, mfaGrants } from './grants.ts';
 import { mfaPages } from './pages.ts';
 import { type MfaRoutesDependencies, mfaRoutes } from './routes.ts';
 
@@ -64,10 +65,11 @@ function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
   return [challenge.template, ...(enrollment === undefined ? [] : [enrollment.template])];
 }
 
-export const mfa = feature<MfaDependencies>({
+export const mfa = feature<MfaDependencies, MfaGrantDependencies>({
   name: 'mfa',
   limits,
   events,
+  grants: mfaGrants,
   routes: { ...mfaRoutes, ...mfaPages },
   collections: ['authenticators', 'factorChanges', 'browsers'],
   pages: ['mfa/choose', 'mfa/recovery-code', ...new Set(FACTORS.flatMap(templatesOf))],

@@ -1,12 +1,16 @@
 // The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
+
+import { z } from 'zod';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { toResource } from '../engine/audience.ts';
-import type { Granted, GrantRequest, VendorGrant } from '../engine/tokens.ts';
+import type { GrantDeclaration, Granted, GrantRequest } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
+import { required } from '../http/described.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import { withSecondFactor } from '../users/login.ts';
 import type { FactorDependencies, MfaGrant } from './factor.ts';
+import { FACTORS } from './factors.ts';
 import { type MfaSession, malformed, penaliseMfaToken, readMfaToken, spendMfaToken } from './mfa-token.ts';
 import { MFA_POLICY } from './policy.ts';
 
@@ -19,18 +23,19 @@ export interface MfaGrantDependencies extends FactorDependencies {
   wallClock: Clock;
 }
 
-/** The MFA grants of the tenant: those by which its factors are given. */
-export function mfaGrants(deps: MfaGrantDependencies): VendorGrant[] {
-  return [...new Set(deps.factors.map(({ grant }) => grant))].map((grant) => ({
-    get grantType() {
-      return `http://${deps.config.settings().vendor_host}/oauth/grant-type/mfa-${grant.name}`;
-    },
-    parameters: ['mfa_token', ...grant.parameters],
-    gty: `mfa-${grant.name}`,
-    events: grant.events,
-    authenticate: (request) => complete(deps, request, grant),
-  }));
-}
+const mfaToken = required('As it came with the error `mfa_required`, or of an enrolment.');
+
+/** The MFA grants: those by which the factors are given. */
+export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
+  ...new Set(FACTORS.map(({ grant }) => grant)),
+].map((grant) => ({
+  grantType: `/oauth/grant-type/mfa-${grant.name}`,
+  summary: grant.summary,
+  parameters: z.object({ mfa_token: mfaToken, ...grant.parameters.shape }),
+  gty: `mfa-${grant.name}`,
+  events: grant.events,
+  authenticate: (deps, request) => complete(deps, request, grant),
+}));
 
 /** The part that all share: whose token it is, and that it is good once. */
 async function complete(

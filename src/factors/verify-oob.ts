@@ -1,6 +1,8 @@
 // Verifying the answer to an out-of-band challenge, and the grant by which applications ask for it (spec "OOB MFA
 // challenge").
+import { z } from 'zod';
 import { requiredField } from '../http/body-fields.ts';
+import { optional, required } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { Claimant, FactorDependencies, MfaGrant, Verification } from './factor.ts';
@@ -40,7 +42,11 @@ export async function verifyOob(
 /** The grant of all factors that are answered out of band. */
 export const oobGrant: MfaGrant = {
   name: 'oob',
-  parameters: ['oob_code', 'binding_code'],
+  summary: 'A second factor: a code that was sent, or a login that a device approved',
+  parameters: z.object({
+    oob_code: required('As it came with the challenge.'),
+    binding_code: optional('The code that was sent, where one was.'),
+  }),
   events: { success: 'seoobft', failure: 'feoobft' },
   verify: async (deps, claimant, params) => {
     const oobCode = requiredField(params, 'oob_code');

@@ -19,7 +19,7 @@ interface BackChannelDependencies {
   pause?: Pause | undefined;
 }
 
-interface BackChannel {
+export interface BackChannel {
   channel: LogoutChannel;
   /** Posts each waiting token once more, within `ms` milliseconds. */
   flush(ms: number): Promise<void>;

@@ -1,6 +1,7 @@
 // Logging out.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
+import type { BackChannel } from './back-channel.ts';
 import { type LogoutDependencies, logoutRoutes } from './routes.ts';
 
 const limits = {
@@ -22,10 +23,11 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const logout = feature<LogoutDependencies>({
+export const logout = feature<LogoutDependencies, { backChannel: BackChannel }>({
   name: 'logout',
   limits,
   events,
+  logoutChannels: ({ backChannel }) => [backChannel.channel],
   routes: logoutRoutes,
   pages: ['logout/consent', 'logout/kept', 'logout/signed-out'],
 });

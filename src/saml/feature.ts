@@ -1,6 +1,7 @@
 // The SAML identity provider.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
+import { type LogoutPropagationDependencies, samlLogoutChannel } from './logout-propagation.ts';
 import { type SamlRoutesDependencies, samlRoutes } from './routes.ts';
 
 const limits = {
@@ -11,9 +12,10 @@ declare module '../records/limits.ts' {
   interface LimitNames extends Record<keyof typeof limits, Bucket> {}
 }
 
-export const saml = feature<SamlRoutesDependencies>({
+export const saml = feature<SamlRoutesDependencies, LogoutPropagationDependencies>({
   name: 'saml',
   limits,
+  logoutChannels: (deps) => [samlLogoutChannel(deps)],
   routes: samlRoutes,
   collections: ['samlSessions', 'samlLogouts', 'samlMessages'],
   pages: ['saml/post'],

@@ -36,6 +36,13 @@ const signature = {
   ),
 };
 
+const forwarded = {
+  connection: optional('The connection to log in with.'),
+  organization: optional('The organization, by id or name.'),
+  login_hint: optional('Fills in the address or username.'),
+  ui_locales: optional('Languages of the pages, best first.'),
+};
+
 const LOGIN_ANSWERS = {
   302: 'The login goes on in the browser.',
   200: 'A form with a SAMLResponse that says why there is no login; it posts itself to the application.',
@@ -53,7 +60,7 @@ export const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
     'GET /samlp/:client_id': {
       ...samlp,
       summary: 'Log in by SAML 2.0 (HTTP-Redirect binding), or begun by the identity provider',
-      query: z.object({ ...requestParameters, ...signature }),
+      query: z.object({ ...requestParameters, ...signature, ...forwarded }),
       answers: LOGIN_ANSWERS,
       handle: takeLogin,
     },

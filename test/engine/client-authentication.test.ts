@@ -74,7 +74,7 @@ describe('client authentication at endpoints of ours', () => {
       }),
       ...NO_SECOND_FACTOR,
       errorPage: async () => {},
-      logoutChannels: createLogoutChannels(log),
+      logoutChannels: createLogoutChannels([], log),
     });
     const app = new Koa();
     app.use((ctx, next) => next().catch((thrown: unknown) => oauthShape(ctx, toAuthError(thrown, log))));

@@ -2,7 +2,11 @@
 // blocked.
 import { expect } from 'chai';
 import { createAdapter } from '../../src/engine/adapter.ts';
-import { createLogoutChannels, type EndedSession } from '../../src/engine/logout-channels.ts';
+import {
+  createLogoutChannels,
+  type EndedSession,
+  type LogoutChannel,
+} from '../../src/engine/logout-channels.ts';
 import { createEngine } from '../../src/engine/provider.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
 import { EVENTS } from '../../src/features.ts';
@@ -28,20 +32,22 @@ describe('the sessions of a user', () => {
   before(async () => {
     server = await startServer({ tenant: logoutTenant() });
     const log = createLog('silent');
-    const logoutChannels = createLogoutChannels(log);
-    logoutChannels.add({
-      name: 'failing',
-      sessionEnded: async () => {
-        throw new Error('not today');
+    const channels: LogoutChannel[] = [
+      {
+        name: 'failing',
+        sessionEnded: async () => {
+          throw new Error('not today');
+        },
       },
-    });
-    logoutChannels.add({
-      name: 'test',
-      sessionEnded: async (session, browser) => {
-        told.push(session);
-        return browser === undefined ? undefined : `https://way.test/?then=${browser.returnTo}`;
+      {
+        name: 'test',
+        sessionEnded: async (session, browser) => {
+          told.push(session);
+          return browser === undefined ? undefined : `https://way.test/?then=${browser.returnTo}`;
+        },
       },
-    });
+    ];
+    const logoutChannels = createLogoutChannels(channels, log);
     const { store, users, settings } = server;
     const challenges = createChallenges({ store, clock: Date.now, random: systemRandom });
     const engine = await createEngine({

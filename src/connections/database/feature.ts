@@ -2,6 +2,7 @@
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type AccountPagesDependencies, accountPages } from './account-pages.ts';
+import { type PasswordGrantDependencies, passwordGrants } from './grant.ts';
 import { type PasswordPagesDependencies, passwordPages } from './hosted.ts';
 import { type DatabaseDependencies, databaseRoutes } from './routes.ts';
 import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
@@ -76,10 +77,11 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const database = feature<DatabaseFeatureDependencies>({
+export const database = feature<DatabaseFeatureDependencies, PasswordGrantDependencies>({
   name: 'database',
   limits,
   events,
+  grants: passwordGrants,
   routes: {
     ...databaseRoutes,
     ...accountPages,

@@ -1,6 +1,7 @@
 // Passwordless connections: a code or a link by e-mail, a code by SMS.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
+import { type PasswordlessGrantDependencies, passwordlessGrant } from './grant.ts';
 import { type PasswordlessPagesDependencies, passwordlessPages } from './hosted.ts';
 import { type PasswordlessDependencies, passwordlessRoutes } from './routes.ts';
 
@@ -46,10 +47,11 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const passwordless = feature<PasswordlessFeatureDependencies>({
+export const passwordless = feature<PasswordlessFeatureDependencies, PasswordlessGrantDependencies>({
   name: 'passwordless',
   limits,
   events,
+  grants: [passwordlessGrant],
   routes: { ...passwordlessRoutes, ...passwordlessPages },
   pages: ['passwordless/address', 'passwordless/code', 'passwordless/continue'],
 });

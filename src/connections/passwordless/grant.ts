@@ -1,34 +1,42 @@
 // The passwordless grant (spec "Passwordless"): a code exchanged at the token endpoint.
-import type { GrantRequest, VendorGrant } from '../../engine/tokens.ts';
+import { z } from 'zod';
+import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
+import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';
 import { normalizeAddress, passwordlessConnection } from './connection.ts';
 import { redeem, type VerifyDependencies } from './verify.ts';
 
-/** The `passwordless/otp` grant of the tenant. */
-export function passwordlessGrant(deps: VerifyDependencies & { config: Config }): VendorGrant {
-  const { config } = deps;
-  return {
-    get grantType() {
-      return `http://${config.settings().vendor_host}/oauth/grant-type/passwordless/otp`;
-    },
-    parameters: ['username', 'realm', 'otp', 'redirect_uri'],
-    gty: 'passwordless',
-    events: { failure: 'fepotpft' },
-    authenticate: async (request) => {
-      const username = requiredField(request.params, 'username');
-      const realm = requiredField(request.params, 'realm');
-      const secret = requiredField(request.params, 'otp');
-      const { clientId, ip, browser } = request;
-      await checkRedirectUri(config, request);
-      const connection = await connectionOf(config, clientId, realm);
-      const address = normalizeAddress(connection.channel, username);
-      const proof = { clientId, connection, address, secret, caller: { ip, browser } };
-      return { login: await redeem(deps, proof) };
-    },
-  };
+export interface PasswordlessGrantDependencies extends VerifyDependencies {
+  config: Config;
 }
+
+/** The `passwordless/otp` grant. */
+export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> = {
+  grantType: '/oauth/grant-type/passwordless/otp',
+  summary: 'A code that was sent by e-mail or SMS',
+  parameters: z.object({
+    username: required('The e-mail address or phone number.'),
+    realm: required('The name of a passwordless connection.'),
+    otp: required('The code.'),
+    redirect_uri: optional('Where given, a callback of the application.'),
+  }),
+  gty: 'passwordless',
+  events: { failure: 'fepotpft' },
+  authenticate: async (deps, request) => {
+    const { config } = deps;
+    const username = requiredField(request.params, 'username');
+    const realm = requiredField(request.params, 'realm');
+    const secret = requiredField(request.params, 'otp');
+    const { clientId, ip, browser } = request;
+    await checkRedirectUri(config, request);
+    const connection = await connectionOf(config, clientId, realm);
+    const address = normalizeAddress(connection.channel, username);
+    const proof = { clientId, connection, address, secret, caller: { ip, browser } };
+    return { login: await redeem(deps, proof) };
+  },
+};
 
 /** The specification demands it, no SDK sends it: checked where given. */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {

@@ -1,6 +1,9 @@
 // One-time passwords of an authenticator app (RFC 6238) as a second factor.
+
 import { Secret } from 'otpauth';
+import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
+import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Authenticator, Beginner } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
@@ -81,7 +84,8 @@ export const otp: Factor = {
   verify: (deps, claimant, { code }) => verify(deps, claimant, code),
   grant: {
     name: 'otp',
-    parameters: ['otp'],
+    summary: 'A second factor: the code of an authenticator app',
+    parameters: z.object({ otp: required('The code.') }),
     events: { success: 'seotpft', failure: 'feotpft' },
     verify: async (deps, claimant, params) => {
       const verification = await verify(deps, claimant, requiredField(params, 'otp'));

@@ -1,5 +1,7 @@
 // The recovery code as a second factor: it stands in for others that are lost.
+import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
+import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
 import { activeAuthenticators } from '../policy.ts';
@@ -31,7 +33,8 @@ export const recoveryCode: Factor = {
   verify: (deps, claimant, { code }) => verify(deps, claimant, code),
   grant: {
     name: 'recovery-code',
-    parameters: ['recovery_code'],
+    summary: 'A second factor: a recovery code',
+    parameters: z.object({ recovery_code: required('The code.') }),
     events: { success: 'sercft', failure: 'fercft' },
     verify: async (deps, claimant, params) => {
       const verification = await verify(deps, claimant, requiredField(params, 'recovery_code'));

@@ -1,0 +1,105 @@
+// The engine's requests for the document of the API. The engine itself checks them, by the standards.
+import { z } from 'zod';
+import { CLIENT_FIELDS, optional, required } from '../http/described.ts';
+
+/** Of /authorize (OpenID Connect Core §3.1.2.1); what is not known is kept for upstream providers. */
+export const authorizationParameters = z.looseObject({
+  client_id: required('The application.'),
+  response_type: required('`code`, `token`, `id_token`, `id_token token`, or a hybrid of them.'),
+  redirect_uri: required('One of the callbacks of the application.'),
+  scope: optional('`openid profile email` where nothing is said.'),
+  state: optional('Returned as it is.'),
+  nonce: optional('Returned in the ID token.'),
+  audience: optional(
+    'The API that the access token is for: its identifier. `resource` (RFC 8707) says the same.',
+  ),
+  response_mode: optional('`query`, `fragment`, `form_post` or `web_message`.'),
+  code_challenge: optional('PKCE (RFC 7636); applications without a secret need it.'),
+  code_challenge_method: optional('`S256`'),
+  connection: optional('The connection to log in with.'),
+  organization: optional('The organization, by id or name.'),
+  invitation: optional('The ticket of an invitation.'),
+  prompt: optional('`none`, `login`, `consent`, `select_account`.'),
+  screen_hint: optional('`signup` begins with the form to sign up.'),
+  login_hint: optional('Fills in the address or username.'),
+  max_age: optional('Seconds since the last login, at most.'),
+  acr_values: optional(
+    '`http://schemas.openid.net/pape/policies/2007/06/multi-factor` asks for a second factor.',
+  ),
+  id_token_hint: optional('An ID token of the user who is expected.'),
+  ui_locales: optional('Languages of the pages, best first.'),
+  claims: optional('Claims one by one, JSON (OpenID Connect Core §5.5).'),
+  display: optional('`page`, `popup`, `touch` or `wap`; all are shown alike.'),
+  request: optional('The parameters as a signed JWT (OpenID Connect Core §6.1).'),
+  login_ticket: optional('A login that was done before: of `/co/authenticate` or a login link.'),
+  connection_scope: optional('For the upstream provider.'),
+});
+
+const scopeAndAudience = {
+  scope: optional('What is asked for, separated by spaces.'),
+  audience: optional(
+    'The API that the access token is for: its identifier. `resource` (RFC 8707) says the same.',
+  ),
+};
+
+/** The grants that are the engine's own, by `grant_type`. */
+export const STANDARD_GRANTS = {
+  authorization_code: z.object({
+    code: required('As it came to the callback.'),
+    redirect_uri: optional('As it was sent to `/authorize`.'),
+    code_verifier: optional('Of PKCE (RFC 7636), where there was a challenge.'),
+  }),
+  refresh_token: z.object({
+    refresh_token: required('As it came with the access token.'),
+    scope: optional('Fewer scopes than were granted.'),
+  }),
+  client_credentials: z.object(scopeAndAudience),
+} as const;
+
+/**
+ * The body of a request for tokens.
+ * @param grantType whole.
+ * @param parameters those of the grant.
+ * @param isStandard whether it is one of {@link STANDARD_GRANTS}, which say all.
+ */
+export function tokenBody(grantType: string, parameters: z.ZodObject, isStandard: boolean): z.ZodObject {
+  return z.object({
+    grant_type: z.literal(grantType),
+    ...parameters.shape,
+    ...(isStandard ? {} : scopeAndAudience),
+    ...CLIENT_FIELDS,
+  });
+}
+
+/** What is answered to a request for tokens (RFC 6749 §5.1). */
+export const tokenAnswer = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.number().int().describe('Seconds.'),
+  scope: z.string().optional(),
+  id_token: optional('With the scope `openid`.'),
+  refresh_token: optional('With the scope `offline_access`.'),
+  recovery_code: optional('A new one, where one was used.'),
+});
+
+/** Of /oauth/revoke (RFC 7009 §2.1). */
+export const revocationBody = z.object({
+  ...CLIENT_FIELDS,
+  token: required('A refresh token.'),
+  token_type_hint: optional('`refresh_token`'),
+});
+
+/** Of /userinfo: the claims of the scopes of the token (OpenID Connect Core §5.4). */
+export const userinfoAnswer = z.looseObject({ sub: z.string() });
+
+/** Of discovery (RFC 8414 §2; OpenID Connect Discovery 1.0 §3), of which it has more. */
+export const discoveryAnswer = z.looseObject({
+  issuer: z.string(),
+  authorization_endpoint: z.url(),
+  token_endpoint: z.url(),
+  userinfo_endpoint: z.url(),
+  jwks_uri: z.url(),
+});
+
+/** Of the key set (RFC 7517 §5). */
+export const keySetAnswer = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) });
