@@ -37,12 +37,12 @@ export async function showChoice(
 ): Promise<void> {
   const { request, claimant } = page;
   const active = await activeAuthenticators(deps, claimant.user);
-  const ways = factors.map((factor) => {
+  const offered = factors.map((factor) => {
     const authenticator = active.findLast(({ kind }) => kind === factor.kind);
     const name = authenticator && factor.nameOf?.(authenticator);
     return { type: factor.type, url: factorPath(page, factor), ...(name !== undefined && { name }) };
   });
-  const model = { ...pageModel(request, 'mfa'), ways, enrolling, ...(alert && { alert }) };
+  const model = { ...pageModel(request, 'mfa'), factors: offered, enrolling, ...(alert && { alert }) };
   await renderPage(deps, ctx, request, 'mfa/choose', model, status);
 }
 

@@ -113,6 +113,18 @@ describe('the hosted pages of the second factor', () => {
     expect(await arrived()).to.deep.include({ email, amr: ['mfa'] });
   });
 
+  it('name the account in the QR code by the phone number where there is nothing else', async () => {
+    const phone = '+16505550711';
+    await page.goto(`${server.url}/authorize?${new URLSearchParams(webRequest({ redirect_uri: callback }))}`);
+    await page.goto(`${page.url()}/passwordless/sms`);
+    await page.locator('[name=address]').fill(phone);
+    await page.getByRole('button', { name: 'Text me a code' }).click();
+    await enter((await nextMessageTo(server, phone)).code ?? '');
+    await page.getByRole('link', { name: /Authenticator app/ }).click();
+    await page.locator('.qr').waitFor();
+    expect(decodeURIComponent(new URL(await scan()).pathname)).to.match(/:\+16505550711$/);
+  });
+
   it('let who has lost the phone in with the recovery code, once, and show a new one', async () => {
     const email = someone();
     const { recoveryCode } = await callsOf(server).enrollOtp(email);

@@ -126,7 +126,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'mfa/choose',
     model: {
       client,
-      ways: [
+      factors: [
         { type: 'otp', url: '/otp' },
         { type: 'phone', url: '/sms', name: 'XXXXXXXX1234' },
         { type: 'email', url: '/email' },
@@ -137,7 +137,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/mfa-choose-enroll': {
     template: 'mfa/choose',
-    model: { client, enrolling: true, ways: [{ type: 'otp', url: '/otp' }] },
+    model: { client, enrolling: true, factors: [{ type: 'otp', url: '/otp' }] },
   },
   '/mfa-enroll-otp': {
     template: 'mfa/enroll-otp',

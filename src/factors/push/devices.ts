@@ -163,7 +163,7 @@ export async function answerRequest(
 }
 
 /**
- * Notes where a push message wakes a device; the address is in what it signed.
+ * Keeps where a push message wakes a device; the address is in what it signed.
  * @throws AuthError 400 when it is no push service's, 401 when it is not the device that says so.
  */
 export async function subscribeDevice(deps: DeviceDependencies, assertion: string): Promise<void> {
