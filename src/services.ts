@@ -31,6 +31,7 @@ import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
 import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
+import { delegatedLogins } from './flow/delegated-login.ts';
 import { createFinish } from './flow/finish.ts';
 import { createCsrf } from './http/csrf.ts';
 import { AuthError } from './http/errors.ts';
@@ -46,6 +47,7 @@ import { createRateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import { samlCallbacks } from './saml/callbacks.ts';
 import { saml } from './saml/feature.ts';
 import { identityProvider } from './saml/identity-provider.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
@@ -108,6 +110,12 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     bindEngineParts(saml, { store, config, idp, clock, random: deps.random }),
   ];
   const credentialGrants = firstFactors.flatMap(({ grants }) => grants);
+  const callbacks = samlCallbacks(settings.baseUrl);
+  const logins = delegatedLogins({
+    ...base,
+    callbacks,
+    redeemOwnCode: (value, expected) => engine.redeemOwnCode(value, expected),
+  });
   const engine: Engine = await createEngine({
     settings,
     store,
@@ -128,6 +136,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
       parts.flatMap((part) => part.logoutChannels),
       log,
     ),
+    ownCallbacks: callbacks,
+    checkRequest: logins.check,
   });
   const { sessions } = engine;
   return {
@@ -146,7 +156,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     /** Whether what we call or frame may be on this machine, without TLS. */
     allowLoopback,
     backChannel,
-    internalRequests: engine.internalRequests,
+    delegatedLogins: logins,
     issuer: settings.issuer,
     /** Aborted when the server is about to end. */
     ending: new AbortController(),

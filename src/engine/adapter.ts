@@ -10,6 +10,7 @@ import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import { OUTRUN } from './failures.ts';
 import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
+import type { OwnCallbacks } from './own-codes.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
@@ -17,8 +18,7 @@ export interface AdapterDependencies {
   store: Store;
   config: Config;
   clock: Clock;
-  /** Our public origin. */
-  baseUrl: string;
+  ownCallbacks: OwnCallbacks;
   /** The grant types the token endpoint knows; the same object while they are the same. */
   grantTypes(): ReadonlySet<string>;
 }
@@ -60,7 +60,7 @@ function isAnswered({ result, lastSubmission, session }: AdapterPayload): boolea
   return result !== undefined || lastSubmission !== undefined || session !== undefined;
 }
 
-function clientAdapter({ config, grantTypes, baseUrl }: AdapterDependencies): Adapter {
+function clientAdapter({ config, grantTypes, ownCallbacks }: AdapterDependencies): Adapter {
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
@@ -73,7 +73,7 @@ function clientAdapter({ config, grantTypes, baseUrl }: AdapterDependencies): Ad
       const known = grantTypes();
       const before = made.get(client);
       if (before?.known === known) return before.metadata;
-      const metadata = clientMetadata(client, known, baseUrl);
+      const metadata = clientMetadata(client, known, ownCallbacks);
       made.set(client, { known, metadata });
       return metadata;
     },

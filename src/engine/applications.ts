@@ -6,6 +6,7 @@ import { type Credential, publicKeyOf } from '../records/client-keys.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
+import type { OwnCallbacks } from './own-codes.ts';
 
 /** What the engine's callbacks need of the application; kept in the client's metadata. */
 export interface ApplicationSettings {
@@ -25,17 +26,6 @@ export interface ApplicationSettings {
   membersOnly: boolean;
   /** Codes are only for our internal requests on its behalf. */
   codeForUsOnly: boolean;
-}
-
-/** The callback of internal requests (internal-requests.ts). */
-export function internalCallback(baseUrl: string, clientId: string): string {
-  return `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`;
-}
-
-/** Whether an address is an internal callback of any application, in any spelling. */
-export function isInternalCallback(baseUrl: string, address: string): boolean {
-  const url = URL.parse(address);
-  return url?.origin === new URL(baseUrl).origin && url.pathname.startsWith('/samlp/');
 }
 
 /** The metadata property of {@link ApplicationSettings}. */
@@ -60,14 +50,18 @@ export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYB
 /**
  * The engine's metadata of an application.
  * @param known grant types of the token endpoint; others in the record are dropped.
- * @param baseUrl our public origin.
+ * @param own the callbacks of logins that we ask for ourselves.
  */
-export function clientMetadata(client: Client, known: ReadonlySet<string>, baseUrl: string): AdapterPayload {
-  const internal = client.addons?.samlp === undefined ? [] : [internalCallback(baseUrl, client.client_id)];
-  const own = client.grant_types ?? [];
-  const codeForUsOnly = internal.length > 0 && !own.includes('authorization_code');
-  const grantTypes = codeForUsOnly ? [...own, 'authorization_code'] : own;
-  const redirectUris = [...client.callbacks, ...internal];
+export function clientMetadata(
+  client: Client,
+  known: ReadonlySet<string>,
+  own: OwnCallbacks,
+): AdapterPayload {
+  const ours = own.isFor(client) ? [own.of(client.client_id)] : [];
+  const allowed = client.grant_types ?? [];
+  const codeForUsOnly = ours.length > 0 && !allowed.includes('authorization_code');
+  const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
+  const redirectUris = [...client.callbacks, ...ours];
   const authenticated = authentication(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,

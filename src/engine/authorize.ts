@@ -12,7 +12,6 @@ import { normalizeRequest } from './authorization-parameters.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { GrantKeeper } from './grants.ts';
 import { releaseBrowser } from './interaction-browser.ts';
-import type { InternalRequests } from './internal-requests.ts';
 import { repeatedRequest } from './repeat.ts';
 import { checkRequestSize } from './request-size.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
@@ -24,8 +23,14 @@ export interface AuthorizationEndpoint {
   resume(ctx: Context): Promise<void>;
 }
 
+/**
+ * What else a request must fulfil before the engine sees it.
+ * @throws AuthError for one that does not.
+ */
+export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
+
 export interface AuthorizationDependencies extends ResumeDependencies {
-  internal: InternalRequests;
+  checkRequest: CheckRequest;
   enter: EnterEngine;
   grants: GrantKeeper;
   random: Random;
@@ -35,7 +40,7 @@ export interface AuthorizationDependencies extends ResumeDependencies {
 
 /** The endpoint, with the hosted service's status codes. */
 export function authorizationEndpoint({
-  internal,
+  checkRequest,
   enter,
   grants,
   browsers,
@@ -58,7 +63,7 @@ export function authorizationEndpoint({
       browsers.set(ctx.req, secret);
       const request = normalizeRequest(received, sha256(secret));
       ctx.query = (await repeatedRequest(deps.provider, request)) ?? request;
-      await internal.check(ctx.query);
+      await checkRequest(ctx.query);
       await answer(ctx);
     },
     resume: async (ctx) => {

@@ -11,10 +11,11 @@ import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import { applicationSettings, isInternalCallback } from './applications.ts';
+import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
+import type { OwnCallbacks } from './own-codes.ts';
 
 export interface GrantDependencies {
   store: Store;
@@ -97,7 +98,7 @@ export function permissionsAt(user: Frozen<UserRecord> | undefined, identifier: 
 /** The engine's `loadExistingGrant`: a new grant for each request. */
 export function loadGrant(
   deps: GrantDependencies,
-  baseUrl: string,
+  ownCallbacks: Pick<OwnCallbacks, 'has'>,
 ): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
   return async ({ oidc }) => {
     if (oidc.account === undefined || oidc.client === undefined) return undefined;
@@ -107,7 +108,7 @@ export function loadGrant(
       {
         userId: oidc.account.accountId,
         client: oidc.client,
-        internal: isInternalCallback(baseUrl, String(oidc.params?.redirect_uri)),
+        internal: ownCallbacks.has(String(oidc.params?.redirect_uri)),
       },
       {
         scopes: oidc.requestParamScopes,

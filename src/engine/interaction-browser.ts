@@ -4,7 +4,7 @@
 // other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
 import type { Context } from 'koa';
 import { browserCookie } from '../http/browser-cookie.ts';
-import { readExtensions } from './authorization-parameters.ts';
+import { readExtensions } from './request-extensions.ts';
 
 const PREFIX = '__Host-gatehouse_login_';
 

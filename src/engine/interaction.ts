@@ -6,12 +6,12 @@ import { AuthError } from '../http/errors.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { readExtensions } from './authorization-parameters.ts';
 import { loginAnswer } from './browser-login.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { isOidc, type MissingConsent, missingConsent, resourceScopes } from './missing-consent.ts';
+import { readExtensions } from './request-extensions.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {

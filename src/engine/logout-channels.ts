@@ -1,4 +1,4 @@
-// How the participants of a session hear that it has ended: OpenID Connect back channels and SAML single logout.
+// How the participants of a session hear that it has ended: back channels and other protocols' single logout.
 // Each feature adds its channel at the server's start and knows no other.
 import type { Logger } from 'pino';
 
@@ -8,10 +8,10 @@ export interface EndedSession {
   sid: string;
   /** The user's `sub`. */
   userId: string;
-  /** The client_ids of the applications that took part, by OpenID Connect or SAML. */
+  /** The client_ids of the applications that took part, by whatever protocol. */
   clientIds: readonly string[];
   reason: SessionEnd;
-  /** The client_id of the SAML service provider whose LogoutRequest ended it; it is not told. */
+  /** The client_id of the application whose own request ended it; it is not told. */
   startedBy?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface LogoutChannel {
   /**
    * Tells the participants of an ended session; slow work goes on in the background. Called once a session, in the
    * order of the list. What it throws is logged and stops neither the logout nor the other channels.
-   * @param browser given only when the user's own browser is there. A channel through the browser (SAML single
+   * @param browser given only when the user's own browser is there. A channel through the browser (single
    *   logout) returns the address to send it to first, and brings it to `returnTo` whether or not participants answer.
    * @returns that address, absolute; undefined when the channel does not need the browser.
    */

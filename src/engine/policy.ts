@@ -2,8 +2,8 @@
 // known of a request and change nothing; what they need was worked out before (browser-login.ts).
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { isByConnection } from './admission.ts';
-import { readExtensions } from './authorization-parameters.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
+import { readExtensions } from './request-extensions.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 

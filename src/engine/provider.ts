@@ -18,8 +18,7 @@ import { createAdapter } from './adapter.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { resourceIndicators } from './audience.ts';
-import { extraParameters, type UseTicket } from './authorization-parameters.ts';
-import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
+import { type AuthorizationEndpoint, authorizationEndpoint, type CheckRequest } from './authorize.ts';
 import { type BrowserLogins, browserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
@@ -29,12 +28,13 @@ import { keepGrants, loadGrant } from './grants.ts';
 import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
 import { type Interactions, interactionPath, interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
-import { type InternalRequests, internalRequests } from './internal-requests.ts';
 import { adaptEngine } from './internals.ts';
 import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
 import { type ErrorPage, registerMessageModes } from './message-modes.ts';
+import { type OwnCallbacks, type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
+import { extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
 import { type PublishedKeys, publishedKeys } from './published-keys.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
@@ -68,6 +68,8 @@ export interface EngineDependencies {
   /** Authentication context classes that a request may ask for. */
   acrValues: readonly string[];
   errorPage: ErrorPage;
+  ownCallbacks: OwnCallbacks;
+  checkRequest: CheckRequest;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
 }
@@ -79,7 +81,7 @@ export interface Engine {
   tokens: TokenEndpoint;
   interactions: Interactions;
   settle: Settle;
-  internalRequests: InternalRequests;
+  redeemOwnCode: RedeemOwnCode;
   sessions: Sessions;
   userinfo: Userinfo;
   keys: PublishedKeys;
@@ -127,16 +129,15 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
   const keys = publishedKeys(config);
-  const internal = internalRequests({ ...deps, provider, baseUrl: settings.baseUrl });
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
   return {
     enter,
-    authorization: authorizationEndpoint({ ...deps, provider, sessions, internal, enter, grants, browsers }),
+    authorization: authorizationEndpoint({ ...deps, provider, sessions, enter, grants, browsers }),
     tokens: tokenEndpoint({ ...deps, failures, enter }),
     interactions: interactions(provider, { store, users }),
     settle,
-    internalRequests: internal,
+    redeemOwnCode: redeemOwnCodes(provider),
     sessions,
     keys,
     userinfo: userinfo({ provider, keys, config, users, clock: wallClock }),
@@ -172,7 +173,7 @@ function configuration(
 ): Configuration {
   const { settings, store, config, users, clock, wallClock } = deps;
   return {
-    adapter: createAdapter({ store, config, clock, grantTypes, baseUrl: settings.baseUrl }),
+    adapter: createAdapter({ store, config, clock, grantTypes, ownCallbacks: deps.ownCallbacks }),
     jwks: privateKeySet(config.signingKeys()),
     routes: {
       authorization: '/authorize',
@@ -209,7 +210,7 @@ function configuration(
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
-    extraParams: extraParameters(config, settings.baseUrl, useTicket),
+    extraParams: extraParameters(config, deps.ownCallbacks, useTicket),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {
@@ -220,7 +221,7 @@ function configuration(
       },
     },
     findAccount: logins.before(accounts(users, config)),
-    loadExistingGrant: loadGrant({ store, config, users }, settings.baseUrl),
+    loadExistingGrant: loadGrant({ store, config, users }, deps.ownCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
     rotateRefreshToken: async (ctx) => {

@@ -2,8 +2,8 @@
 // the browser to /authorize with it, for instance with another connection (docs/wire/legacy-pages.md).
 import type { ParsedUrlQuery } from 'node:querystring';
 import type Provider from 'oidc-provider';
-import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './authorization-parameters.ts';
 import { requestExpired } from './interaction.ts';
+import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './request-extensions.ts';
 
 /** Marks such a state; reserved. */
 const PREFIX = 'gatehouse.waiting.';

@@ -1,5 +1,5 @@
 // The content of an assertion: subject, attributes, audience and authentication context.
-import type { InternalLogin } from '../engine/internal-requests.ts';
+import type { OwnCodeLogin } from '../engine/own-codes.ts';
 import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
@@ -31,7 +31,7 @@ export async function assertionContent(
   { users, config }: ContentDependencies,
   sp: ServiceProvider,
   { issuer: entityId }: ResponseFrame,
-  { request, login, transient }: { request: LoginRequest; login: InternalLogin; transient: string },
+  { request, login, transient }: { request: LoginRequest; login: OwnCodeLogin; transient: string },
 ): Promise<AssertionContent | { refused: Status }> {
   const user = await users.get(login.userId);
   if (user === undefined) return refusal(STATUS.unknownPrincipal);

@@ -1,8 +1,9 @@
-// Login at a service provider: the hosted login runs as an internal request, and its outcome becomes a Response.
+// Login at a service provider: the hosted login runs as a delegated one, and its outcome becomes a Response.
 import type { Context } from 'koa';
 import { requestExpired } from '../engine/interaction.ts';
-import type { InternalLogin, InternalOutcome, InternalRequests } from '../engine/internal-requests.ts';
+import type { OwnCodeLogin } from '../engine/own-codes.ts';
 import type { Sessions } from '../engine/sessions.ts';
+import type { DelegatedLogins, DelegatedOutcome } from '../flow/delegated-login.ts';
 import type { SamlSessionRecord } from '../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -25,7 +26,7 @@ export interface SamlDependencies {
   store: Store;
   config: Config;
   users: Users;
-  internalRequests: InternalRequests;
+  delegatedLogins: DelegatedLogins;
   sessions: Sessions;
   idp: IdentityProvider;
   clock: Clock;
@@ -39,7 +40,7 @@ const FORWARDED = ['connection', 'organization', 'login_hint', 'ui_locales'];
 
 /** @returns the address at which the login begins. */
 export function beginLogin(
-  { internalRequests, wallClock }: SamlDependencies,
+  { delegatedLogins, wallClock }: SamlDependencies,
   ctx: Context,
   sp: ServiceProvider,
   request: LoginRequest,
@@ -48,7 +49,7 @@ export function beginLogin(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
   const prompt = request.isPassive ? 'none' : request.forceAuthn ? 'login' : undefined;
-  return internalRequests.begin(ctx, {
+  return delegatedLogins.begin(ctx, {
     clientId: sp.clientId,
     params: {
       // An opaque NameID would only confuse people in the login field.
@@ -77,7 +78,7 @@ interface Waiting {
 export async function answerLogin(
   deps: SamlDependencies,
   sp: ServiceProvider,
-  { data, login }: InternalOutcome,
+  { data, login }: DelegatedOutcome,
 ): Promise<Outgoing> {
   const { request, begunAt } = data as unknown as Waiting;
   if (!sp.acsUrls.includes(request.acsUrl)) {
@@ -92,7 +93,7 @@ function outcomeOf(
   deps: SamlDependencies,
   sp: ServiceProvider,
   frame: ResponseFrame,
-  { request, begunAt, login }: Waiting & Pick<InternalOutcome, 'login'>,
+  { request, begunAt, login }: Waiting & Pick<DelegatedOutcome, 'login'>,
 ): string | Promise<string> {
   if ('error' in login) return failure(deps, sp, frame, statusOf(login));
   const stale = staleness(request, login, begunAt);
@@ -105,7 +106,7 @@ function outcomeOf(
  */
 function staleness(
   { forceAuthn, isPassive }: LoginRequest,
-  { authTime }: InternalLogin,
+  { authTime }: OwnCodeLogin,
   begunAt: number,
 ): Status | undefined {
   if (!forceAuthn || authTime >= begunAt) return undefined;
@@ -163,7 +164,7 @@ async function success(
   sp: ServiceProvider,
   frame: ResponseFrame,
   request: LoginRequest,
-  login: InternalLogin,
+  login: OwnCodeLogin,
 ): Promise<string> {
   const before = await samlSessions(deps.store).find(sp.clientId, login.sessionUid);
   const transient = before?.name_id.transient ?? newId(deps.random);
@@ -193,7 +194,7 @@ async function success(
  * The session may have ended before its service provider was stored, which was then not told: the login fails.
  * @throws AuthError 400
  */
-async function checkStillOpen({ store, sessions }: SamlDependencies, login: InternalLogin): Promise<void> {
+async function checkStillOpen({ store, sessions }: SamlDependencies, login: OwnCodeLogin): Promise<void> {
   if (await sessions.isOpen(login.sessionUid)) return;
   await samlSessions(store).takeAll(login.sessionUid);
   throw requestExpired();
@@ -202,7 +203,7 @@ async function checkStillOpen({ store, sessions }: SamlDependencies, login: Inte
 function saveSession(
   { store, config }: SamlDependencies,
   { clientId }: ServiceProvider,
-  login: InternalLogin,
+  login: OwnCodeLogin,
   known: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
 ): Promise<boolean> {
   const hours = config.settings().tenant.session_lifetime;

@@ -103,7 +103,7 @@ async function takeLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<vo
 
 async function finishLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
   const sp = await providerOf(deps, ctx);
-  const outcome = await deps.internalRequests.finish(ctx, sp.clientId);
+  const outcome = await deps.delegatedLogins.finish(ctx, sp.clientId);
   await sendByPost(ctx, deps.views, await answerLogin(deps, sp, outcome), sp);
 }
 

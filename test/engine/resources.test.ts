@@ -1,6 +1,6 @@
 // Which API a request is for: one, named by its identifier, under either name, wherever it is read.
 import { expect } from 'chai';
-import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/authorization-parameters.ts';
+import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/request-extensions.ts';
 import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {
@@ -265,7 +265,7 @@ describe('the API of a request', () => {
     return calls.verify('otp', { mfa_token: access_token, otp: codeOf(added.json().secret) });
   }
 
-  describe('and what we note of a request', () => {
+  describe('and what a request says beyond the standard', () => {
     const forged = JSON.stringify({ offline: true, withoutNonce: false, upstream: {}, loginTicket: 'x' });
 
     it('never comes from outside', async () => {

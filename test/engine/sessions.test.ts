@@ -20,7 +20,7 @@ import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, token, USER, webRequest } from '../support/flows.ts';
-import { NO_SECOND_FACTOR } from '../support/second-factor.ts';
+import { NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the sessions of a user', () => {
@@ -52,6 +52,7 @@ describe('the sessions of a user', () => {
     const challenges = createChallenges({ store, clock: Date.now, random: systemRandom });
     const engine = await createEngine({
       ...NO_SECOND_FACTOR,
+      ...NO_DELEGATED_LOGINS,
       settings,
       store,
       users,
@@ -193,7 +194,7 @@ describe('the sessions of a user', () => {
       config: await openConfig(server.store),
       clock: Date.now,
       grantTypes: () => new Set(),
-      baseUrl: server.url,
+      ...NO_DELEGATED_LOGINS,
     });
     await adapter('Session').upsert('again', payload, 60);
     for (const model of ['AuthorizationCode', 'Grant']) {

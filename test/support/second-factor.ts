@@ -1,4 +1,5 @@
-// What an engine without MFA is given.
+// What an engine is given that has neither MFA nor logins for other protocols.
+import type { OwnCallbacks } from '../../src/engine/own-codes.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
 
 /** Demands nothing of anybody. */
@@ -14,4 +15,10 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
     description: 'none',
   },
   acrValues: [],
+};
+
+/** Asks for no login itself. */
+export const NO_DELEGATED_LOGINS: { ownCallbacks: OwnCallbacks; checkRequest: () => Promise<void> } = {
+  ownCallbacks: { isFor: () => false, of: () => '', has: () => false },
+  checkRequest: async () => {},
 };

@@ -1,8 +1,9 @@
-// Internal authorization requests: another protocol (SAML) logs its users in through /authorize, with the same pages,
-// single sign-on, second factor and admission, and redeems the code itself.
+// Logins that another protocol beside OpenID Connect asks for (SAML): its users log in through /authorize, so
+// that pages, single sign-on, second factors and admission are the very same, and takes the code in itself.
 import type { Context } from 'koa';
-import type Provider from 'oidc-provider';
-import { errors } from 'oidc-provider';
+import { admit } from '../engine/admission.ts';
+import { requestExpired } from '../engine/interaction.ts';
+import type { OwnCallbacks, OwnCodeLogin, RedeemOwnCode } from '../engine/own-codes.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
@@ -11,12 +12,9 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Users } from '../users/users.ts';
-import { admit } from './admission.ts';
-import { internalCallback, isInternalCallback } from './applications.ts';
-import { requestExpired } from './interaction.ts';
 
-/** A login for another protocol. */
-export interface NewInternalRequest {
+/** A login to be done for another protocol. */
+export interface NewDelegatedLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
   params: Readonly<Record<string, string | undefined>>;
@@ -24,44 +22,31 @@ export interface NewInternalRequest {
   data: Record<string, unknown>;
 }
 
-/** Who logged in, and how. */
-export interface InternalLogin {
-  userId: string;
-  /** The session id (`sid`), shared by all applications of the session. */
-  sessionUid: string;
-  /** Epoch seconds. */
-  authTime: number;
-  /** Authentication methods (RFC 8176). */
-  amr: readonly string[];
-  /** Authentication context class. */
-  acr: string | undefined;
-}
-
-export interface InternalOutcome {
+export interface DelegatedOutcome {
   clientId: string;
   data: Readonly<Record<string, unknown>>;
   /** The user, or the error that the authorization ended with. */
-  login: InternalLogin | { error: string; description: string };
+  login: OwnCodeLogin | { error: string; description: string };
 }
 
-export interface InternalRequests {
+export interface DelegatedLogins {
   /** Stores a request for this browser. @returns the address that starts its login. */
-  begin(ctx: Context, request: NewInternalRequest): Promise<string>;
+  begin(ctx: Context, request: NewDelegatedLogin): Promise<string>;
   /**
-   * Ends a login at the internal callback, once.
-   * @throws AuthError 400 when no such request waits in this browser, or the code is another's.
+   * The end of a login, at the application's own callback; each request ends once.
+   * @throws AuthError 400 when this browser has no such request waiting, or the code is not of it.
    */
-  finish(ctx: Context, clientId: string): Promise<InternalOutcome>;
+  finish(ctx: Context, clientId: string): Promise<DelegatedOutcome>;
   /**
    * Checks an authorization request.
-   * @throws AuthError 400 for an internal callback without an internal request.
+   * @throws AuthError 400 for a callback of ours without a login that began here.
    */
   check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
 }
 
-export interface InternalRequestDependencies {
-  provider: Provider;
-  baseUrl: string;
+export interface DelegatedLoginDependencies {
+  callbacks: OwnCallbacks;
+  redeemOwnCode: RedeemOwnCode;
   challenges: Challenges;
   users: Users;
   random: Random;
@@ -92,9 +77,9 @@ interface Kept {
   data: Record<string, unknown>;
 }
 
-/** The internal requests of one provider. */
-export function internalRequests(deps: InternalRequestDependencies): InternalRequests {
-  const { baseUrl, challenges, random } = deps;
+/** The delegated logins of a tenant. */
+export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogins {
+  const { callbacks, challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   return {
     begin: async (ctx, { clientId, params, data }) => {
@@ -116,7 +101,7 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
       });
       const query = new URLSearchParams({
         client_id: clientId,
-        redirect_uri: internalCallback(baseUrl, clientId),
+        redirect_uri: callbacks.of(clientId),
         response_type: 'code',
         scope: 'openid',
         state,
@@ -129,7 +114,7 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
     finish: (ctx, clientId) => finish(deps, waiting, ctx, clientId),
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
-      if (!uris.some((uri) => isInternalCallback(baseUrl, uri))) return;
+      if (!uris.some((uri) => callbacks.has(uri))) return;
       const met = typeof state === 'string' ? await challenges.peekTicket(PURPOSE, state) : undefined;
       const kept = met?.data as unknown as Kept | undefined;
       if (kept !== undefined && kept.codeChallenge === code_challenge && response_mode === undefined) return;
@@ -139,11 +124,11 @@ export function internalRequests(deps: InternalRequestDependencies): InternalReq
 }
 
 async function finish(
-  deps: InternalRequestDependencies,
+  deps: DelegatedLoginDependencies,
   waiting: WaitingList,
   ctx: Context,
   clientId: string,
-): Promise<InternalOutcome> {
+): Promise<DelegatedOutcome> {
   const { state, code, error, error_description } = ctx.query;
   const peeked = typeof state === 'string' ? await deps.challenges.peekTicket(PURPOSE, state) : undefined;
   const kept = peeked?.data as unknown as Kept | undefined;
@@ -162,38 +147,17 @@ async function finish(
   return { clientId, data, login: await redeem(deps, kept, typeof code === 'string' ? code : '') };
 }
 
-/** Redeems a code with the token endpoint's checks (RFC 6749 §4.1.3). */
+/** Takes in the code of a request that has ended well. */
 async function redeem(
-  { provider, baseUrl, users }: InternalRequestDependencies,
+  { callbacks, redeemOwnCode, users }: DelegatedLoginDependencies,
   { clientId, codeChallenge }: Kept,
   value: string,
-): Promise<InternalOutcome['login']> {
-  const code = value === '' ? undefined : await provider.AuthorizationCode.find(value);
-  const { accountId, sessionUid, authTime } = code ?? {};
-  if (
-    code === undefined ||
-    code.isExpired ||
-    code.clientId !== clientId ||
-    code.redirectUri !== internalCallback(baseUrl, clientId) ||
-    code.codeChallenge !== codeChallenge ||
-    accountId === undefined ||
-    sessionUid === undefined ||
-    authTime === undefined
-  ) {
-    throw requestExpired();
-  }
-  await code.consume().catch((thrown: unknown) => {
-    throw thrown instanceof errors.InvalidGrant ? requestExpired(thrown) : thrown;
-  });
-  // No tokens are issued, so code and grant can go.
-  await Promise.all([
-    code.destroy(),
-    code.grantId === undefined ? undefined : provider.Grant.adapter.destroy(code.grantId),
-  ]);
-  // The session may have ended meanwhile.
-  if ((await provider.Session.findByUid(sessionUid)) === undefined) throw requestExpired();
-  const user = await users.get(accountId);
-  const refusal = user === undefined ? requestExpired() : admit(user);
+): Promise<DelegatedOutcome['login']> {
+  const redirectUri = callbacks.of(clientId);
+  const login = await redeemOwnCode(value, { clientId, redirectUri, codeChallenge });
+  const user = login === undefined ? undefined : await users.get(login.userId);
+  if (login === undefined || user === undefined) throw requestExpired();
+  const refusal = admit(user);
   if (refusal !== undefined) return { error: refusal.error, description: refusal.error_description };
-  return { userId: accountId, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
+  return login;
 }

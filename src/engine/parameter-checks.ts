@@ -1,0 +1,83 @@
+// The checks on what /authorize takes beyond the standard. The engine runs them when its own are done and before it
+// looks at the session: the moment to put back what the normalisation had to hide from the engine.
+import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Config } from '../tenant/config.ts';
+import { isBuilt } from '../tenant/strategies.ts';
+import { applicationSettings } from './applications.ts';
+import { requestedAudience } from './audience.ts';
+import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
+import { checkOrganization } from './organizations.ts';
+import type { OwnCallbacks } from './own-codes.ts';
+import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
+
+type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
+
+/** Completes a silent request with the login of its ticket. */
+export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) => Promise<void>;
+
+/**
+ * The engine's `extraParams`: our parameters and their checks. The engine runs them after its own checks and before it
+ * reads the session: the moment to restore what `normalizeRequest` took out, and to use a login ticket.
+ */
+export function extraParameters(
+  config: Config,
+  ownCallbacks: Pick<OwnCallbacks, 'has'>,
+  useTicket: UseTicket,
+): Record<string, Validator | null> {
+  return {
+    ...Object.fromEntries(VENDOR_PARAMETERS.map((name) => [name, null])),
+    connection: async (_ctx, name, client) => {
+      if (name === undefined) return;
+      const connection = await config.connection(name);
+      if (connection === undefined) throw new errors.InvalidRequest('the connection was not found');
+      if (!connection.enabled_clients.includes(client.clientId)) {
+        throw new errors.InvalidRequest('the connection is not enabled for this application');
+      }
+      const { strategy } = connection;
+      if (!isBuilt(strategy)) {
+        throw new errors.InvalidRequest(
+          `the connection ${name} is of a kind (${strategy}) that is not available here`,
+        );
+      }
+    },
+    organization: (_ctx, idOrName, client) => checkOrganization(config, idOrName, client),
+    [EXTENSIONS_PARAMETER]: async (ctx, _value, client) => {
+      const { params } = ctx.oidc;
+      if (params === undefined) return;
+      const { offline, withoutNonce, loginTicket, invalidTarget } = readExtensions(params);
+      if (invalidTarget !== undefined) throw new errors.InvalidTarget(invalidTarget);
+      if (
+        applicationSettings(client).codeForUsOnly &&
+        !ownCallbacks.has(String(params.redirect_uri)) &&
+        String(params.response_type).split(' ').includes('code')
+      ) {
+        throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
+      }
+      if (withoutNonce) params.nonce = undefined;
+      if (offline && (await mayStayOnline(config, params, client))) stayOnline(params);
+      await useTicket(ctx, loginTicket);
+    },
+  };
+}
+
+/**
+ * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11): here the application's and
+ * the API's settings decide.
+ */
+function stayOnline(params: Record<string, unknown>): void {
+  const kept = String(params.scope ?? '')
+    .split(' ')
+    .filter((scope) => scope !== 'offline_access' && scope !== '');
+  params.scope = [...kept, 'offline_access'].join(' ');
+}
+
+async function mayStayOnline(
+  config: Config,
+  params: Readonly<Record<string, unknown>>,
+  client: Client,
+): Promise<boolean> {
+  if (!client.grantTypeAllowed('refresh_token')) return false;
+  if (!String(params.response_type).split(' ').includes('code')) return false;
+  const audience = requestedAudience(params);
+  return audience === undefined || (await config.resourceServer(audience))?.allow_offline_access === true;
+}

@@ -1,0 +1,42 @@
+// What an authorization request says beyond the standard: taken out of it before the engine sees it, and carried through
+// the engine in one parameter that nobody else can write.
+import { z } from 'zod';
+
+/** Internal parameter that carries {@link RequestExtensions} through the engine; a client's own value is dropped. */
+export const EXTENSIONS_PARAMETER = 'gatehouse_notes';
+
+/** Stands for a missing nonce where the engine requires one. */
+export const PLACEHOLDER_NONCE = 'none-was-sent';
+
+/** What `normalizeRequest` takes out of a request, to be restored later. */
+const extensionsSchema = z.object({
+  /** `offline_access` was asked for. */
+  offline: z.boolean(),
+  /** The nonce is {@link PLACEHOLDER_NONCE}. */
+  withoutNonce: z.boolean(),
+  /** Unknown parameters, for the upstream provider. */
+  upstream: z.record(z.string(), z.string()),
+  /** Ticket of a login before this request (cross-origin, or by a link). */
+  loginTicket: z.string().optional(),
+  /** Why the named API is invalid. */
+  invalidTarget: z.string().optional(),
+  /** Hash of the request's secret in its browser. */
+  browser: z.string().optional(),
+});
+
+export type RequestExtensions = z.infer<typeof extensionsSchema>;
+
+/** The extensions of a normalized request; empty for any other. */
+export function readExtensions(params: Readonly<Record<string, unknown>>): RequestExtensions {
+  const extensions = params[EXTENSIONS_PARAMETER];
+  const read = extensionsSchema.safeParse(typeof extensions === 'string' ? parseJson(extensions) : undefined);
+  return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
