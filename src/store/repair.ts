@@ -77,9 +77,9 @@ async function repairDatabase(file: string): Promise<string[]> {
     () => undefined,
     (error: unknown) => error,
   );
-  if (fault === undefined) return [];
-  if (!(fault instanceof DatabaseFault)) throw fault;
-  const { records, complete } = salvage(file);
+  if (fault !== undefined && !(fault instanceof DatabaseFault)) throw fault;
+  const { records, complete, damaged } = salvage(file);
+  if (fault === undefined && damaged.length === 0) return [];
   const making = `${file}.new`;
   await rm(making, { force: true });
   const database = createDatabase(making);
@@ -93,7 +93,8 @@ async function repairDatabase(file: string): Promise<string[]> {
   await rename(making, file);
   const count = [...records.values()].reduce((sum, one) => sum + one.size, 0);
   const lost = complete ? '' : '; what its damaged pages held is lost';
-  return [`${fault.message}; kept ${count} records${lost}`];
+  const found = fault?.message ?? `${file}: ${damaged.length} records are given up`;
+  return [...damaged.map((one) => `${file}: ${one}`), `${found}; kept ${count} records${lost}`];
 }
 
 async function setAside(file: string): Promise<void> {

@@ -238,6 +238,58 @@ describe('the embedded store on disk', () => {
       ).to.match(/gatehouse\.db: /);
     });
 
+    it('in a record is found when it is read, by whatever method, and named; others are served', async () => {
+      await filled(3);
+      const bytes = await readFile(file('gatehouse.db'));
+      const at = bytes.indexOf('"created_at":"2026', bytes.indexOf('"id":"user1"'));
+      for (const bit of [1, 2, 4]) {
+        const damaged = Buffer.from(bytes);
+        damaged.writeUInt8(damaged.readUInt8(at + 17) ^ bit, at + 17);
+        await writeFile(file('gatehouse.db'), damaged);
+        const users = (await begin()).collection('users');
+        const reads = [
+          () => users.get('user1'),
+          () => users.findBy('email', '1@a.example'),
+          () => users.list(),
+          () => users.list({ where: { field: 'logins_count', equals: 0 } }),
+          () => users.update('user1', (user) => user),
+          () => users.take('user1'),
+        ];
+        for (const read of reads) {
+          expect(String(await rejection(read()))).to.match(
+            /gatehouse\.db: the record "user1" of users is damaged/,
+          );
+        }
+        expect(await users.get('user2')).to.include({ id: 'user2' });
+        expect(await users.count()).to.equal(3);
+        for (const store of open.splice(0)) await store.close();
+      }
+      const said = await repairStore(dataDir);
+      expect(said.join('\n')).to.match(
+        /the record "user1" of users is damaged.*\n.*1 records are given up; kept \d/,
+      );
+      const users = (await begin()).collection('users');
+      expect((await users.list()).records.map(({ id }) => id)).to.deep.equal(['user0', 'user2']);
+    });
+
+    it('in the time beside a record takes nothing away that has not expired', async () => {
+      const store = await begin();
+      const later = clock() / 1000 + 60;
+      for (const id of ['damaged', 'expired']) {
+        await store.collection('users').insert({ ...aUser(id), expiresAt: later });
+      }
+      await store.collection('users').update('expired', (one) => ({ ...one, expiresAt: clock() / 1000 + 1 }));
+      await store.close();
+      const database = new DatabaseSync(file('gatehouse.db'));
+      database.exec("UPDATE users SET expires_at = 1 WHERE id = 'damaged'");
+      database.close();
+      const again = await begin(dataDir, { clock: () => clock() + 1000 });
+      // The purge, once a second, takes the other out.
+      while (existsIn(file('gatehouse.db'), 'expired'))
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(await again.collection('users').get('damaged')).to.include({ id: 'damaged' });
+    });
+
     it('is a file that is missing', async () => {
       await filled();
       for (const name of ['gatehouse.db', 'tenant.json', 'clients.json']) {

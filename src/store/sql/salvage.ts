@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { keyValues } from '../keys.ts';
-import { type AnyRecord, parseRecord } from '../record.ts';
+import type { AnyRecord } from '../record.ts';
+import { checksum, RecordFault, type Row, recordOfRow, unopened } from './row.ts';
 import { type SqlCollection, sqlCollections } from './schema.ts';
 
 export interface Salvaged {
@@ -10,19 +11,26 @@ export interface Salvaged {
   records: Map<string, Map<string, string>>;
   /** Whether every table could be read to its end. */
   complete: boolean;
+  /** The records that are damaged, each in words. */
+  damaged: string[];
 }
+
+/** Whether a table has checksums: one of format 1 has none. */
+const sumColumn = (database: DatabaseSync, name: string) =>
+  database.prepare(`SELECT 1 FROM pragma_table_info('${name}') WHERE name = 'sum'`).get() !== undefined;
 
 /** Reads each table from both ends up to what is damaged. A record that takes another's unique key is left out. */
 export function salvage(file: string): Salvaged {
   const records = new Map<string, Map<string, string>>();
+  const damaged: string[] = [];
   let complete = true;
-  if (!existsSync(file)) return { records, complete: false };
+  if (!existsSync(file)) return { records, complete: false, damaged };
   const database = new DatabaseSync(file);
   try {
     for (const collection of sqlCollections()) {
       const found = new Map<string, string>();
       records.set(collection.name, found);
-      const keep = keeper(collection, found);
+      const keep = keeper(collection, found, damaged);
       if (scan(database, collection.name, 'ASC', keep)) continue;
       complete = false;
       scan(database, collection.name, 'DESC', keep);
@@ -30,36 +38,40 @@ export function salvage(file: string): Salvaged {
   } finally {
     database.close();
   }
-  return { records, complete };
+  return { records, complete, damaged: [...new Set(damaged)] };
 }
 
 /** @returns whether it came to the end. */
-function scan(database: DatabaseSync, name: string, order: string, keep: (json: string) => void): boolean {
+function scan(database: DatabaseSync, name: string, order: string, keep: (row: Row) => void): boolean {
   try {
-    const rows = database.prepare(`SELECT data FROM "${name}" ORDER BY rowid ${order}`).iterate();
-    for (const { data } of rows) keep(String(data));
+    const columns = sumColumn(database, name) ? 'id, data, sum' : 'id, data';
+    const rows = database.prepare(`SELECT ${columns} FROM "${name}" ORDER BY rowid ${order}`).iterate();
+    for (const row of rows) keep(row);
     return true;
   } catch {
     return false;
   }
 }
 
-function keeper({ spec }: SqlCollection, found: Map<string, string>): (json: string) => void {
+function keeper(
+  { name, spec }: SqlCollection,
+  found: Map<string, string>,
+  damaged: string[],
+): (row: Row) => void {
   const taken = new Set<string>();
-  return (json) => {
-    const record = readable(json);
-    if (record === undefined || found.has(record.id)) return;
+  return (row) => {
+    const json = String(row.data);
+    let record: AnyRecord;
+    try {
+      record = recordOfRow(name, { sum: checksum(name, json), ...row }, unopened);
+    } catch (fault) {
+      damaged.push(fault instanceof RecordFault ? fault.message : `a record of ${name} is damaged`);
+      return;
+    }
+    if (found.has(record.id)) return;
     const keys = keyValues(spec.unique, record).map(([key, value]) => `${key}\n${value}`);
     if (keys.some((key) => taken.has(key))) return;
     for (const key of keys) taken.add(key);
     found.set(record.id, json);
   };
-}
-
-function readable(json: string): AnyRecord | undefined {
-  try {
-    return parseRecord(json);
-  } catch {
-    return undefined;
-  }
 }
