@@ -68,8 +68,13 @@ export interface CollectionSpec<T> {
   unique: Record<string, Key<T>>;
   /** Keys that any number of records may share. */
   indexes: Record<string, Key<T>>;
-  /** What `list` filters and sorts by, beside the id, and the kind of value it has (`a.b` is b within a). */
-  fields?: Record<string, 'text' | 'number' | 'boolean'>;
+  /**
+   * What `list` filters and sorts by, beside the id, and the kind of value it has (`a.b` is b within a). `members` is an
+   * object whose members, at any depth, can be filtered by, whatever their kind.
+   */
+  fields?: Record<string, 'text' | 'number' | 'boolean' | 'members'>;
+  /** Those of the fields that a database has an index for: each costs every write of a record some 10 µs. */
+  indexed?: readonly string[];
   /**
    * Members that are secrets and are stored sealed (`a.b` is b within a, `*` each member or element); no key and no
    * field may be made of one, as those are stored open.
@@ -157,7 +162,10 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       last_login: 'text',
       last_ip: 'text',
       logins_count: 'number',
+      user_metadata: 'members',
+      app_metadata: 'members',
     },
+    indexed: ['email', 'name', 'created_at'],
   },
   identities: {
     unique: {
@@ -224,5 +232,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       user_name: 'text',
       ip: 'text',
     },
+    indexed: ['date', 'type'],
   },
 };

@@ -32,7 +32,8 @@ export type FieldValue = string | number | boolean;
 
 /**
  * Which records are meant, by fields that collections.ts declares (and `id`). A record without the field, or with
- * another kind of value there, matches no comparison with it. Ranges and prefixes are by character code.
+ * another kind of value there, matches no comparison with it. Ranges and prefixes are by character code. Where a
+ * field is a member at any depth of an object (`user_metadata.city`), one element of an array is enough.
  */
 export type Filter =
   | { field: string; equals: FieldValue }
@@ -47,7 +48,7 @@ export type Filter =
 /** What `list` gives of a collection. */
 export interface Query {
   where?: Filter;
-  /** By a declared field; records without it come last, and the id decides between equals. */
+  /** By a declared field that is no member at any depth; records without it come last, and the id decides between equals. */
   sort?: { field: string; descending?: boolean };
   /** Those after this id: only in id order. */
   after?: string;
@@ -55,8 +56,8 @@ export interface Query {
   page?: number;
   /** The most records of a page (default 50). */
   limit?: number;
-  /** Whether to count what matches on all pages. */
-  total?: boolean;
+  /** Whether to count what matches on all pages; a number is the most that is counted. */
+  total?: boolean | number;
 }
 
 /** A record on its way in: the caller's own, or one made of what the store gave. */

@@ -6,18 +6,29 @@ import { type AnyRecord, compareIds, isObject } from './record.ts';
 
 export const defaultLimit = 50;
 
+/** The kind of a field's values; `any` of a member of an open object. */
+export type FieldKind = 'text' | 'number' | 'boolean' | 'any';
+
 /** The kind of a field's values. @throws Error when the collection declares no such field. */
-export function fieldKind(spec: AnySpec, field: string): 'text' | 'number' | 'boolean' {
+export function fieldKind(spec: AnySpec, field: string): FieldKind {
   if (field === 'id') return 'text';
-  const kind = Object.hasOwn(spec.fields ?? {}, field) ? spec.fields?.[field] : undefined;
-  if (kind === undefined) throw new Error(`there is no field "${field}" to filter or sort by`);
-  return kind;
+  const declared = (name: string) =>
+    Object.hasOwn(spec.fields ?? {}, name) ? spec.fields?.[name] : undefined;
+  const kind = declared(field);
+  if (kind !== undefined && kind !== 'members') return kind;
+  const names = field.split('.');
+  const isWithin = names.some((_, n) => declared(names.slice(0, n).join('.')) === 'members');
+  // Where a path names them in SQL there is no escaping these.
+  if ((isWithin || kind === 'members') && names.every((name) => /^[^"\\\p{Cc}]+$/u.test(name))) return 'any';
+  throw new Error(`there is no field "${field}" to filter or sort by`);
 }
 
 /** @throws Error when a query names a field that is not declared, or asks for what cannot be together. */
 export function checkQuery(spec: AnySpec, { where, sort, after, page, limit = 1 }: Query): void {
   if (where !== undefined) checkFilter(spec, where);
-  if (sort !== undefined) fieldKind(spec, sort.field);
+  if (sort !== undefined && fieldKind(spec, sort.field) === 'any') {
+    throw new Error(`there is no order by "${sort.field}"`);
+  }
   if (after !== undefined && (sort !== undefined || page !== undefined)) {
     throw new Error('"after" goes with neither "sort" nor "page"');
   }
@@ -39,13 +50,33 @@ export function matches(spec: AnySpec, record: AnyRecord, filter: Filter): boole
   if ('all' in filter) return filter.all.every((one) => matches(spec, record, one));
   if ('any' in filter) return filter.any.some((one) => matches(spec, record, one));
   if ('not' in filter) return !matches(spec, record, filter.not);
-  const value = fieldValue(spec, record, filter.field);
-  if ('exists' in filter) return (value !== undefined) === filter.exists;
-  if (value === undefined) return false;
+  const values =
+    fieldKind(spec, filter.field) === 'any'
+      ? memberValues(record, filter.field.split('.'))
+      : [fieldValue(spec, record, filter.field) ?? []].flat();
+  if ('exists' in filter) return values.length > 0 === filter.exists;
+  return values.some((value) => compares(value, filter));
+}
+
+type Comparison = Exclude<
+  Filter,
+  { all: unknown } | { any: unknown } | { not: unknown } | { exists: unknown }
+>;
+
+function compares(value: unknown, filter: Comparison): boolean {
   if ('equals' in filter) return value === filter.equals;
-  if ('in' in filter) return filter.in.includes(value);
+  if ('in' in filter) return filter.in.some((one) => one === value);
   if ('prefix' in filter) return typeof value === 'string' && value.startsWith(filter.prefix);
   return atLeast(value, filter.from) && atMost(value, filter.to);
+}
+
+/** What is at a path, with the elements of arrays on the way; null is nothing. */
+function memberValues(record: AnyRecord, path: string[]): unknown[] {
+  let values: unknown[] = [record];
+  for (const name of path) {
+    values = values.flatMap((one) => (isObject(one) && Object.hasOwn(one, name) ? one[name] : []));
+  }
+  return values.filter((one) => one !== null && one !== undefined);
 }
 
 /** The value of a declared field; undefined where there is none, or one of another kind. */
@@ -72,10 +103,13 @@ export function comparator(spec: AnySpec, sort: Query['sort']): (a: AnyRecord, b
   };
 }
 
-function atLeast(value: FieldValue, bound: string | number | undefined): boolean {
-  return bound === undefined || (typeof value === typeof bound && value >= bound);
+function atLeast(value: unknown, bound: string | number | undefined): boolean {
+  return bound === undefined || (isFieldValue(value) && typeof value === typeof bound && value >= bound);
 }
 
-function atMost(value: FieldValue, bound: string | number | undefined): boolean {
-  return bound === undefined || (typeof value === typeof bound && value <= bound);
+function atMost(value: unknown, bound: string | number | undefined): boolean {
+  return bound === undefined || (isFieldValue(value) && typeof value === typeof bound && value <= bound);
 }
+
+const isFieldValue = (value: unknown): value is FieldValue =>
+  ['string', 'number', 'boolean'].includes(typeof value);

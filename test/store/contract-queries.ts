@@ -1,6 +1,7 @@
 // The part of the contract on upsert, batches and queries: see storeContract.
 import { expect } from 'chai';
 import type { IdentityRecord } from '../../src/records/identities.ts';
+import type { UserRecord } from '../../src/records/users.ts';
 import { type Filter, type Query, type Store, UniqueKeyError } from '../../src/store/contract.ts';
 import { anIdentity, aUser, emailKey, type Register, rejection } from './contract.ts';
 
@@ -254,5 +255,93 @@ export function queryCases(test: Register): void {
       records: [],
       total: 0,
     });
+  });
+}
+
+const people: [id: string, fields: Partial<UserRecord>][] = [
+  ['1', { name: 'Ada', logins_count: 3, user_metadata: { city: 'Zürich', tags: ['a', 'b'], age: 40 } }],
+  ['2', { name: 'Adam', logins_count: 10, user_metadata: { city: 'Bern', age: '40', vip: true } }],
+  ['3', { name: 'Zoë', app_metadata: { roles: [{ name: 'admin', scopes: ['x', 'y'] }, { name: 'user' }] } }],
+  ['4', { user_metadata: { city: null, "it's": 'quoted', address: { zip: '8000' }, vip: false } }],
+];
+
+/** What the management API searches users by. */
+export function searchCases(test: Register): void {
+  const filled = (store: Store) =>
+    Promise.all(people.map(([id, fields]) => store.collection('users').insert({ ...aUser(id), ...fields })));
+  const ids = async (store: Store, query: Query) =>
+    (await store.collection('users').list(query)).records.map(({ id }) => id);
+
+  test('filters users by members at any depth, and elements of arrays', async ({ store }) => {
+    await filled(store);
+    const expected: [Filter, string[]][] = [
+      [{ field: 'user_metadata.city', equals: 'Bern' }, ['2']],
+      [{ field: 'user_metadata.city', prefix: 'Z' }, ['1']],
+      [{ field: 'user_metadata.city', exists: true }, ['1', '2']],
+      [{ field: 'user_metadata.city', exists: false }, ['3', '4']],
+      [{ field: 'user_metadata.city', in: ['Bern', 'Zürich', 7] }, ['1', '2']],
+      [{ field: 'user_metadata.city', in: [] }, []],
+      [{ field: 'user_metadata.tags', equals: 'b' }, ['1']],
+      [{ field: 'user_metadata.age', equals: 40 }, ['1']],
+      [{ field: 'user_metadata.age', equals: '40' }, ['2']],
+      [{ field: 'user_metadata.age', from: 30, to: 40 }, ['1']],
+      [{ field: 'user_metadata.age', from: 41 }, []],
+      [{ field: 'user_metadata.vip', equals: true }, ['2']],
+      [{ field: 'user_metadata.vip', equals: 1 }, []],
+      [{ field: 'user_metadata.vip', in: [false] }, ['4']],
+      [{ not: { field: 'user_metadata.vip', equals: true } }, ['1', '3', '4']],
+      [{ field: "user_metadata.it's", equals: 'quoted' }, ['4']],
+      [{ field: 'user_metadata.address', exists: true }, ['4']],
+      [{ field: 'user_metadata.address', equals: 'x' }, []],
+      [{ field: 'user_metadata.address.zip', equals: '8000' }, ['4']],
+      [{ field: 'app_metadata.roles.name', equals: 'user' }, ['3']],
+      [{ field: 'app_metadata.roles.scopes', equals: 'y' }, ['3']],
+      [{ field: 'app_metadata.roles.scopes.none', exists: true }, []],
+      [
+        {
+          any: [
+            { all: [{ field: 'name', prefix: 'Ada' }, { not: { field: 'name', equals: 'Ada' } }] },
+            { field: 'app_metadata.roles.name', equals: 'admin' },
+          ],
+        },
+        ['2', '3'],
+      ],
+    ];
+    for (const [where, found] of expected) {
+      expect(await ids(store, { where }), JSON.stringify(where)).to.deep.equal(found);
+    }
+  });
+
+  test('sorts users in both directions, those without the field last, and counts so many at most', async ({
+    store,
+  }) => {
+    await filled(store);
+    expect(await ids(store, { sort: { field: 'name' } })).to.deep.equal(['1', '2', '3', '4']);
+    expect(await ids(store, { sort: { field: 'name', descending: true } })).to.deep.equal([
+      '3',
+      '2',
+      '1',
+      '4',
+    ]);
+    const page = { sort: { field: 'name', descending: true }, page: 1, limit: 2 };
+    expect(await ids(store, page)).to.deep.equal(['1', '4']);
+    const total = async (most: number | true) =>
+      (await store.collection('users').list({ where: { field: 'id', from: '1' }, limit: 1, total: most }))
+        .total;
+    expect(await total(true)).to.equal(4);
+    expect(await total(1000)).to.equal(4);
+    expect(await total(3)).to.equal(3);
+  });
+
+  test('refuses of users what has no single order, and names that are none', async ({ store }) => {
+    for (const query of [
+      { sort: { field: 'user_metadata.city' } },
+      { where: { field: 'user_metadata.a"b', exists: true } },
+      { where: { field: 'user_metadata.', exists: true } },
+      { where: { field: 'user_metadatax', exists: true } },
+      { where: { field: 'email.x', exists: true } },
+    ]) {
+      expect(await rejection(store.collection('users').list(query))).to.be.instanceOf(Error);
+    }
   });
 }

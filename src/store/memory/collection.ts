@@ -115,7 +115,7 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
       return {
         records,
         ...(next !== undefined && { next }),
-        ...(query.total === true && { total }),
+        ...(query.total && { total }),
       };
     },
     async count() {
@@ -132,7 +132,7 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
 }
 
 function pageOf(table: rows.Table, { where, sort, after, page = 0, limit = defaultLimit, total }: Query) {
-  if (where === undefined && sort === undefined && page === 0 && total !== true) {
+  if (where === undefined && sort === undefined && page === 0 && !total) {
     return { ...rows.page(table, after, limit), total: 0 };
   }
   const { records } = rows.page(table, undefined, Infinity);
@@ -143,7 +143,7 @@ function pageOf(table: rows.Table, { where, sort, after, page = 0, limit = defau
   return {
     records: sorted.slice(from, from + limit),
     more: sorted.length > from + limit,
-    total: found.length,
+    total: typeof total === 'number' ? Math.min(total, found.length) : found.length,
   };
 }
 

@@ -158,7 +158,7 @@ async function settled(durable: Promise<void> | undefined): Promise<void> {
 const isInIdOrder = ({ sort, page }: Query) => sort === undefined && page === undefined;
 
 /** Whether a query needs no more than the order of ids. */
-const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && query.total !== true;
+const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && !query.total;
 
 function plainPage({ committed, clock }: SqlTable, { after = '', limit = defaultLimit }: Query) {
   const records = committed.page(after, limit + 1, clock() / 1000);

@@ -2,6 +2,7 @@
 // id, the record's JSON, when it expires, a checksum) and, where it has keys, a table of their values: a record may have several
 // of one key. What differs between databases is the dialect's.
 import { retiredCollections } from '../../records/collections.ts';
+import { fieldKind } from '../filter.ts';
 import { type AnySpec, collectionSpecs } from '../keys.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -35,7 +36,12 @@ export function removal(): string[] {
 }
 
 /** What creates the tables that are not there yet; one for keys where a collection has such. */
-export function creation({ text, keyed }: Dialect): string[] {
+export function creation({ text, keyed, field }: Dialect): string[] {
+  const fieldIndex = (name: string, spec: AnySpec, path: string) => {
+    const kind = fieldKind(spec, path);
+    if (kind === 'any') throw new Error(`${name}: ${path} has no index`);
+    return `CREATE INDEX IF NOT EXISTS "${name}_by_${path}" ON "${name}" (${field('data', path.split('.'), kind)}, id)`;
+  };
   const keyTable = (table: string, keys: AnySpec['unique'], primary: string) =>
     Object.keys(keys).length === 0
       ? []
@@ -45,6 +51,7 @@ export function creation({ text, keyed }: Dialect): string[] {
   return sqlCollections().flatMap(({ name, spec }) => [
     `CREATE TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data TEXT NOT NULL, expires_at REAL, sum INTEGER NOT NULL DEFAULT 0)`,
     `CREATE INDEX IF NOT EXISTS "${name}_expiry" ON "${name}" (expires_at) WHERE expires_at IS NOT NULL`,
+    ...(spec.indexed ?? []).map((path) => fieldIndex(name, spec, path)),
     ...keyTable(`${name}_unique`, spec.unique, 'key, value').map((sql) => sql + keyed),
     ...keyTable(`${name}_index`, spec.indexes, 'key, value, id').map((sql) => sql + keyed),
   ]);

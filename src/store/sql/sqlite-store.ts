@@ -153,7 +153,7 @@ async function find(thread: Thread, file: string, table: SqlTable, query: Query)
   const { limit = defaultLimit } = query;
   const [rows, counted] = await Promise.all([
     thread.ask({ read: page }),
-    query.total === true ? thread.ask({ read: total }) : undefined,
+    query.total ? thread.ask({ read: total }) : undefined,
   ]);
   const records = rows.slice(0, limit).map((row) => openRow(file, collection.name, row, seal));
   return {

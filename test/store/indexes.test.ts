@@ -1,0 +1,76 @@
+// How queries are answered: by the indexes of the fields that are declared to have one; and the same by the engine in
+// memory, which needs none.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import type { Filter, Query, Store } from '../../src/store/contract.ts';
+import { collectionSpecs } from '../../src/store/keys.ts';
+import { createCollection } from '../../src/store/memory/collection.ts';
+import { createTable } from '../../src/store/memory/table.ts';
+import { sqliteDialect } from '../../src/store/sql/dialect.ts';
+import { queryStatements } from '../../src/store/sql/filter.ts';
+import { createDatabase } from '../../src/store/sql/sqlite-file.ts';
+import { searchCases } from './contract-queries.ts';
+
+const indexed = collectionSpecs().flatMap(([name, spec]) =>
+  spec.kept === undefined ? (spec.indexed ?? []).map((field) => ({ name, spec, field })) : [],
+);
+
+describe('queries of the database', () => {
+  let directory: string;
+  let database: DatabaseSync;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'gatehouse-plans-'));
+    database = createDatabase(join(directory, 'gatehouse.db'));
+  });
+  after(async () => {
+    database.close();
+    await rm(directory, { recursive: true });
+  });
+
+  for (const { name, spec, field } of indexed) {
+    it(`of ${name} by ${field} use its index, to filter and to sort`, () => {
+      const where: Filter[] = [
+        { field, equals: 'x' },
+        { field, in: ['x', 'y'] },
+        { field, prefix: 'x' },
+        { field, from: 'x', to: 'y' },
+      ];
+      const queries: Query[] = [
+        ...where.map((one) => ({ where: one, total: 1000 })),
+        { sort: { field } },
+        { sort: { field, descending: true }, page: 3 },
+      ];
+      for (const query of queries) {
+        const { page, total } = queryStatements({ name, spec }, query, 0, sqliteDialect);
+        for (const { sql, parameters } of query.total === undefined ? [page] : [page, total]) {
+          const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
+          const text = plan.map(({ detail }) => detail).join('\n');
+          expect(text, sql).to.contain(`USING INDEX ${name}_by_${field}`);
+          // Only what is equal is put in order by the id.
+          if (query.sort !== undefined) expect(text, sql).not.to.match(/TEMP B-TREE FOR ORDER BY/);
+        }
+      }
+    });
+  }
+});
+
+describe('queries in memory', () => {
+  searchCases((behaviour, run) =>
+    it(behaviour, async () => {
+      const time = { now: 0 };
+      const [, spec] = collectionSpecs().find(([name]) => name === 'users') ?? [];
+      if (spec === undefined) throw new Error('there are no users');
+      const users = createCollection(
+        createTable('users', spec, () => time.now),
+        () => undefined,
+        () => undefined,
+      );
+      // Of the store no more is used here.
+      const store = { collection: () => users } as unknown as Store;
+      await run({ store, reopen: async () => store, cleanup: async () => {} }, time);
+    }),
+  );
+});
