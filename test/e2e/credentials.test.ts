@@ -1,54 +1,32 @@
 // auth0-js, unmodified, where the application's own page takes the password: in popup mode no page of ours is
 // ever shown, and the answer comes as a message from a hidden frame.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { factors } from '../factors/tenant.ts';
-import { type Application, clientsAt, startApplication } from '../support/application.ts';
-import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { auth0Js, clientsAt, openApplication } from '../support/application.ts';
 import { payload, USER } from '../support/flows.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { TestServer } from '../support/server.ts';
 
-const require = createRequire(import.meta.url);
-const AUTH0_JS = readFileSync(join(dirname(require.resolve('auth0-js/package.json')), 'dist/auth0.min.js'));
 const CAREFUL = { email: 'careful@example.test', password: USER.password };
 
 describe('auth0-js with credentials', () => {
+  const opened = openApplication({
+    script: auth0Js,
+    tenant: (origin) => ({
+      ...tenant,
+      clients: clientsAt(tenant.clients, origin),
+      guardianFactors: factors('otp'),
+      users: [...tenant.users, { ...CAREFUL, connection: 'users', multifactor: ['guardian'] }],
+    }),
+  });
   let server: TestServer;
-  let browser: TestBrowser;
-  let application: Application;
   let origin: string;
   let context: BrowserContext;
   let page: Page;
-
-  before(async () => {
-    application = await startApplication(AUTH0_JS);
-    origin = application.origin;
-    server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: clientsAt(tenant.clients, origin),
-        guardianFactors: factors('otp'),
-        users: [...tenant.users, { ...CAREFUL, connection: 'users', multifactor: ['guardian'] }],
-      },
-    });
-    browser = await launchBrowser(server.ca);
+  beforeEach(() => {
+    ({ server, origin, context, page } = opened());
   });
-  after(async () => {
-    await browser?.close();
-    await server?.stop();
-    application?.stop();
-  });
-  beforeEach(async () => {
-    context = await browser.newContext();
-    page = await context.newPage();
-    page.setDefaultTimeout(10_000);
-    await page.goto(origin);
-  });
-  afterEach(() => context.close());
 
   /** Calls a method of WebAuth, or of a member of it, that answers by a callback. */
   const call = (method: string, given: Record<string, unknown> = {}) =>

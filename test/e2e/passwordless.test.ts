@@ -1,13 +1,9 @@
 // Passwordless login and password reset by published SDKs, unmodified: on a server, and in a browser.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
-import { type Application, clientsAt, startApplication } from '../support/application.ts';
-import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { auth0Js, clientsAt, openApplication } from '../support/application.ts';
 import { follow, payload, USER, WEB_CALLBACK } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
@@ -89,40 +85,17 @@ describe('@auth0/auth0-auth-js, passwordless', () => {
   });
 });
 
-const require = createRequire(import.meta.url);
-const AUTH0_JS = readFileSync(join(dirname(require.resolve('auth0-js/package.json')), 'dist/auth0.min.js'));
-
 describe('auth0-js in a browser', () => {
+  const opened = openApplication({
+    script: auth0Js,
+    tenant: (origin) => ({ ...tenant, clients: clientsAt(tenant.clients, origin) }),
+  });
   let server: TestServer;
-  let browser: TestBrowser;
-  let application: Application;
   let origin: string;
-  let context: BrowserContext;
   let page: Page;
-
-  before(async () => {
-    application = await startApplication(AUTH0_JS);
-    origin = application.origin;
-    server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: clientsAt(tenant.clients, origin),
-      },
-    });
-    browser = await launchBrowser(server.ca);
+  beforeEach(() => {
+    ({ server, origin, page } = opened());
   });
-  after(async () => {
-    await browser?.close();
-    await server?.stop();
-    application?.stop();
-  });
-  beforeEach(async () => {
-    context = await browser.newContext();
-    page = await context.newPage();
-    page.setDefaultTimeout(10_000);
-    await page.goto(origin);
-  });
-  afterEach(() => context.close());
 
   /** Calls a method of WebAuth, or of a member of it, that answers by a callback. */
   const call = (method: string, given: Record<string, unknown>) =>

@@ -1,44 +1,24 @@
 import { expect } from 'chai';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { tenant } from '../connections/passwordless/tenant.ts';
-import { type Application, clientsAt, startApplication } from '../support/application.ts';
-import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { clientsAt, openApplication } from '../support/application.ts';
 import { bundle } from '../support/bundle.ts';
 import { payload, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { TestServer } from '../support/server.ts';
 
 describe('the login widget in an application', () => {
+  const opened = openApplication({
+    script: () => bundle('auth0-lock', 'lock'),
+    tenant: (origin) => ({ ...tenant, clients: clientsAt(tenant.clients, origin) }),
+    context: { locale: 'de-AT' },
+  });
   let server: TestServer;
-  let browser: TestBrowser;
-  let application: Application;
   let origin: string;
-  let context: BrowserContext;
   let page: Page;
-
-  before(async () => {
-    application = await startApplication(bundle('auth0-lock', 'lock'));
-    origin = application.origin;
-    server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: clientsAt(tenant.clients, origin),
-      },
-    });
-    browser = await launchBrowser(server.ca);
+  beforeEach(() => {
+    ({ server, origin, page } = opened());
   });
-  after(async () => {
-    await browser?.close();
-    await server?.stop();
-    application?.stop();
-  });
-  beforeEach(async () => {
-    context = await browser.newContext({ locale: 'de-AT' });
-    page = await context.newPage();
-    page.setDefaultTimeout(10_000);
-    await page.goto(origin);
-  });
-  afterEach(() => context.close());
 
   interface Shown {
     passwordless?: boolean;

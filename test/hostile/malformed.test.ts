@@ -2,24 +2,19 @@
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
-import { SPA_CALLBACK, spaRequest, tenant, webRequest } from '../support/flows.ts';
-import { createRequester, type Requester } from '../support/many.ts';
+import { SPA_CALLBACK, spaRequest, webRequest } from '../support/flows.ts';
+import { type Requester, unlimitedServer } from '../support/many.ts';
 import { connect } from '../support/raw.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { UNLIMITED } from '../support/unlimited.ts';
+import type { TestServer } from '../support/server.ts';
 
 const NESTED = '['.repeat(20_000) + ']'.repeat(20_000);
 
 describe('malformed input', () => {
+  const started = unlimitedServer();
   let server: TestServer;
   let requester: Requester;
-  before(async () => {
-    server = await startServer({ tenant: { ...tenant, ...UNLIMITED } });
-    requester = createRequester(server);
-  });
-  after(async () => {
-    requester.close();
-    await server.stop();
+  before(() => {
+    ({ server, requester } = started());
   });
   const agent = () => createAgent(server);
   const posts = () =>

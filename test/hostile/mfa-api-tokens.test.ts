@@ -9,6 +9,7 @@ import type { Records } from '../../src/records/collections.ts';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
+  accessTokenOf,
   authorize,
   follow,
   logIn,
@@ -159,17 +160,7 @@ describe('an access token for the MFA API', () => {
         const end = responseOf(
           await logIn(browser, server, params, { email: user, password: USER.password }),
         );
-        const early =
-          end.access_token ??
-          (
-            await token(browser, {
-              grant_type: 'authorization_code',
-              client_id: 'web',
-              client_secret: 'web-secret',
-              code: end.code,
-              redirect_uri: WEB_CALLBACK,
-            })
-          ).json().access_token;
+        const early = await accessTokenOf(browser, end);
         expect((await api.list(early)).status).to.equal(200);
         await api.enrollOtp(user, 'leeway');
         await isDead(early, user);
@@ -230,17 +221,7 @@ describe('an access token for the MFA API', () => {
         const { action, fields } = readForm(page, 'code');
         const posted = await browser.request(action, { form: { ...fields, code: codeOf(secret) } });
         const end = responseOf(await follow(browser, posted, server.url));
-        const bearer =
-          end.access_token ??
-          (
-            await token(browser, {
-              grant_type: 'authorization_code',
-              client_id: 'web',
-              client_secret: 'web-secret',
-              code: end.code,
-              redirect_uri: WEB_CALLBACK,
-            })
-          ).json().access_token;
+        const bearer = await accessTokenOf(browser, end);
         expect(payload(bearer).amr).to.include('mfa');
         expect((await api.begin(bearer)).status).to.equal(200);
       }
@@ -292,16 +273,8 @@ describe('an access token for the MFA API', () => {
       }
       expect(responseOf(await authorize(browser, webRequest({ prompt: 'none' }))).code).to.be.a('string');
       const end = await give(await follow(browser, await authorize(browser, manage), server.url));
-      const { access_token } = (
-        await token(browser, {
-          grant_type: 'authorization_code',
-          client_id: 'web',
-          client_secret: 'web-secret',
-          code: end.code,
-          redirect_uri: WEB_CALLBACK,
-        })
-      ).json();
-      expect((await api.remove(access_token, added.id)).status).to.equal(204);
+      const bearer = await accessTokenOf(browser, end);
+      expect((await api.remove(bearer, added.id)).status).to.equal(204);
     });
 
     it('ends with a reset, and so does what it began', async () => {

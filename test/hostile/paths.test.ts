@@ -1,23 +1,17 @@
 // Paths in every spelling but their own: what a router, a proxy or a file system might fold together reaches nothing.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
-import { tenant } from '../support/flows.ts';
-import { createRequester, type Requester } from '../support/many.ts';
+import { type Requester, unlimitedServer } from '../support/many.ts';
 import { seeded } from '../support/seeded.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { UNLIMITED } from '../support/unlimited.ts';
+import type { TestServer } from '../support/server.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH'];
 describe('a request', () => {
+  const started = unlimitedServer();
   let server: TestServer;
   let requester: Requester;
-  before(async () => {
-    server = await startServer({ tenant: { ...tenant, ...UNLIMITED } });
-    requester = createRequester(server);
-  });
-  after(async () => {
-    requester.close();
-    await server.stop();
+  before(() => {
+    ({ server, requester } = started());
   });
 
   const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {

@@ -1,6 +1,12 @@
 // A browser application for tests: a page of an origin of its own, with the script of an SDK.
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { launchBrowser, type TestBrowser } from './browser.ts';
+import { startServer, type TestServer } from './server.ts';
 
 export interface Application {
   origin: string;
@@ -28,4 +34,54 @@ export function clientsAt<C extends { client_id: string }>(clients: readonly C[]
       ? { ...client, callbacks: [`${origin}/callback`], web_origins: [origin] }
       : client,
   );
+}
+
+/** auth0-js as it is published for browsers. */
+export function auth0Js(): Buffer {
+  const manifest = createRequire(import.meta.url).resolve('auth0-js/package.json');
+  return readFileSync(join(dirname(manifest), 'dist/auth0.min.js'));
+}
+
+export interface ApplicationPage {
+  server: TestServer;
+  origin: string;
+  context: BrowserContext;
+  /** The application, anew for each test. */
+  page: Page;
+}
+
+/**
+ * Has an application and a server for the tests of the suite it is called in, with the application open in a browser.
+ * @param options.script of the SDK.
+ * @param options.tenant for the application at an origin.
+ * @returns what a test has, while it runs.
+ */
+export function openApplication(options: {
+  script(): string | Buffer;
+  tenant(origin: string): object;
+  context?: BrowserContextOptions;
+}): () => ApplicationPage {
+  let server: TestServer;
+  let browser: TestBrowser;
+  let application: Application;
+  let context: BrowserContext;
+  let page: Page;
+  before(async () => {
+    application = await startApplication(options.script());
+    server = await startServer({ tenant: options.tenant(application.origin) });
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    application?.stop();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext(options.context);
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(application.origin);
+  });
+  afterEach(() => context.close());
+  return () => ({ server, origin: application.origin, context, page });
 }

@@ -234,6 +234,22 @@ export function token(agent: Agent, fields: Record<string, string | undefined>):
   return agent.request('/oauth/token', { json: defined(fields) });
 }
 
+/** The access token that a login of the web application ended with: in the response, or for its code. */
+export async function accessTokenOf(
+  agent: Agent,
+  { access_token, code }: Record<string, string>,
+): Promise<string> {
+  if (access_token !== undefined) return access_token;
+  const answer = await token(agent, {
+    grant_type: 'authorization_code',
+    client_id: 'web',
+    client_secret: 'web-secret',
+    code,
+    redirect_uri: WEB_CALLBACK,
+  });
+  return answer.json().access_token;
+}
+
 /** Logs the SPA in and exchanges its code. */
 export async function spaTokens(
   agent: Agent,

@@ -1,5 +1,8 @@
 // Many requests, each just as it is spelled, over a few connections that are kept.
 import https from 'node:https';
+import { tenant } from './flows.ts';
+import { startServer, type TestServer } from './server.ts';
+import { UNLIMITED } from './unlimited.ts';
 
 export interface PlainAnswer {
   status: number;
@@ -50,4 +53,23 @@ export function createRequester(server: { url: string; ca: string }): Requester 
       }),
     close: () => agent.destroy(),
   };
+}
+
+/**
+ * Has a server that refuses nothing for being asked too often, and a client of it, for the tests of the suite it is
+ * called in.
+ * @returns both, while a test runs.
+ */
+export function unlimitedServer(): () => { server: TestServer; requester: Requester } {
+  let server: TestServer;
+  let requester: Requester;
+  before(async () => {
+    server = await startServer({ tenant: { ...tenant, ...UNLIMITED } });
+    requester = createRequester(server);
+  });
+  after(async () => {
+    requester?.close();
+    await server?.stop();
+  });
+  return () => ({ server, requester });
 }
