@@ -8,6 +8,7 @@ import { type Collection, type Store, UniqueKeyError } from '../store/contract.t
 import type { Config } from '../tenant/config.ts';
 import { clientMetadata } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
+import type { Commits } from './commit.ts';
 import { OUTRUN } from './failures.ts';
 import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
 import type { OwnCallbacks } from './own-codes.ts';
@@ -19,6 +20,7 @@ export interface AdapterDependencies {
   config: Config;
   clock: Clock;
   ownCallbacks: OwnCallbacks;
+  commits: Commits;
   /** The grant types the token endpoint knows; the same object while they are the same. */
   grantTypes(): ReadonlySet<string>;
 }
@@ -29,11 +31,13 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
   return (model) => {
     if (model === 'Client') return clientAdapter(deps);
     const adapter = artifactAdapter(deps, model);
-    if (model === 'RefreshToken')
-      return refreshTokenAdapter(adapter, deps.store.collection('artifacts'), deps.clock);
+    if (model === 'RefreshToken') return refreshTokenAdapter(adapter, deps);
     return model === 'Interaction' ? bounded(adapter, waiting) : adapter;
   };
 }
+
+/** What a token response stores together; none of it belongs to a session that may have ended meanwhile. */
+const COMMITTED = new Set(['Grant', 'AccessToken']);
 
 /** Authorization requests that wait for their user: anybody makes one, by a redirect to /authorize. */
 const WAITING_REQUESTS = { most: 10_000, mostOfAddress: 600 };
@@ -105,6 +109,7 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
       const record: ArtifactRecord = { id: key(id), model, payload: storedPayload(model, id, payload) };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
       if (model === 'ReplayDetection') return insertOnce(artifacts, record);
+      if (COMMITTED.has(model) && deps.commits.take({ collection: 'artifacts', put: record })) return;
       await artifacts.put(record);
       await removeIfOvertaken(artifacts, record);
     },

@@ -22,10 +22,7 @@ export function admit(user: Frozen<UserRecord>): AuthError | undefined {
 export type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** A login looked at: its user, and why nothing may be made of it. */
-export interface Admission {
-  user: User | undefined;
-  refusal: AuthError | undefined;
-}
+export type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
 
 /**
  * Whether anything may be made of a login: not when its user may not come in, is gone, or has a new password since it
@@ -37,8 +34,10 @@ export interface Admission {
  */
 export async function admissionOf(users: Users, login: Overtakable): Promise<Admission> {
   const [user, holds] = await Promise.all([users.get(login.userId), isCurrent(users, login)]);
-  if (user !== undefined && holds) return { user, refusal: admit(user) };
-  return { user, refusal: new AuthError(403, 'invalid_grant', WRONG_PASSWORD) };
+  if (user === undefined || !holds)
+    return { user, refusal: new AuthError(403, 'invalid_grant', WRONG_PASSWORD) };
+  const refusal = admit(user);
+  return refusal === undefined ? { user, refusal } : { user, refusal };
 }
 
 /** Whether the user's credential is still the one that a login was proved by. */

@@ -10,6 +10,7 @@ import {
   type Session,
 } from 'oidc-provider';
 import type { AuthError } from '../http/errors.ts';
+import type { Store, Write } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
@@ -71,6 +72,7 @@ function judged(session: Session & { accountId: string }): JudgedLogin {
 }
 
 export interface BrowserLoginDependencies {
+  store: Store;
   users: Users;
   settle: Settle;
   secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
@@ -125,8 +127,12 @@ async function conclude(
   if (proved === undefined) throw new errors.LoginRequired('Login required');
   const { userId, connection, credentialVersion } = proved;
   Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
-  const store = async () => {
-    await session.save(deps.sessionLifetime(session));
+  const store = async (...notes: Write[]) => {
+    // At once: the store makes one write to disk of them.
+    await Promise.all([
+      session.save(deps.sessionLifetime(session)),
+      notes.length > 0 && deps.store.batch(notes),
+    ]);
     // The engine sets no cookie for a new session that it finds untouched.
     Object.assign(session, { touched: true });
   };

@@ -2,6 +2,7 @@
 import { type Account, errors, type FindAccount } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
+import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
@@ -45,13 +46,17 @@ export function requestedClaims(claims: unknown): string[] {
   return [...Object.keys(userinfo), ...Object.keys(id_token)];
 }
 
+/** The users whose logins were judged in the very request, by what the engine knows of that. */
+export type JudgedUsers = WeakMap<object, User>;
+
 /**
  * The engine's `findAccount`: undefined for a removed user.
  * @returns a function that throws `unauthorized` for a blocked user, in every flow.
  */
-export function accounts(users: Users, config: Config): FindAccount {
+export function accounts(users: Users, config: Config, judged: JudgedUsers): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
-    const user = await users.get(sub);
+    const known = judged.get(ctx.oidc);
+    const user = known?.id === sub ? known : await users.get(sub);
     if (user === undefined) return undefined;
     const refusal = admit(user);
     if (refusal !== undefined) {

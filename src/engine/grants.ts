@@ -10,6 +10,7 @@ import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
@@ -43,6 +44,8 @@ export async function buildGrant(
   provider: Provider,
   who: {
     userId: string;
+    /** The user as just read, where that was done. */
+    user?: User;
     client: { clientId: string } & object;
     /** An internal request, which needs no consent. */
     internal?: boolean;
@@ -51,13 +54,15 @@ export async function buildGrant(
 ): Promise<Grant> {
   const { clientId } = who.client;
   const grant = new provider.Grant({ accountId: who.userId, clientId });
-  const user = await deps.users.get(who.userId);
-  const consent = await deps.store.collection('consents').get(consentId(who.userId, clientId));
   const firstParty = who.internal === true || applicationSettings(who.client).firstParty;
   const oidcScopes = OIDC_SCOPES.filter((scope) => requested.scopes.has(scope));
   const apis = await Promise.all(requested.resources.map((id) => deps.config.resourceServer(toAudience(id))));
   const skips =
     firstParty && apis.every((api) => api?.skip_consent_for_verifiable_first_party_clients !== false);
+  const [user, consent] = await Promise.all([
+    who.user ?? deps.users.get(who.userId),
+    skips ? undefined : deps.store.collection('consents').get(consentId(who.userId, clientId)),
+  ]);
   const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;
 
   grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC, scope)));

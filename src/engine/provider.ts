@@ -20,8 +20,9 @@ import { hashOldKeys } from './artifact-keys.ts';
 import { resourceIndicators } from './audience.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint, type CheckRequest } from './authorize.ts';
 import { type BrowserLogins, browserLogins } from './browser-login.ts';
-import { accounts, claimsByScope, OIDC_SCOPES } from './claims.ts';
+import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import { authenticateClient } from './client-authentication.ts';
+import { type Commits, createCommits } from './commit.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { keepGrants, loadGrant } from './grants.ts';
@@ -105,6 +106,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
   };
   const settle = createSettle(deps);
+  const commits = createCommits(store);
+  const judged: JudgedUsers = new WeakMap();
   const logins = browserLogins({
     ...deps,
     settle,
@@ -113,14 +116,21 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
   const provider = new Provider(
     settings.issuer,
-    configuration(deps, () => grantTypes(), useTicket, bind, logins),
+    configuration({ ...deps, commits, judged }, () => grantTypes(), useTicket, bind, logins),
   );
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
   adaptEngine(provider, deps);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
-  const { renew, grantTypes } = renewal(provider, { ...deps, failures, settle, baseUrl: settings.baseUrl });
+  const { renew, grantTypes } = renewal(provider, {
+    ...deps,
+    failures,
+    settle,
+    commits,
+    judged,
+    baseUrl: settings.baseUrl,
+  });
   // RFC 9207 promises `iss` on every response; the engine leaves it out beside an ID token.
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = settings.issuer;
@@ -165,7 +175,7 @@ async function refuseUnfitApplications(provider: Provider, config: Config): Prom
 }
 
 function configuration(
-  deps: EngineDependencies,
+  deps: EngineDependencies & { commits: Commits; judged: JudgedUsers },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,
@@ -173,7 +183,7 @@ function configuration(
 ): Configuration {
   const { settings, store, config, users, clock, wallClock } = deps;
   return {
-    adapter: createAdapter({ store, config, clock, grantTypes, ownCallbacks: deps.ownCallbacks }),
+    adapter: createAdapter({ ...deps, grantTypes }),
     jwks: privateKeySet(config.signingKeys()),
     routes: {
       authorization: '/authorize',
@@ -220,7 +230,7 @@ function configuration(
         return interactionPath(uid);
       },
     },
-    findAccount: logins.before(accounts(users, config)),
+    findAccount: logins.before(accounts(users, config, deps.judged)),
     loadExistingGrant: loadGrant({ store, config, users }, deps.ownCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,

@@ -8,9 +8,10 @@ import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
-import type { Collection } from '../store/contract.ts';
+import type { Collection, Store } from '../store/contract.ts';
 import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
+import type { Commits } from './commit.ts';
 import { OUTRUN } from './failures.ts';
 
 type Artifact = Frozen<ArtifactRecord>;
@@ -31,15 +32,21 @@ const OWN = { bytes: 32, characters: 43 };
 /** More successors of one token than its application could use at once: beyond them the oldest is forgotten. */
 const MOST_LIVE = 100;
 
+export interface RefreshTokenDependencies {
+  store: Store;
+  clock: Clock;
+  commits: Commits;
+}
+
 /**
  * An adapter for refresh tokens.
  * @param single the adapter of artifacts that have a record each, as refresh tokens of earlier versions have.
  */
 export function refreshTokenAdapter(
   single: Adapter,
-  artifacts: Collection<ArtifactRecord>,
-  clock: Clock,
+  { store, clock, commits }: RefreshTokenDependencies,
 ): Adapter {
+  const artifacts = store.collection('artifacts');
   return {
     ...single,
     find: async (id) => {
@@ -53,7 +60,11 @@ export function refreshTokenAdapter(
       if (key === undefined) return single.upsert(id, payload, expiresIn);
       const now = epochSeconds(clock);
       const token = { id, key, payload, expiresAt: now + (expiresIn ?? 0), now };
-      if (!joinsFamily(id)) return artifacts.insert(withToken(undefined, token));
+      if (!joinsFamily(id)) {
+        const first = withToken(undefined, token);
+        if (!commits.take({ collection: 'artifacts', insert: first })) await artifacts.insert(first);
+        return;
+      }
       // A family that was revoked meanwhile is not made anew.
       const joined = await artifacts.update(key, (family) => withToken(family, token));
       if (joined === undefined) throw new errors.InvalidGrant(OUTRUN);

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
+import type { User } from '../users/user.ts';
 
 /** What a token request asked for that a second factor was missing for. */
 export interface CompletedRequest {
@@ -47,6 +48,8 @@ export interface AskedOfLogin {
   browser: boolean;
   /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */
   userAddress?: string | undefined;
+  /** The user as just read, where that was done. */
+  user?: User;
   /** The request, for the browser's cookies and address. */
   ctx: Context;
 }

@@ -1,6 +1,7 @@
 // The one end of every login, at the token endpoint and in the browser: who may come in, whether a second factor is
 // due, what is recorded, and what the tenant's log says. Success is told when there is something to show for it.
 import { AuthError } from '../http/errors.ts';
+import type { Write } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
@@ -15,11 +16,16 @@ export interface SettleDependencies {
 }
 
 /** What may become of a login: nothing, for a reason; nothing before a second factor; or all that is asked for. */
-export type Verdict = { is: 'refused'; refusal: AuthError } | { is: 'incomplete' } | { is: 'complete' };
+export type Verdict =
+  | { is: 'refused'; refusal: AuthError }
+  | { is: 'incomplete' }
+  /** With the user as it was judged. */
+  | { is: 'complete'; user: User };
 
 /** What is made of a login: a session, or a grant with its tokens. */
 export interface Made {
-  store(): Promise<unknown>;
+  /** @param note the write that notes the login: stored with it, or beside it. */
+  store(note: Write): Promise<unknown>;
   /** Removes it again, where the login turned out to hold no more. */
   takeBack(): Promise<unknown>;
 }
@@ -60,13 +66,12 @@ export function createSettle({ users, events, secondFactor }: SettleDependencies
       }
       if (!isByConnection(asked.connection, login.connection))
         return { is: 'refused', refusal: otherConnection() };
-      if (!(await secondFactor.isDemanded(login, asked))) return { is: 'complete' };
+      if (!(await secondFactor.isDemanded(login, { ...asked, user }))) return { is: 'complete', user };
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },
     settle: async (login, clientId, { store, takeBack }) => {
-      // Together: the store makes one write to disk of the two.
-      await Promise.all([store(), users.recordLogin(login.userId, login.ip)]);
+      await store(users.loginNote(login.userId, login.ip));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
         tell('s', login, clientId, { user });

@@ -5,9 +5,11 @@ import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
+import type { User } from '../users/user.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
-import { OIDC_SCOPES } from './claims.ts';
+import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
+import type { Commits } from './commit.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import type { SecondFactor } from './second-factor.ts';
@@ -17,6 +19,8 @@ export interface TokenDependencies extends GrantDependencies {
   events: Events;
   secondFactor: Pick<SecondFactor, 'refusal'>;
   settle: Settle;
+  commits: Commits;
+  judged: JudgedUsers;
 }
 
 /** What of a token request is not in its parameters. */
@@ -51,17 +55,21 @@ export async function respondWithTokens(
     );
   }
   const resource = await requestedResource(deps, ctx);
-  await refuseUnfit(deps, ctx, login, { ...asked, clientId, resource });
+  const user = await refuseUnfit(deps, ctx, login, { ...asked, clientId, resource });
+  deps.judged.set(ctx.oidc, user);
   const scopes = await grantableScopes(deps, ctx, resource);
   const grant = await buildGrant(
     deps,
     provider,
-    { userId: login.userId, client },
+    { userId: login.userId, user, client },
     { scopes, resources: resource === undefined ? [] : [resource] },
   );
   Object.assign(grant, { amr: [...login.amr], credentialVersion: login.credentialVersion });
   const refusal = await deps.settle.settle(login, clientId, {
-    store: () => issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty }),
+    store: (note) =>
+      deps.commits.together([note], () =>
+        issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty }),
+      ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
   });
   if (refusal !== undefined) throw refusal;
@@ -94,6 +102,7 @@ async function issue(
 }
 
 /**
+ * @returns the user whose login it is.
  * @throws AuthError when the login does not hold any more, or its user may not come in; 403, with the way to go on,
  *   where it lacks a second factor.
  */
@@ -102,7 +111,7 @@ async function refuseUnfit(
   ctx: KoaContextWithOIDC,
   login: Login,
   { clientId, resource, gty, userAddress }: AskedTokens & { clientId: string; resource: string | undefined },
-): Promise<void> {
+): Promise<User> {
   const verdict = await settle.judge(login, {
     clientId,
     acrValues: [],
@@ -112,7 +121,7 @@ async function refuseUnfit(
     ctx: ctx as unknown as Context,
   });
   if (verdict.is === 'refused') throw verdict.refusal;
-  if (verdict.is === 'complete') return;
+  if (verdict.is === 'complete') return verdict.user;
   const { scope } = ctx.oidc.params ?? {};
   throw await secondFactor.refusal(login.userId, clientId, {
     scope: typeof scope === 'string' ? scope : '',

@@ -46,7 +46,7 @@ async function isDemanded(
   const isOutdated =
     login.factors !== undefined && login.factors !== (await deps.elevation.factorsOf(userId));
   if (amr.includes('mfa') && !(audience === mfaApi && isOutdated)) return false;
-  const user = await deps.users.get(userId);
+  const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && enrollable(deps).length > 0) return true;
   // Whatever the policy: a token for the MFA API adds and removes factors, which the password alone must not.

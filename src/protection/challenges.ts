@@ -3,6 +3,8 @@
 // race, and replaced by the next one for the same subject that the same asker asks for. An out-of-band challenge is
 // a ticket that does not do alone: a code that was sent has to come with it, or somebody's approval.
 
+import type { ChallengeRecord } from '../records/protection-state.ts';
+import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { hashSecret } from '../runtime/secrets.ts';
@@ -51,6 +53,12 @@ export interface Challenges extends OutOfBand {
    * three of all others together, whose tries take nothing from those.
    */
   try(purpose: string, subject: string, secret: string, options: TryOptions): Promise<Met | undefined>;
+  /** Reads what {@link try} needs, while other things are read, for one such try. */
+  prepare(
+    purpose: string,
+    subject: string,
+    secret: string,
+  ): (options: TryOptions) => Promise<Met | undefined>;
   /** What is still good of what a caller with this key has asked for. */
   askedBy(purpose: string, subject: string, asker: string): Promise<Met[]>;
   /** What a ticket is for, without using it. */
@@ -81,10 +89,23 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
   };
 }
 
-type Codes = Pick<Challenges, 'issueCode' | 'issueDecoy' | 'try' | 'askedBy'>;
+type Codes = Pick<Challenges, 'issueCode' | 'issueDecoy' | 'try' | 'prepare' | 'askedBy'>;
 
 function codes(records: ChallengeRecords, random: Random): Codes {
   const { all, keep, attempt, ofTicket, newCode } = records;
+  const prepare: Challenges['prepare'] = (purpose, subject, secret) => {
+    const id = idOf(purpose, subject);
+    if (!isTicket(secret)) {
+      const reading = all.findBy('subject', id);
+      // Its failure is met where it is waited for.
+      reading.catch(() => undefined);
+      return async (options) => tryCode(records, await reading, secret, options);
+    }
+    return async ({ spend }) => {
+      const found = await ofTicket(purpose, secret);
+      return found?.subject === id ? (await attempt(found.id, { secret, spend })).met : undefined;
+    };
+  };
   return {
     issueCode: async (challenge) => {
       const { code, hash, salt } = newCode(challenge.digits);
@@ -93,12 +114,8 @@ function codes(records: ChallengeRecords, random: Random): Codes {
     issueDecoy: async (challenge) => {
       await keep(challenge, { secretHash: random(32).toString('base64url'), salt: 'decoy' });
     },
-    try: async (purpose, subject, secret, options) => {
-      if (!isTicket(secret)) return tryCode(records, idOf(purpose, subject), secret, options);
-      const found = await ofTicket(purpose, secret);
-      if (found?.subject !== idOf(purpose, subject)) return undefined;
-      return (await attempt(found.id, { secret, spend: options.spend })).met;
-    },
+    try: (purpose, subject, secret, options) => prepare(purpose, subject, secret)(options),
+    prepare,
     askedBy: async (purpose, subject, asker) =>
       askedBy(await all.findBy('subject', idOf(purpose, subject)), asker)
         .filter(({ spent }) => !spent)
@@ -110,14 +127,13 @@ function codes(records: ChallengeRecords, random: Random): Codes {
 const ASKER = 'asker';
 const STRANGERS = 'strangers';
 
-/** @param subject as the record has it. */
+/** @param found all challenges of the subject. */
 async function tryCode(
   { all, attempt }: ChallengeRecords,
-  subject: string,
+  found: readonly Frozen<ChallengeRecord>[],
   secret: string,
   { spend, askers, known }: TryOptions,
 ): Promise<Met | undefined> {
-  const found = await all.findBy('subject', subject);
   const open = found.filter(({ spent }) => !spent);
   const { challenge: target, isOwn } = chosenFor(open, askers);
   if (target === undefined) return undefined;

@@ -6,12 +6,17 @@ import type { UsersDependencies } from './user.ts';
 /** How many earlier passwords are kept, at most; a connection's rule looks at fewer or as many. */
 const HISTORY = 24;
 
+/** Whether a password is right; @see Credentials.verify */
+export type PasswordCheck = (password: string) => Promise<number | undefined>;
+
 export interface Credentials {
   /**
    * Whether a password is the user's; takes the same time for no user.
    * @returns the version of the credential that it was right for; undefined when it was wrong.
    */
   verify(userId: string | undefined, password: string): Promise<number | undefined>;
+  /** Reads the credential that passwords are then verified by, as {@link verify} does. */
+  load(userId: string | undefined): Promise<PasswordCheck>;
   /** The version of a user's credential; it grows with each password that is set. */
   version(userId: string): Promise<number>;
   /** Whether a password is the user's present one or one of the last `size`. */
@@ -23,9 +28,9 @@ export interface Credentials {
 /** The credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
   const credentials = store.collection('credentials');
-  return {
-    verify: async (userId, password) => {
-      const credential = userId === undefined ? undefined : await credentials.get(userId);
+  const load = async (userId: string | undefined): Promise<PasswordCheck> => {
+    const credential = userId === undefined ? undefined : await credentials.get(userId);
+    return async (password) => {
       if (credential === undefined) {
         await hasher.verifyNothing(password);
         return undefined;
@@ -43,7 +48,11 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
         });
       }
       return ok ? versionOf(credential) : undefined;
-    },
+    };
+  };
+  return {
+    load,
+    verify: async (userId, password) => (await load(userId))(password),
     version: async (userId) => versionOf(await credentials.get(userId)),
     isUsedBefore: async (userId, password, size) => {
       const credential = await credentials.get(userId);

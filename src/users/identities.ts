@@ -50,16 +50,21 @@ export function identityRecord(userId: string, identity: NewIdentity): IdentityR
 }
 
 /** Reads as much for an address that is nobody's as for one that names a user: who waits for it learns nothing. */
-const NOBODY = 'nobody';
+export const NOBODY = 'nobody';
 
-/** The user whose identity has an address; undefined where it is nobody's. */
-export async function findByAddress(
+/** The id of the user whose identity has an address; undefined where it is nobody's. */
+export async function idByAddress(
   store: Store,
   { connection, kind, address }: ConnectionAddress,
-): Promise<User | undefined> {
+): Promise<string | undefined> {
   const key = addressKey(connection, kind, address);
   const [identity] = await store.collection('identities').findBy('address', key);
-  return store.collection('users').get(identity?.user_id ?? NOBODY);
+  return identity?.user_id;
+}
+
+/** The user whose identity has an address; undefined where it is nobody's. */
+export async function findByAddress(store: Store, address: ConnectionAddress): Promise<User | undefined> {
+  return store.collection('users').get((await idByAddress(store, address)) ?? NOBODY);
 }
 
 /** The identity that a user was made with, whose name is in the user's id; another one where that is gone. */

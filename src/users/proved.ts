@@ -11,6 +11,8 @@ export interface ProvedAddress extends ConnectionAddress {
   provider: string;
   /** Whether a user is made where there is none. */
   mayCreate: boolean;
+  /** Whose the address was found to be just now, where that was looked up. */
+  seen?: { user: User | undefined };
 }
 
 const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
@@ -25,7 +27,7 @@ export async function userWhoProved(
   proved: ProvedAddress,
 ): Promise<{ user: User; isNew: boolean } | undefined> {
   const { store, clock } = deps;
-  const found = await findByAddress(store, proved);
+  const found = proved.seen === undefined ? await findByAddress(store, proved) : proved.seen.user;
   if (found === undefined) return proved.mayCreate ? create(deps, proved) : undefined;
   const verified = VERIFIED[proved.kind];
   if (found[verified] === true) return { user: found, isNew: false };

@@ -6,8 +6,8 @@ import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
 import { createUser, type Profile } from './create.ts';
-import { createCredentials } from './credentials.ts';
-import { type ConnectionAddress, findByAddress, type Identity } from './identities.ts';
+import { createCredentials, type PasswordCheck } from './credentials.ts';
+import { type ConnectionAddress, findByAddress, type Identity, idByAddress, NOBODY } from './identities.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -25,6 +25,13 @@ export interface Users {
   get(id: string): Promise<User | undefined>;
   /** By e-mail address or username, as typed, in one connection. */
   findInConnection(connection: { name: string }, identifier: string): Promise<User | undefined>;
+  /**
+   * The id of the user whom {@link findInConnection} finds, so that the user is read beside what else a login asks.
+   * @returns undefined where there is none.
+   */
+  idInConnection(connection: { name: string }, identifier: string): Promise<string | undefined>;
+  /** The id of the user with an address in one connection. */
+  idByAddress(address: ConnectionAddress): Promise<string | undefined>;
   /** By an address in one connection. */
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
   /** All identities of a user, in the order of their ids. */
@@ -38,13 +45,15 @@ export interface Users {
    * @returns the version of the credential that it was right for; undefined when it was wrong.
    */
   verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
+  /** Reads the user's credential, by which passwords are then verified as {@link verifyPassword} does. */
+  passwordOf(userId: string | undefined): Promise<PasswordCheck>;
   /** The version of a user's credential; it grows with each password that is set. */
   credentialVersion(userId: string): Promise<number>;
   /** Whether a password is the user's present one or one of the last `size`. */
   isUsedBefore(userId: string, password: string, size: number): Promise<boolean>;
   setPassword(userId: string, password: string): Promise<void>;
-  /** Notes a login, beside which the profile stays as it is. */
-  recordLogin(userId: string, ip: string): Promise<void>;
+  /** The write that notes a login, beside which the profile stays as it is. */
+  loginNote(userId: string, ip: string): Write;
   /**
    * The user has proved an e-mail address; nothing happens where it is theirs no more. What a sign-up said of them
    * before that was said by somebody who had proved nothing, and goes.
@@ -72,15 +81,19 @@ export function createUsers(deps: UsersDependencies): Users {
   const identities = store.collection('identities');
   const credentials = createCredentials(deps);
   const now = () => new Date(clock()).toISOString();
+  const idInConnection: Users['idInConnection'] = async ({ name: connection }, identifier) => {
+    const email = normalizeEmail(identifier);
+    const byEmail = email && (await idByAddress(store, { connection, kind: 'email', address: email }));
+    if (byEmail) return byEmail;
+    const address = identifier.trim().toLowerCase();
+    return idByAddress(store, { connection, kind: 'username', address });
+  };
   return {
     get: (id) => users.get(id),
-    findInConnection: async ({ name: connection }, identifier) => {
-      const email = normalizeEmail(identifier);
-      const byEmail = email && (await findByAddress(store, { connection, kind: 'email', address: email }));
-      if (byEmail) return byEmail;
-      const address = identifier.trim().toLowerCase();
-      return findByAddress(store, { connection, kind: 'username', address });
-    },
+    findInConnection: async (connection, identifier) =>
+      users.get((await idInConnection(connection, identifier)) ?? NOBODY),
+    idInConnection,
+    idByAddress: (address) => idByAddress(store, address),
     findByAddress: (address) => findByAddress(store, address),
     identitiesOf: (userId) => identities.findBy('user', userId),
     whoProved: (address) => userWhoProved(deps, address),
@@ -100,17 +113,20 @@ export function createUsers(deps: UsersDependencies): Users {
         passwordHash: await hasher.hash(password),
       }),
     verifyPassword: credentials.verify,
+    passwordOf: credentials.load,
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
     setPassword: async (userId, password) => {
       await credentials.set(userId, password);
       await users.update(userId, (before) => ({ ...before, last_password_reset: now(), updated_at: now() }));
     },
-    recordLogin: async (userId, ip) => {
-      await users.update(userId, (before) => {
+    loginNote: (userId, ip) => ({
+      collection: 'users',
+      update: userId,
+      change: (before) => {
         return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
-      });
-    },
+      },
+    }),
     confirmEmail: async (userId, email) => {
       let isTheirs = false;
       const updated = await users.update(userId, (before) => {

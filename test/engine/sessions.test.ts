@@ -2,6 +2,7 @@
 // blocked.
 import { expect } from 'chai';
 import { createAdapter } from '../../src/engine/adapter.ts';
+import { createCommits } from '../../src/engine/commit.ts';
 import {
   createLogoutChannels,
   type EndedSession,
@@ -195,6 +196,7 @@ describe('the sessions of a user', () => {
       clock: Date.now,
       grantTypes: () => new Set(),
       ...NO_DELEGATED_LOGINS,
+      commits: createCommits(server.store),
     });
     await adapter('Session').upsert('again', payload, 60);
     for (const model of ['AuthorizationCode', 'Grant']) {

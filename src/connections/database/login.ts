@@ -6,6 +6,7 @@ import type { Connection } from '../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { NOBODY } from '../../users/identities.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 
@@ -54,17 +55,21 @@ export const WRONG_CREDENTIALS = 'Wrong email or password.';
  */
 export async function logIn(deps: LoginDependencies, login: PasswordLogin): Promise<Login> {
   const { connection, identifier, password, ip, browser, clientId } = login;
-  const known = await deps.users.findInConnection(connection, identifier);
+  const userId = await deps.users.idInConnection(connection, identifier);
+  // Read while the try is counted: who is judged, and by which credential, is known before the password is looked at.
+  const reading = Promise.all([deps.users.get(userId ?? NOBODY), deps.users.passwordOf(userId)]);
+  reading.catch(() => undefined);
   const attempt = {
     connection: connection.name,
     identifier,
-    userId: known?.id,
+    userId,
     ip,
     browser,
     what: 'password' as const,
     locks: connection.options.brute_force_protection !== false,
   };
-  const right = await tryProof(deps.attempts, attempt, () => deps.users.verifyPassword(known?.id, password));
+  const right = await tryProof(deps.attempts, attempt, async () => (await reading)[1](password));
+  const [known] = await reading;
   const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip };
   if (known === undefined || right === undefined) {
     deps.events.record({

@@ -6,8 +6,8 @@ import { type Caller, callerKeys, type KnownCallers } from '../../protection/cal
 import { type Challenges, isTicket, type Met } from '../../protection/challenges.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Events } from '../../tenant/events.ts';
+import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
-import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Channel, PasswordlessConnection } from './connection.ts';
 import { PURPOSE, subjectOf } from './start.ts';
@@ -50,7 +50,7 @@ export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met
   const { connection, address } = proof;
   if (address === undefined) throw wrong(connection);
   const known = { connection: connection.record.name, kind: connection.kind, address };
-  return attempt(deps, proof, await deps.users.findByAddress(known), false);
+  return attempt(deps, proof, (await deps.users.findByAddress(known))?.id, { spend: false });
 }
 
 /**
@@ -59,19 +59,34 @@ export async function check(deps: VerifyDependencies, proof: Proof): Promise<Met
  * @throws AuthError as {@link check}.
  */
 export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Login> {
-  const { connection, address, clientId, caller } = proof;
+  const { connection, address, clientId, secret, caller } = proof;
   if (address === undefined) throw wrong(connection);
   const { name, strategy: provider } = connection.record;
   const identity = { connection: name, kind: connection.kind, address };
-  const before = await deps.users.findByAddress(identity);
-  const credentialVersion =
-    before === undefined ? FIRST_VERSION : await deps.users.credentialVersion(before.id);
-  await attempt(deps, proof, before, true);
+  const userId = await deps.users.idByAddress(identity);
+  // Read while the try is counted, and before the code is used: what ends logins after that is seen by the version.
+  const reading = Promise.all([
+    deps.users.get(userId ?? NOBODY),
+    userId === undefined ? FIRST_VERSION : deps.users.credentialVersion(userId),
+  ]);
+  reading.catch(() => undefined);
   // A user who was removed since the code was sent does not come back where nobody may sign up.
-  const proved = await deps.users.whoProved({ ...identity, provider, mayCreate: !connection.disableSignup });
+  const mayCreate = !connection.disableSignup;
+  let proved: Awaited<ReturnType<Users['whoProved']>>;
+  await attempt(deps, proof, userId, {
+    spend: true,
+    before: () => reading,
+    after: async () => {
+      const [user] = await reading;
+      proved = await deps.users.whoProved({ ...identity, provider, mayCreate, seen: { user } });
+      return proved?.user.id;
+    },
+  });
   if (proved === undefined) throw wrong(connection);
   const { user, isNew } = proved;
-  await deps.callers.remember(user.id, caller);
+  const [, credentialVersion] = await reading;
+  // With a code that was done when it was tried.
+  if (isTicket(secret)) await deps.callers.remember(user.id, caller);
   const seen = { client_id: clientId, connection: name, user_name: address, ip: caller.ip };
   if (isNew) deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   return {
@@ -84,22 +99,36 @@ export async function redeem(deps: VerifyDependencies, proof: Proof): Promise<Lo
   };
 }
 
+interface Steps {
+  /** Whether a right one is used up. */
+  spend: boolean;
+  /** What is waited for before it is looked at. */
+  before?(): Promise<unknown>;
+  /** What follows where it is right. @returns who has thereby logged in. */
+  after?(): Promise<string | undefined>;
+}
+
 async function attempt(
   deps: VerifyDependencies,
   proof: Proof,
-  user: User | undefined,
-  spend: boolean,
+  userId: string | undefined,
+  { spend, before, after }: Steps,
 ): Promise<Met> {
   const { clientId, connection, address, secret, caller } = proof;
   if (address === undefined) throw wrong(connection);
   const { name, options } = connection.record;
   const subject = subjectOf(clientId, connection, address);
-  const look = (known: string | undefined) =>
-    deps.challenges.try(PURPOSE, subject, secret, { spend, askers: callerKeys(caller), known });
+  const tryIt = deps.challenges.prepare(PURPOSE, subject, secret);
+  const look = async (known: string | undefined) => {
+    await before?.();
+    const met = await tryIt({ spend, askers: callerKeys(caller), known });
+    if (met !== undefined && after !== undefined) tried.userId = await after();
+    return met;
+  };
   const tried: Attempt = {
     connection: name,
     identifier: address,
-    userId: user?.id,
+    userId,
     what: 'code',
     locks: options.brute_force_protection !== false,
     ...caller,

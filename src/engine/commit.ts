@@ -1,0 +1,31 @@
+// What a token response stores, in one commit: its grant, its tokens, and the note of the login.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Store, Write } from '../store/contract.ts';
+
+export interface Commits {
+  /**
+   * Does work whose grants and tokens are stored together, in one commit, when it is done, and not at all when it fails.
+   * @param also further writes of the same commit.
+   */
+  together<T>(also: readonly Write[], work: () => Promise<T>): Promise<T>;
+  /** Takes a write of such work. @returns false where none is done: the caller writes it. */
+  take(write: Write): boolean;
+}
+
+/** The commits of one engine. */
+export function createCommits(store: Store): Commits {
+  const open = new AsyncLocalStorage<Write[]>();
+  return {
+    together: async (also, work) => {
+      const writes = [...also];
+      const done = await open.run(writes, work);
+      await store.batch(writes);
+      return done;
+    },
+    take: (write) => {
+      const writes = open.getStore();
+      writes?.push(write);
+      return writes !== undefined;
+    },
+  };
+}
