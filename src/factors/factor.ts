@@ -159,7 +159,13 @@ export interface FactorPages {
   /** Where it is given. */
   challenge: {
     template: string;
-    model?(page: FactorPage, authenticator: Authenticator | undefined): object;
+    /** @param authenticator the one that was asked, where one was. */
+    model?(
+      deps: FactorPagesDependencies,
+      ctx: Context,
+      page: FactorPage,
+      authenticator: Authenticator | undefined,
+    ): Promise<object> | object;
   };
 }
 
@@ -194,7 +200,7 @@ export interface Factor {
     request: FactorRequest,
     authenticator: Authenticator,
   ): Promise<Challenge>;
-  /** Judges what was given at the pages. @throws AuthError 429 */
+  /** Judges what was typed at the pages (as it was), or answered elsewhere. @throws AuthError 429 */
   verify(
     deps: FactorDependencies,
     claimant: Claimant,

@@ -78,7 +78,7 @@ export async function showChallenge(
       resendUrl: `${factorPath(page, factor)}/resend`,
       resendSeconds: RESEND_SECONDS,
     }),
-    ...model?.(page, authenticator),
+    ...(await model?.(deps, ctx, page, authenticator)),
   };
   await renderPage(deps, ctx, request, template, all, again.status);
 }

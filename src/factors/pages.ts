@@ -151,7 +151,7 @@ async function postFactor(deps: FactorPagesDependencies, ctx: Context, page: Fac
   const again = (alert: string, status: number) => show(deps, ctx, page, chosen, { alert, status });
   if (code === '' && factor.pages.typesCode) return again('mfa.missing', 400);
   try {
-    const proof = { code: code.replace(/[\s-]/g, ''), oobCode: page.state.oobCode ?? '' };
+    const proof = { code, oobCode: page.state.oobCode ?? '' };
     const verification = await factor.verify(deps, page.claimant, proof);
     if (verification.ok) return await pass(deps, ctx, page, chosen, verification.recoveryCode);
     await again(OUTCOMES[verification.outcome] ?? 'mfa.wrong', 400);

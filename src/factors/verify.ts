@@ -11,6 +11,11 @@ import type { Claimant, FactorDependencies, Verification } from './factor.ts';
 import { activeAuthenticators, enrollable } from './policy.ts';
 import { keepRecoveryCode } from './recovery/codes.ts';
 
+/** A code as people type it, without the spaces and hyphens that make it easier to read. */
+export function digitsOf(code: string): string {
+  return code.replace(/[\s-]/g, '');
+}
+
 /** One of the user's authenticators, confirmed or begun, or that of their profile. */
 export async function findAuthenticator(
   deps: FactorDependencies,

@@ -4,6 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Authenticator, OwnFields } from '../authenticators.ts';
 import type { Enrolled, Factor, FactorDependencies, FactorPages, FactorRequest } from '../factor.ts';
 import { CODE_SECONDS, issueCode } from '../out-of-band.ts';
+import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 
 /** What is a channel's own. */
@@ -46,7 +47,7 @@ export function messageFactor(own: MessageChannel): Factor {
     challenge: async (deps, request, authenticator) => {
       return { oobCode: await sendCode(deps, own, request, authenticator), prompt: true };
     },
-    verify: (deps, claimant, { code, oobCode }) => verifyOob(deps, claimant, oobCode, code),
+    verify: (deps, claimant, { code, oobCode }) => verifyOob(deps, claimant, oobCode, digitsOf(code)),
     grant: oobGrant,
     pages: {
       typesCode: true,

@@ -9,7 +9,7 @@ import type { Authenticator, Beginner } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
 import { qrCode } from '../qr-code.ts';
-import { confirmFirstUse, countingGuesses, usableAuthenticators } from '../verify.ts';
+import { confirmFirstUse, countingGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 import { otpauthUri, stepOf } from './totp.ts';
 
 const KIND = 'otp';
@@ -81,7 +81,7 @@ export const otp: Factor = {
     },
   },
   challenge: async () => ({}),
-  verify: (deps, claimant, { code }) => verify(deps, claimant, code),
+  verify: (deps, claimant, { code }) => verify(deps, claimant, digitsOf(code)),
   grant: {
     name: 'otp',
     summary: 'A second factor: the code of an authenticator app',

@@ -1,4 +1,4 @@
-// The approval of a login on a device that has enrolled (docs/wire.md "The authenticator") as a second factor.
+// The approval of a login on a device that has enrolled (docs/authenticator-api.md) as a second factor.
 import { stepPath } from '../../flow/request-page.ts';
 import { AuthError } from '../../http/errors.ts';
 import { accountOf } from '../enroll.ts';
@@ -75,7 +75,7 @@ export const push: Factor = {
     },
     challenge: {
       template: 'mfa/push',
-      model: ({ request, state: { number } }, authenticator) => ({
+      model: (_deps, _ctx, { request, state: { number } }, authenticator) => ({
         name: authenticator?.name ?? '',
         number,
         statusUrl: stepPath(request.pending, 'mfa/status'),
