@@ -1,4 +1,4 @@
-// How the user of a waiting request logs in: by which connection, and on which page.
+// Chooses the connection and login page for a waiting request.
 import { type HostedDependencies, stepPath } from '../flow/request-page.ts';
 import type { LoginPageOf } from '../flow/routes.ts';
 import { showPasswordForm } from './database/hosted.ts';

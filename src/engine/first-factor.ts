@@ -1,4 +1,4 @@
-// A login between its first factor and its second: kept beside the request, by the server.
+// A login between its first and second factor, kept on the server with the request.
 import type Provider from 'oidc-provider';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -9,11 +9,10 @@ import { LACKS_SECOND_FACTOR } from './policy.ts';
 type Interaction = InstanceType<Provider['Interaction']>;
 
 /**
- * The login that lacks its second factor: that of this request; or of the browser's session, where it lacks
- * nothing but the second factor. The browser has no say in it.
- * @param ip where its user is now.
- * @returns undefined when there is none, or no more: a new password ends what was begun with the old one, and the
- *   end of a session what was begun in it.
+ * The login that lacks its second factor: that of this request, or of the browser's session (step-up).
+ * @param ip the user's present address.
+ * @returns undefined when there is none, or no longer: a new password ends logins by the old one, the end of a session its
+ *   step-ups.
  */
 export async function firstFactorOf(
   provider: Provider,

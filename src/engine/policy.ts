@@ -11,7 +11,7 @@ const { Check, Prompt, base } = interactionPolicy;
 const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
-/** Why a session is not enough: it has had no second factor. */
+/** Why a session is not enough: it lacks a second factor. */
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 export interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
@@ -32,23 +32,23 @@ export function policy({
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
   login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
-  // "native" here is any application with a custom scheme; the hosted service asks nothing extra of them.
+  // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   return prompts;
 }
 
-/** A login done before the request is taken in by the login's page, whoever is logged in already. */
+/** A login ticket is used by the login page, even when somebody is logged in. */
 function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
   const brings = readExtensions(oidc.params ?? {}).loginTicket !== undefined;
   return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 
-/** A session that came by another connection does not answer a request for this one. */
+/** A session by another connection does not answer a request that names one. */
 function wrongConnection({ oidc }: KoaContextWithOIDC): boolean {
   const { session, params, result } = oidc;
-  // A login that ends in this request was judged where it ended.
+  // A login within this request was already judged.
   if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT;
   return isByConnection(params?.connection, connectionOf(session))
     ? Check.NO_NEED_TO_PROMPT

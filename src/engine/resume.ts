@@ -1,5 +1,5 @@
-// A request goes on that waited for its user: in the browser that it is of, and with the session that this browser
-// has by now, which another tab may have changed.
+// Continues a request that waited for its user: only in its own browser, and with that browser's present session, which
+// another tab may have changed.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { newLogin } from './browser-login.ts';
@@ -22,7 +22,7 @@ export async function prepareResume(
   ctx: Context,
   uid: string,
 ): Promise<string> {
-  // The engine goes by this cookie, whatever the path says.
+  // The engine trusts this cookie, not the path.
   if (ctx.cookies.get(provider.cookieName('resume')) !== uid) throw requestExpired();
   const interaction = await provider.Interaction.find(uid);
   const secret = interaction === undefined ? undefined : browserSecretOf(ctx, interaction);
@@ -33,13 +33,13 @@ export async function prepareResume(
   const isOther = login !== undefined && current !== undefined && current.userId !== login.userId;
   const isElsewhere = session?.uid !== undefined && session.uid !== current?.sid;
   if (isOther || isElsewhere) {
-    // Of another session than the browser's: what was answered in it without a login counts no more.
+    // The session has changed: answers given in the old one without a login no longer count.
     delete (interaction as { session?: unknown }).session;
     if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
     await interaction.persist();
   }
-  // Another account logs in where one is logged in. The engine would end its session by a form that posts itself
-  // to a logout that is not there.
+  // Another user logs in at this browser. The engine would end the old session by its own logout form, which we do not
+  // serve.
   if (isOther) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
   return secret;
 }

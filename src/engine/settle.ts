@@ -1,5 +1,5 @@
-// The one end of every login, at the token endpoint and in the browser: who may come in, whether a second factor is
-// due, what is recorded, and what the tenant's log says. Success is told when there is something to show for it.
+// The end of every login, at the token endpoint and in the browser: admission, second factor, what is stored, and the log
+// event. Success is recorded when a session or tokens are stored.
 import { AuthError } from '../http/errors.ts';
 import type { Write } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
@@ -22,7 +22,7 @@ export type Verdict =
   /** With the user as it was judged. */
   | { is: 'complete'; user: User };
 
-/** What is made of a login: a session, or a grant with its tokens. */
+/** What a login creates: a session, or a grant with its tokens. */
 export interface Made {
   /** @param note the write that notes the login: stored with it, or beside it. */
   store(note: Write): Promise<unknown>;
@@ -31,12 +31,12 @@ export interface Made {
 }
 
 export interface Settle {
-  /** Judges a login before anything is made of it. */
+  /** Judges a login before anything is created. */
   judge(login: Login, asked: AskedOfLogin): Promise<Verdict>;
   /**
-   * Stores what is made of a complete login, and looks at the login again: from then on whatever ends the user's
-   * sessions finds what was stored, and what ended them before that, this sees.
-   * @returns why what was stored was taken back; undefined when all is well.
+   * Stores what a complete login creates, then judges the login again: what ends the user's sessions later finds what was
+   * stored, and what ended them before is noticed here.
+   * @returns why it was taken back; undefined when it stays.
    */
   settle(login: Login, clientId: string, made: Made): Promise<AuthError | undefined>;
 }

@@ -1,5 +1,4 @@
-// A silent request (`prompt=none`) that brings a login ticket: the user has proved who they are already, and
-// no page may be shown, so the login ends here instead of at a page.
+// A silent request (`prompt=none`) with a login ticket: the login is completed here, without a page.
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -17,11 +16,10 @@ export interface SilentLoginDependencies {
 }
 
 /**
- * Logs the ticket's user in to the browser's session, where the request is silent and the ticket is this
- * browser's and application's. Called when the request itself was found valid and before its session is looked
- * at, so that a request that fails anyway uses no ticket up; a ticket that is not good changes nothing, and
- * the interaction policy answers `login_required` for it.
- * @throws errors.OIDCProviderError, for the callback, when the user may not come in or needs a second factor.
+ * Logs the ticket's user in, if the request is silent and the ticket is of this browser and application. Called after the
+ * request was validated and before its session is read, so that an invalid request does not consume the ticket. An invalid
+ * ticket changes nothing: the interaction policy then answers `login_required`.
+ * @throws errors.OIDCProviderError, for the callback, when the user is blocked or needs a second factor.
  */
 export async function logInSilently(
   deps: SilentLoginDependencies,
@@ -43,13 +41,13 @@ export async function logInSilently(
   await leaveOtherAccount(deps, ctx, login.userId);
   const { session } = ctx.oidc;
   session?.loginAccount({ accountId: login.userId, amr: [...login.amr] });
-  // A session id that was known before the login is not the login's (session fixation).
+  // A new session id at login, against session fixation.
   session?.resetIdentifier();
   // As after an interaction.
   Object.assign(ctx.oidc, { result: loginAnswer(login) });
 }
 
-/** Another account's session ends for all its parties before this one begins, with an id of its own. */
+/** Ends another user's session for all participants and starts a new one. */
 async function leaveOtherAccount(
   { sessions }: SilentLoginDependencies,
   { oidc }: KoaContextWithOIDC,
@@ -58,7 +56,7 @@ async function leaveOtherAccount(
   const { session } = oidc;
   if (session?.accountId === undefined || session.accountId === userId) return;
   await sessions.end(session.uid, { reason: 'session-revoked', requestsStay: true });
-  // Made of something, though of nothing: the engine keeps an untouched new one out of the store.
+  // Created from an empty payload, because the engine does not store an untouched new session.
   const Session = oidc.provider.Session as unknown as new (payload: object) => typeof session;
   const next = new Session({});
   Object.assign(oidc, { session: next });

@@ -1,11 +1,11 @@
-// What a request asks of the login that answers it, beyond who the user is.
+// What a request demands of its login: connection, context classes, API.
 import { requestedAudience } from './audience.ts';
 import type { AskedOfLogin } from './second-factor.ts';
 
 /**
  * The connection, the context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
- * means the same as `acr_values` (OIDC Core §5.5.1.1): unheard, an essential one would be asked for over and over.
- * @param params the engine's, checked by it already.
+ * means the same as `acr_values` (OIDC Core §5.5.1.1); ignoring an essential one would loop.
+ * @param params the engine's, already checked.
  */
 export function wantedOf(
   params: Readonly<Record<string, unknown>> | undefined,

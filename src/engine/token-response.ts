@@ -1,4 +1,4 @@
-// A login at the token endpoint: from who has proved who they are to the token response.
+// The end of a login at the token endpoint: from the authenticated user to the token response.
 import type { Context } from 'koa';
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
@@ -23,20 +23,20 @@ export interface TokenDependencies extends GrantDependencies {
   judged: JudgedUsers;
 }
 
-/** What of a token request is not in its parameters. */
+/** What a token request needs besides its parameters. */
 interface AskedTokens {
   /** As recorded in the tokens. */
   gty: string;
-  /** The log event of the exchange, where it has one beside that of the login. */
+  /** The log event of the exchange, if it has one besides the login's. */
   event: EventType | undefined;
   /** @see GrantRequest.userAddress */
   userAddress: string | undefined;
 }
 
 /**
- * Issues the tokens of an authenticated user for the scopes and the API asked for.
- * @throws AuthError when the user may not come in, a second factor is missing, or the application may not act on the
- *   user's word alone.
+ * Issues tokens to an authenticated user for the requested scopes and API.
+ * @throws AuthError when the user is blocked, a second factor is missing, or the application is a third party, which needs
+ *   consent.
  */
 export async function respondWithTokens(
   deps: TokenDependencies,
@@ -89,7 +89,7 @@ async function issue(
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
-  // Held in memory only: the shape the engine issues from.
+  // Never stored: the engine issues tokens from this shape.
   const source = new provider.AuthorizationCode({ accountId: userId, client, grantId } as never);
   Object.assign(source, {
     scope: [...scopes].join(' '),
@@ -143,7 +143,7 @@ async function requestedResource(
   return audience === undefined ? undefined : toResource(audience);
 }
 
-/** The scopes asked for that exist, without `offline_access` where the API or the application allows none. */
+/** The requested scopes that exist, with `offline_access` only if API and application allow it. */
 async function grantableScopes(
   { config }: TokenDependencies,
   ctx: KoaContextWithOIDC,

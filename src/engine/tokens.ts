@@ -1,4 +1,4 @@
-// The grants beyond the engine's: what a feature says of a login, and what it is asked.
+// Grant types beyond the engine's: the interface for features, and their registration.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
@@ -19,18 +19,18 @@ export interface GrantRequest {
   /** The grant's own parameters, as sent. */
   params: Readonly<Record<string, string | undefined>>;
   ip: string;
-  /** Where the user is; undefined when a server speaks for them and does not say. */
+  /** The user's address; undefined when a confidential application does not send it. */
   userAddress: string | undefined;
-  /** The browser's fingerprint, where a page of the application's made the request. */
+  /** The browser's identifier, if a page of the application made the request. */
   browser?: string | undefined;
-  /** The request itself, for its rate limits. */
+  /** For rate limits. */
   ctx: Context;
 }
 
-/** What a vendor grant has proved. */
+/** The login of a grant. */
 export interface Granted {
   login: Login;
-  /** The request that this one completes: its scopes, API and grant type are what tokens are issued for. */
+  /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
   completes?: CompletedRequest;
   /** Further members of the token response. */
   extra?: Record<string, unknown>;
@@ -62,13 +62,13 @@ export function grantTypeOf(declared: string, vendorHost: string): string {
 
 /** A grant type of a feature that has what it needs. */
 export interface VendorGrant {
-  /** By the tenant's `vendor_host`: it is read anew when that may have changed. */
+  /** Contains the tenant's `vendor_host`, and is read again after a change. */
   readonly grantType: string;
   /** Names of the parameters it reads, beside scope, audience and client authentication. */
   parameters: string[];
   /** As recorded in the access token's `gty`. */
   gty: string;
-  /** The log events of an exchange that gave tokens, and of one that did not. */
+  /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
   /** @throws AuthError when the user is not authenticated. */
   authenticate(request: GrantRequest): Promise<Granted>;
@@ -110,7 +110,7 @@ export function registerVendorGrant(
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
-        // The engine knows its own errors only; ours waits beside the request until the engine is done.
+        // The engine only carries its own errors; ours is kept until it has answered.
         deps.failures.keep(ctx as unknown as Context, thrown);
         throw new errors.CustomOIDCProviderError(thrown.error, thrown.error_description, { cause: thrown });
       }

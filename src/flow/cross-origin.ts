@@ -1,5 +1,5 @@
-// Cross-origin login: a page of the application itself takes the credentials, gets a login
-// ticket for them, and sends the browser to /authorize with it.
+// Cross-origin login: the application's own page takes the credentials, gets a login ticket, and sends the browser to
+// /authorize with it (docs/wire/legacy-pages.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { admissionOf } from '../engine/admission.ts';
@@ -26,8 +26,8 @@ export interface CrossOriginDependencies {
   limits: RateLimits;
   random: Random;
   /**
-   * The grants whose credentials may be given: a credential type is a grant type. Those of a first factor alone: a
-   * ticket begins a login, and the second factor of another one is no beginning.
+   * The grants accepted as credential types: first factors only, because a ticket starts a login and must not complete the
+   * second factor of another one.
    */
   credentialGrants: readonly VendorGrant[];
 }
@@ -92,12 +92,12 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
   await checkRealm(deps, client, params.realm);
   const { login } = await authenticate(grant, ctx, client, params);
   const { refusal } = await admissionOf(deps.users, login);
-  // Told here where the page can say it, rather than by an error at the callback.
+  // Refused here, where the page can show it, instead of by an error at the callback.
   if (refusal?.error === 'unauthorized') throw new AuthError(403, 'blocked_user', 'Blocked user');
   const ticket = await deps.tickets.issue(ctx, login, client.client_id);
   deps.events.record({ type: 'scoa', client_id: client.client_id, user_id: login.userId, ip: ctx.ip });
   ctx.set('Cache-Control', 'no-store');
-  // SDKs file the verifier under the id, for browsers that keep no cookie of ours; the ticket's cookie is what counts.
+  // SDKs store co_verifier under co_id; here the ticket's cookie is what counts.
   ctx.body = {
     login_ticket: ticket,
     co_verifier: deps.random(24).toString('base64url'),
@@ -124,17 +124,17 @@ async function authenticate(
   params: Record<string, string>,
 ) {
   try {
-    // The page is the application's own: it is its user's browser.
+    // The request comes from the user's browser, at the application's page.
     const browser = browserOf(ctx);
     return await grant.authenticate({ clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-    // The same fault under the name that it has here.
+    // The endpoint's own error code for wrong credentials.
     throw new AuthError(403, 'access_denied', thrown.error_description);
   }
 }
 
-/** The origin is the browser's own word, and the application's pages are the ones it registered. */
+/** The `Origin` header must be one of the application's registered origins. */
 function checkOrigin(client: Client, origin: string): void {
   if (client.cross_origin_authentication !== true) {
     throw new AuthError(401, 'unauthorized_client', 'Cross origin login not allowed.');

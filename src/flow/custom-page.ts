@@ -1,6 +1,5 @@
-// The operator's own login page, in place of ours: the hosted service's classic login page, whose script calls
-// /usernamepassword/login and the like. It runs in our origin, because that is how it takes part in the login: what it
-// may load and call is held to what the page itself names.
+// Customized login pages (docs/wire/legacy-pages.md), whose script calls /usernamepassword/login and the like. They run in
+// our origin, so a content security policy limits them to the origins that the page names.
 import type { Context } from 'koa';
 import { toAudience } from '../engine/audience.ts';
 import { waitingState } from '../engine/repeat.ts';
@@ -17,7 +16,7 @@ export interface CustomPageDependencies {
   random: Random;
 }
 
-/** Answers with the page, filled in for a request that waits for a login. @param html as the operator wrote it. */
+/** Answers with the page for a waiting request. @param html as the operator wrote it. */
 export function sendCustomPage(
   deps: CustomPageDependencies,
   ctx: Context,
@@ -42,19 +41,19 @@ export function sendCustomPage(
   ctx.body = withNonce(html, nonce).replaceAll(CONFIG_PLACEHOLDER, encode(configOf(deps, page)));
 }
 
-/** Base64 of the UTF-8 of JSON: no letter of it means anything in HTML or in a script's string. */
+/** Base64 of JSON, which needs no escaping in HTML or in a script's string. */
 function encode(config: object): string {
   return Buffer.from(JSON.stringify(config), 'utf8').toString('base64');
 }
 
-/** Each script of the page gets the nonce; without quotes, so that a script that writes a script stays whole. */
+/** Adds the nonce to each script element; unquoted, so as not to break a script that writes one. */
 function withNonce(html: string, nonce: string): string {
   return html.replace(/<script(?=[\s/>])/gi, (tag) => `${tag} nonce=${nonce}`);
 }
 
 const MOST_ORIGINS = 30;
 
-/** The origins of the addresses that are written in a page. */
+/** The origins of the addresses in a page. */
 function namedOrigins(html: string): string[] {
   const found = [
     ...html.matchAll(/(?:https:)?\/\/((?:[a-z0-9-]+\.)+[a-z0-9-]+(?::\d{1,5})?)(?=[/"'\s?#)<]|$)/gi),
@@ -81,7 +80,7 @@ const PARAMETERS = [
   'connection_scope',
 ] as const;
 
-/** What stands for `@@config@@`, in the words of the hosted service. */
+/** The value of `@@config@@`, named as at the hosted service. */
 function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage): object {
   const { pending, client, csrf } = page;
   const { params } = pending;
@@ -92,7 +91,7 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
       PARAMETERS.flatMap((name) => (params[name] === undefined ? [] : [[name, params[name]]])),
     ),
     ...(params.resource !== undefined && { audience: toAudience(params.resource) }),
-    // Which login this is; the application's own state is none of the page's business.
+    // Names the waiting request; the page never sees the application's own state.
     state: waitingState(pending.uid),
     _csrf: csrf,
     _intstate: 'deprecated',

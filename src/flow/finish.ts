@@ -1,5 +1,5 @@
-// The end of a login in the browser, whatever page or ticket it came by: it is judged, and the request goes on, to the
-// second factor where one is due. The session is made of it when the browser comes back to the authorization endpoint.
+// The end of every login in the browser, by page or ticket: checks it and continues the request, to the second factor if one
+// is due. The session is created when the browser returns to the authorization endpoint.
 import type { Context } from 'koa';
 import {
   type Interactions,
@@ -16,20 +16,19 @@ import { type Login, withSecondFactor } from '../users/login.ts';
 /** The second factor's page, below the request's. */
 export const FACTOR_STEP = 'mfa';
 
-/** A second factor that was given at its pages. */
+/** A second factor verified at its pages. */
 export type GivenFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
 
 export interface Finish {
   /**
-   * The user has logged in: the request goes on. A user who may not come in is sent back as an error.
-   * @throws AuthError 403 `invalid_grant` when the login does not hold any more: the user is gone, or has a new
-   *   password since; or when the request names another connection than the login came by.
+   * Completes the request with a login; a blocked user becomes an error at the application.
+   * @throws AuthError 403 `invalid_grant` when the login is no longer valid (user removed, new password), or is by another
+   *   connection than the request names.
    */
   login(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
   /**
-   * The user who has given the first factor has given the second, too: the request goes on; where the first
-   * factor does not hold any more, to the page that asks for it.
-   * @throws AuthError 400 when it was somebody else's; 403 as {@link login}.
+   * Completes the request with the second factor; back to the login page if the first is no longer valid.
+   * @throws AuthError 400 when it is another user's; 403 as {@link login}.
    */
   secondFactor(ctx: Context, given: GivenFactor): Promise<void>;
 }
@@ -37,13 +36,12 @@ export interface Finish {
 export interface FinishDependencies {
   interactions: Interactions;
   settle: Settle;
-  /** What logins are dated by. */
+  /** Dates logins. */
   wallClock: Clock;
 }
 
-/** The end of the tenant's logins in the browser. */
 export function createFinish({ interactions, settle, wallClock }: FinishDependencies): Finish {
-  /** As an error at the application, or, where it can be mended, on the page. */
+  /** As an error at the application, or on the page if the user can correct it. */
   const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {
     const { error, error_description: description } = refusal;
     if (error === 'invalid_grant') throw refusal;
@@ -60,7 +58,7 @@ export function createFinish({ interactions, settle, wallClock }: FinishDependen
       ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
     },
     secondFactor: async (ctx, { userId, amr, acr }) => {
-      // Read anew: what was there before the factor was checked may be over by now.
+      // Read again: the request may have ended while the factor was verified.
       const request = await interactions.pending(ctx);
       const { firstFactor } = request;
       if (firstFactor === undefined) return ctx.redirect(interactionPath(request.uid));

@@ -1,4 +1,4 @@
-// What the pages of consent and of the account show, made of a waiting request.
+// Models of the consent and account pages.
 import type { Config } from '../tenant/config.ts';
 import { nameOf } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
@@ -37,7 +37,7 @@ export async function consentPage(
   };
 }
 
-/** Whether to go on as who is logged in. */
+/** Asks whether to continue as the logged-in user. */
 export function accountPage(page: RequestPage, user: User | undefined): AccountPage {
   return { ...pageModel(page, 'account'), user: nameOf(user), loginUrl: stepPath(page.pending, 'login') };
 }

@@ -1,4 +1,4 @@
-// The pages of an authorization request that waits for its user in this browser: what they all have in common.
+// What all pages of a waiting authorization request have in common.
 import type { Context } from 'koa';
 import {
   type Interactions,
@@ -23,7 +23,7 @@ export interface HostedDependencies {
   csrf: Csrf;
 }
 
-/** A request that waits for its user, with what its pages need to know. */
+/** A waiting request with what its pages need. */
 export interface RequestPage {
   pending: PendingInteraction;
   client: Client;
@@ -53,7 +53,7 @@ export function stepPath({ uid }: PendingInteraction, step: string): string {
   return `${interactionPath(uid)}/${step}`;
 }
 
-/** What a step's page shows, whatever else it does. */
+/** The part of the model that all steps share. */
 export function pageModel({ pending, client, csrf }: RequestPage, step: string): PageModel {
   const { name, logo_uri: logo } = client;
   return {
@@ -76,17 +76,17 @@ export function renderPage(
   return deps.views.page(ctx, template, model, { status, uiLocales, formAction });
 }
 
-/** In which languages the user wants to be written to: the request's word comes before the browser's. */
+/** The user's languages: the request's before the browser's. */
 export function requestLanguages(ctx: Context, { pending }: RequestPage): Languages {
   return languagesOf(ctx, pending.params.ui_locales);
 }
 
-/** Whether a request may be completed by a login through a connection: where it names one, by that one alone. */
+/** Whether a request accepts a login by a connection: if it names one, only that. */
 export function takesConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
   return params.connection === undefined || params.connection === name;
 }
 
-/** What a page says of a 429: what one can do about it differs. @returns a message key; undefined for other errors. */
+/** The alert for a 429. @returns a message key; undefined for other errors. */
 export function tooManyAlert({ error, error_description }: AuthError): string | undefined {
   if (error === 'too_many_requests') return 'login.locked';
   if (error !== 'too_many_attempts') return undefined;

@@ -1,5 +1,5 @@
-// The pages of a waiting request: /u/<uid> shows what it asks for next. How to log in is the connections' affair, how
-// to give a second factor the factors': each has its own pages below the same address.
+// The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below the
+// same address.
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
@@ -38,12 +38,12 @@ export interface FlowDependencies extends HostedDependencies, CustomPageDependen
 }
 
 /**
- * Shows what a request asks for next.
- * @param form of the login, where one was asked for by its own address.
+ * Shows a request's next step.
+ * @param form the login form, if its own address was opened.
  */
 export type ShowNext = (ctx: Context, page: RequestPage, form?: string) => Promise<void>;
 
-/** Shows what a request asks for next, for the pages of others. */
+/** {@link ShowNext}, also for the features' pages. */
 export function createShowNext(deps: FlowDependencies): ShowNext {
   return (ctx, page, form) => show(deps, ctx, page, form);
 }
@@ -78,7 +78,7 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
 };
 
 /**
- * A login that was done before the request, or beside it, ends here. @returns whether there was one, of this browser.
+ * Completes the request with a login ticket. @returns whether there was a valid one of this browser.
  */
 async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: RequestPage): Promise<boolean> {
   const { login_ticket: beside } = ctx.query;
@@ -90,7 +90,7 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
     await deps.finish.login(ctx, pending, login);
     return true;
   } catch (thrown) {
-    // It does not hold any more: the page asks anew.
+    // No longer valid: the page asks again.
     if (thrown instanceof AuthError && thrown.error === 'invalid_grant') return false;
     throw thrown;
   }
@@ -98,7 +98,7 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
 
 async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, form?: string): Promise<void> {
   const { pending } = page;
-  // Who asks for a form of the login begins anew, whatever they have done so far.
+  // Opening a login form starts the login over.
   const asked = form !== undefined && waitsForLogin(pending) ? 'login' : next(pending);
   switch (asked) {
     case 'consent':
@@ -129,7 +129,7 @@ async function showLogin(
   form?: string,
 ): Promise<void> {
   const login = await deps.loginPageOf(page);
-  // The application is told, instead of showing a dead page.
+  // An error at the application instead of a page without a form.
   if (login === undefined)
     return deps.interactions.answer(ctx, {
       error: 'invalid_request',

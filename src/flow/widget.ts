@@ -1,5 +1,5 @@
-// What the vendor's login widget reads before it shows itself, in an application's page or in a customized login
-// page of ours. All of it is public, and about the one application that is named.
+// What the login widget loads, in an application's page or a customized login page (docs/wire/legacy-pages.md): public data
+// about one application.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { AuthError, oauthShape } from '../http/errors.ts';
@@ -19,7 +19,7 @@ export interface WidgetDependencies {
 
 const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
 
-/** Who is asked to prove to be human: nobody, there are no such challenges here. */
+/** Captcha requests: never required. */
 const challenge = {
   ...api,
   summary: 'Whether a challenge is due: never',
@@ -59,7 +59,7 @@ export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
   'POST /passwordless/challenge': challenge,
 };
 
-/** What stands for the tenant's name: the first label of the host, as where each tenant has a host of its own. */
+/** The tenant's name for the widget: the first label of the host. */
 export function tenantName(baseUrl: string): string {
   return new URL(baseUrl).hostname.split('.')[0] ?? '';
 }
@@ -80,7 +80,7 @@ async function settingsOf(config: Config, client: Client, tenant: string): Promi
   const connections = (await config.connectionsOf(client.client_id)).filter(({ strategy }) =>
     isBuilt(strategy),
   );
-  // The widget takes the first one that has passwords.
+  // The widget uses the first connection with passwords.
   const first = await findDatabase(config, client.client_id);
   const ordered = [...connections].sort((a, b) => Number(b.id === first?.id) - Number(a.id === first?.id));
   const strategies = [...new Set(ordered.map(({ strategy }) => strategy))];
@@ -95,7 +95,7 @@ async function settingsOf(config: Config, client: Client, tenant: string): Promi
   };
 }
 
-/** What the forms of a connection must know; what its options hold beside stays here. */
+/** The public part of a connection's options, for its forms. */
 function describeConnection(connection: Connection): object {
   const { name, display_name, strategy } = connection;
   if (strategy !== 'auth0') return { name, display_name };
@@ -115,8 +115,7 @@ function describeConnection(connection: Connection): object {
 }
 
 /**
- * `GET /user/ssodata`: whether a customized login page may offer to go on as who is logged in. No: it is shown where the
- * session does not do for the request, and to go on would lead to it again.
+ * `GET /user/ssodata`: whether to offer the logged-in user. Never: the page is only shown when the session does not suffice.
  */
 function sendLastLogin(ctx: Context): void {
   ctx.set('Cache-Control', 'no-store');
@@ -124,8 +123,7 @@ function sendLastLogin(ctx: Context): void {
 }
 
 /**
- * `GET /user/geoloc/country`: which country's prefix a form for phone numbers begins with. Addresses are looked up
- * nowhere; the browser's language says enough for a default that people can change.
+ * `GET /user/geoloc/country`: the default country of phone numbers, by the browser's language; addresses are not located.
  */
 function sendCountry(ctx: Context): void {
   ctx.vary('Accept-Language');

@@ -1,4 +1,4 @@
-// The hosted pages of an account: a forgotten password, a new one, a verified address. Nothing is decided here.
+// The routes of the account pages: forgotten password, new password, verified address.
 import type { Context } from 'koa';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
@@ -45,7 +45,7 @@ export interface AccountPagesDependencies
   random: Random;
 }
 
-/** The routes of the account pages. Programs that look a mail's links over ask by HEAD; that changes nothing. */
+/** The routes. Mail scanners fetch links by GET and HEAD, which change nothing. */
 export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: openResetPage },
   [`POST ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: handleReset },
@@ -109,7 +109,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
 }
 
-/** Message keys by what is wrong with a password; the same words as at sign-up. */
+/** Message keys by password fault, as at sign-up. */
 const FAULTS: Partial<Record<ResetRefusal['reason'], string>> = {
   'weak-password': 'signup.weak',
   'common-password': 'signup.common',
@@ -208,12 +208,12 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   await renderPage(deps, ctx, page, 'account/sent', model);
 }
 
-/** Who posted a form of ours. */
+/** The caller who posted a form. */
 function callerOf({ random }: AccountPagesDependencies, ctx: Context): Caller {
   return { ip: ctx.ip, ...markBrowser(ctx, random) };
 }
 
-/** After a post the browser gets the next page (RFC 9110 §15.4.4). */
+/** 303 after a post (RFC 9110 §15.4.4). */
 function see(ctx: Context, target: string): void {
   ctx.redirect(target);
   ctx.status = 303;

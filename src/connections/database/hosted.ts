@@ -1,4 +1,4 @@
-// The forms of a password in a browser login: /u/<uid>/login and /u/<uid>/signup. Nothing is decided here.
+// The routes of the password forms: /u/<uid>/login and /u/<uid>/signup.
 import type { Context } from 'koa';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
@@ -126,7 +126,7 @@ async function postLogin(
   }
 }
 
-/** Failures that the person at the page can do something about. */
+/** Message keys of errors that the user can correct. */
 const ALERTS: Record<string, string> = {
   invalid_grant: 'login.wrong',
   temporarily_unavailable: 'login.busy',

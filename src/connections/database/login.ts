@@ -1,4 +1,4 @@
-// Logging in with a password: which connection, whether the password is right, what is recorded of it.
+// Login with a password.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { type Attempts, tryProof } from '../../protection/attempts.ts';
@@ -15,7 +15,7 @@ export interface LoginDependencies {
   users: Users;
   events: Events;
   attempts: Attempts;
-  /** What logins are dated by. */
+  /** Dates logins. */
   wallClock: Clock;
 }
 
@@ -26,7 +26,7 @@ export interface PasswordLogin {
   identifier: string;
   password: string;
   ip: string;
-  /** The browser's fingerprint, where its own page or the application's sent the request. */
+  /** The browser's identifier, if our page or the application's sent the request. */
   browser?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export function passwordLogin(
   return { ...proved, amr: PASSWORD, authTime: epochSeconds(wallClock) };
 }
 
-/** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
+/** The same for an unknown user and a wrong password; SDKs compare it (docs/wire/token.md). */
 export const WRONG_CREDENTIALS = 'Wrong email or password.';
 
 /**

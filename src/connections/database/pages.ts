@@ -1,4 +1,4 @@
-// What the pages of a database connection show: views/pages/login, made of a waiting request.
+// Models of the password pages in views/pages/login.
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
 import { databaseOptions } from '../../records/database-options.ts';
@@ -11,7 +11,7 @@ export interface LoginPage extends PageModel {
   values: { username: string };
   signupUrl?: string;
   forgotPasswordUrl: string;
-  /** Other ways in. */
+  /** Other connections to log in with. */
   connections: LoginChoice[];
 }
 
@@ -56,7 +56,7 @@ export function signUpPage(
     ...pageModel(page, 'signup'),
     values,
     ...(options.requires_username ? { username: usernameLength(options) } : {}),
-    // Nothing was typed yet: no rule is called missed.
+    // Before anything is typed no rule has failed.
     rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
     ...describeRefusal(refusal?.refusal),
     loginUrl: stepPath(page.pending, 'login'),
@@ -86,7 +86,7 @@ function describeRefusal(refusal: SignUpRefusal | undefined): {
     case 'personal-password':
       return marked({ password: 'signup.personal' });
     case 'taken':
-      // The same words whatever is taken: who has an account here is nobody else's business.
+      // The same text whatever is taken, so as not to reveal accounts.
       return { alert: 'signup.refused', faults: {} };
   }
 }

@@ -1,4 +1,4 @@
-// Asking for a link that resets a password: who gets one, how many, and that nobody sees who has an account.
+// Sends password reset links, limited in number and without revealing who has an account.
 import type { Messages } from '../../delivery/messages.ts';
 import type { Languages } from '../../http/languages.ts';
 import { askersOf, type Caller, type KnownCallers } from '../../protection/callers.ts';
@@ -32,13 +32,12 @@ export interface ResetRequest {
   client: Client | undefined;
   organization: Organization | undefined;
   languages: Languages;
-  /** Who asks. */
   caller: Caller;
 }
 
 /**
- * Sends a reset link to the user with that address, if there is one. All of it happens after the answer: who
- * asks for an unknown address sees and waits for exactly the same.
+ * Sends a reset link to the user with that address, if there is one, in the background: answer and time are the same for
+ * an unknown address.
  */
 export function requestReset(deps: ResetLinkDependencies, request: ResetRequest): void {
   deps.background.run('a password reset', () => sendLink(deps, request));
@@ -69,7 +68,7 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
     });
     return;
   }
-  // Asked for from many addresses, it stays a few mails; and nobody learns that they were not sent.
+  // Limits the mails to a user, silently, wherever the requests come from.
   if (!(await hasRoom(deps, `${connection.name}\n${user.id}`, user.id, caller))) {
     deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description: 'too many mails' });
     return;
@@ -77,7 +76,7 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PASSWORD_RESET.purpose,
     subject: user.id,
-    // A link that somebody else asks for ends nobody's; the first that is used ends all.
+    // A newer link replaces only the same caller's; the first one used ends all.
     askers: askersOf(caller),
     userId: user.id,
     ttlSeconds,
@@ -93,7 +92,7 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
   deps.messages.post('reset_email', notice, { revoke, ttlSeconds });
 }
 
-/** Strangers share one room; a caller who has been the user before has one of its own, whatever they do. */
+/** Strangers share one limit; known callers have their own. */
 async function hasRoom(
   { limits, callers }: ResetLinkDependencies,
   account: string,

@@ -1,4 +1,4 @@
-// Resetting a forgotten password: the new password that a link by mail allows.
+// Sets a new password by a mailed link.
 import type { Messages } from '../../delivery/messages.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Attempts } from '../../protection/attempts.ts';
@@ -22,11 +22,11 @@ export interface ResetDependencies {
   callers: KnownCallers;
   messages: Messages;
   events: Events;
-  /** Ends what was begun with a user's old password and waits: enrolments, approvals, browsers that were remembered. */
+  /** Ends pending enrolments and approvals, and forgets remembered browsers. */
   endPending(userId: string): Promise<void>;
-  /** Ends all sessions of a user, and all that applications were given for them. */
+  /** Ends all sessions of a user, with their tokens. */
   endSessions(userId: string): Promise<void>;
-  /** The same, and drops the second factors and consents of a user. */
+  /** The same, and removes second factors and consents. */
   endAll(userId: string): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface OpenReset {
   met: Met;
 }
 
-/** What a reset link is for, while it is good: its user is still there, with the address it was sent to. */
+/** The reset of a valid link: its user still exists, with the address that it was sent to. */
 export async function openReset(deps: ResetDependencies, ticket: string): Promise<OpenReset | undefined> {
   const met = await deps.challenges.peekTicket(PASSWORD_RESET.purpose, ticket);
   if (met?.userId === undefined) return undefined;
@@ -48,7 +48,7 @@ export async function openReset(deps: ResetDependencies, ticket: string): Promis
   return { user, connection, options: databaseOptions(connection), met };
 }
 
-/** A reset that did not take place; undefined for a link that is none. */
+/** Records a refused reset. */
 export function tellRefusedReset(
   { events }: Pick<ResetDependencies, 'events'>,
   open: OpenReset | undefined,
@@ -69,19 +69,18 @@ export function tellRefusedReset(
 export interface NewPassword {
   ticket: string;
   password: string;
-  /** Who sends it. */
   caller: Caller;
   languages: Languages;
 }
 
-/** Why a new password is not taken. */
+/** Why a new password is refused. */
 export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reason: 'expired' };
 
 /**
- * Sets the new password and uses the link up. With it end all sessions of the user and what applications hold
- * (unless the tenant keeps them), and whatever else was sent to them or begun; they are told by mail. Where nobody
- * has proved the address before, whoever had the password need not be its owner: nothing that they made stays.
- * @returns why not; undefined when it is done.
+ * Sets the new password and consumes the link. Ends the user's sessions and tokens (unless the tenant keeps them), other
+ * links and pending logins, and informs the user by mail. If the address was never verified, whoever set the old password
+ * may not be its owner: then their second factors and consents are removed, too.
+ * @returns the refusal; undefined when done.
  */
 export async function resetPassword(
   deps: ResetDependencies,
@@ -99,7 +98,7 @@ export async function resetPassword(
     return { reason: 'expired' };
   await deps.users.setPassword(user.id, password);
   await endWhatWasBefore(deps, user);
-  // Whoever came by the old password is a stranger now.
+  // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
   const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
@@ -125,7 +124,7 @@ export async function resetPassword(
   return undefined;
 }
 
-/** In this order: an address that was not proved before is so when all that must go is gone. */
+/** Order matters: the address is verified only after everything else has ended. */
 async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: User): Promise<void> {
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
@@ -134,7 +133,7 @@ async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: 
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  // The link came to this address: it is theirs.
+  // The link was mailed to this address, which verifies it.
   if (email !== undefined) await deps.users.proveEmail(userId, email);
 }
 
@@ -160,7 +159,7 @@ async function historyRefusal(
     : undefined;
 }
 
-/** Where the person goes from a link's page, with what came of it; undefined where the tenant names nothing. */
+/** Where a link's page leads, with the result; undefined when the tenant configures nothing. */
 export function resultUrl(
   deps: Pick<ResetDependencies, 'messages'>,
   kind: 'reset_email' | 'verify_email',

@@ -1,4 +1,4 @@
-// /dbconnections/*: users of database connections, from applications. Nothing is decided here.
+// The routes of /dbconnections/* (docs/wire/database.md).
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
@@ -122,7 +122,7 @@ function profileOf({ given_name, family_name, name, nickname, picture, user_meta
   );
 }
 
-/** Exactly the spec's table: what was supplied, and the id without its strategy. */
+/** The spec's table: what was supplied, and the id without its strategy. */
 function signUpResult(
   { user, identity }: { user: User; identity: Identity },
   body: SignUpBody,

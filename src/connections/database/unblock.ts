@@ -1,4 +1,4 @@
-// Unlocking an account that failed logins have locked: a link by mail, and the page that it leads to.
+// Unlocks an account after failed logins: a mailed link and its page.
 import type { Context } from 'koa';
 import type { Messages } from '../../delivery/messages.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -33,8 +33,8 @@ export interface LockNoticeDependencies {
 }
 
 /**
- * Tells the owner of an account that it was locked, with a link that unlocks it. In the background: whether
- * there is such an account must not show.
+ * Mails the owner of a locked account a link that unlocks it, in the background so as not to reveal whether the account
+ * exists.
  */
 export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['onLocked'] {
   return (attempt, { notify, lockedFor }) => {
@@ -58,14 +58,14 @@ async function sendLink(
   const user = userId === undefined ? undefined : await deps.users.get(userId);
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
   if (user?.email === undefined || !enabled) return;
-  // An attacker decides when an account gets locked; how much mail its owner gets for it has its limits.
+  // An attacker can lock an account at will; the mails to its owner are limited.
   const account = `${name}\n${user.id}`;
   const from = lockedFor === 'strangers' ? '' : addressKey(ip);
   if (!(await mayTell(deps.limits, account, from, lockedFor))) return;
   const connection = await deps.config.connection(name);
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
-    // Each lock has a link of its own: one that a stranger brought about ends nobody else's.
+    // A lock caused by a stranger does not replace the link of another lock.
     subject: `${account}\n${from}`,
     userId: user.id,
     ttlSeconds,
@@ -79,7 +79,7 @@ async function sendLink(
   );
 }
 
-/** Strangers, who can bring about locks at many addresses, use up nothing of the notices that the owner's own need. */
+/** Strangers' locks have limits of their own and do not use up those of the owner's. */
 async function mayTell(
   limits: RateLimits,
   account: string,
@@ -100,7 +100,7 @@ export interface UnblockDependencies {
   random: Random;
 }
 
-/** The page of the link. It asks: mail scanners fetch links. */
+/** The page of the link; it asks first, because mail scanners fetch links. */
 export const unblockRoutes: RouteDeclarations<UnblockDependencies> = {
   'GET|HEAD /u/unblock': { ...PAGE, handle: askToUnblock },
   'POST /u/unblock': { ...PAGE, handle: unblock },

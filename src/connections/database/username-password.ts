@@ -1,5 +1,5 @@
-// The two requests of a customized login page: its script sends the password, and gets a form with a login ticket,
-// which it submits; the browser goes on from there. In between nobody is logged in.
+// The two requests of a customized login page (docs/wire/legacy-pages.md): its script posts the password, gets a form with
+// a login ticket, and submits it. Nobody is logged in in between.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired, type WaitingRequest } from '../../engine/interaction.ts';
 import { uidOfState, waitingState } from '../../engine/repeat.ts';
@@ -30,7 +30,7 @@ export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependenc
   [`POST ${CALLBACK}` as const]: { ...PAGE, handle: goOn },
 };
 
-/** `POST /usernamepassword/login`: the answer is HTML, a form that is to be submitted as it is. */
+/** `POST /usernamepassword/login`: answers an HTML form to be submitted unchanged. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { state, client_id, connection: sent, username, email, password } = bodyTexts(ctx);
@@ -39,7 +39,7 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
   if (client_id !== clientId || !identifier || !password) {
     throw new AuthError(400, 'invalid_request', 'client_id, username and password are required.');
   }
-  // A request that names its connection is answered by that one.
+  // A connection named by the authorization request takes precedence.
   const connection = await databaseFor(deps.config, clientId, params.connection ?? (sent || undefined));
   await deps.limit(ctx, connection, identifier);
   const { browser } = markBrowser(ctx, deps.random);
@@ -62,14 +62,14 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
   ctx.body = form(`${deps.baseUrl}${CALLBACK}`, fields);
 }
 
-/** `POST /login/callback`: the form arrives. The login ends at the request's own address, as every other. */
+/** `POST /login/callback`: takes the form; the login is completed at the request's page. */
 async function goOn(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   const { wresult = '', wctx = '' } = bodyTexts(ctx);
   const { uid } = await waitingRequest(deps, ctx, stateOf(wctx));
   ctx.redirect(`${interactionPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
 }
 
-/** @throws AuthError 400 when there is none, or it does not wait for a login. */
+/** @throws AuthError 400 when no request waits for a login. */
 async function waitingRequest(
   { interactions }: UsernamePasswordDependencies,
   ctx: Context,
@@ -100,7 +100,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-/** How the page's SDK is told of failures, by the codes that it has words for. */
+/** Errors with the codes that the page's SDK knows. */
 function loginErrorShape(ctx: Context, { status, error, error_description, extra }: AuthError): void {
   const isWrong = error === 'invalid_grant';
   const isOver = extra.reason === 'request_expired' || extra.reason === 'form_expired';

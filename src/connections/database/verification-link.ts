@@ -1,4 +1,4 @@
-// Verifying an e-mail address: the link that is sent after sign-up, however the user signed up.
+// Sends the link that verifies an e-mail address after sign-up.
 import type { Messages } from '../../delivery/messages.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Challenges } from '../../protection/challenges.ts';
@@ -22,7 +22,7 @@ export interface NewAddress {
   ip: string;
 }
 
-/** Sends the user a link that verifies their address, unless the tenant sends none or there is nothing to verify. */
+/** Mails the link, unless the tenant sends none or the address is verified. */
 export async function askToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
   const { user, connection, client, languages, ip } = about;
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('verify_email');

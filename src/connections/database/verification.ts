@@ -1,4 +1,4 @@
-// A verified e-mail address: the link came back.
+// Verifies an e-mail address by its link.
 import type { Messages } from '../../delivery/messages.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -17,7 +17,7 @@ export interface VerificationDependencies {
   removeUser(userId: string): Promise<void>;
 }
 
-/** What a verification link is for, while it is good: the user still has the address it was sent to. */
+/** The user of a valid link, who still has the address that it was sent to. */
 export async function openVerification(
   deps: VerificationDependencies,
   ticket: string,
@@ -27,7 +27,7 @@ export async function openVerification(
   return user === undefined || user.email !== met?.data.email ? undefined : { user };
 }
 
-/** Uses the link up. @returns the user, whose address is verified now; undefined when the link is not good. */
+/** Consumes the link. @returns the user, now verified; undefined when the link is invalid. */
 export async function verifyEmail(
   deps: VerificationDependencies,
   ticket: string,
@@ -58,9 +58,9 @@ export async function verifyEmail(
 }
 
 /**
- * Uses the link up for the opposite: whoever signed up is not who has the address, and the account goes with all that
- * is in it. That is only so while nobody has proved the address: afterwards it may be in use.
- * @returns false when the link is not good, or the address was proved meanwhile.
+ * Consumes the link to delete the account, which somebody else created with this address. Only while the address is
+ * unverified: afterwards the account may be in use.
+ * @returns false when the link is invalid, or the address was verified meanwhile.
  */
 export async function discardAccount(
   deps: VerificationDependencies,

@@ -1,4 +1,4 @@
-// Passwordless connections: strategies `email` and `sms`, and what their options say.
+// Passwordless connections: strategies `email` and `sms`, and their options.
 import { parsePhoneNumberFromString } from 'libphonenumber-js';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -9,15 +9,15 @@ import type { Config } from '../../tenant/config.ts';
 /** How a passwordless connection reaches its users. */
 export type Channel = 'email' | 'sms';
 
-/** A passwordless connection with its options read. */
+/** A passwordless connection with parsed options. */
 export interface PasswordlessConnection {
   record: Connection;
   channel: Channel;
-  /** What of a user it reaches. */
+  /** The user's field that it sends to. */
   kind: 'email' | 'phone_number';
   /** Digits of a code. */
   digits: number;
-  /** How long a code or link is good. */
+  /** Lifetime of a code or link. */
   ttlSeconds: number;
   disableSignup: boolean;
 }
@@ -66,12 +66,12 @@ export async function passwordlessConnectionsOf(
   return (await config.connectionsOf(clientId)).flatMap((record) => passwordless(record) ?? []);
 }
 
-/** As the hosted service says it of a number that is none. */
+/** The hosted service's pattern, named in its error text. */
 const PHONE = /^\+[0-9]{1,15}$/;
 
 /**
  * An address in the form that it is kept and sent to: e-mail in lower case, phone in E.164.
- * @returns undefined when it is none.
+ * @returns undefined when malformed.
  */
 export function normalizeAddress(channel: Channel, text: string): string | undefined {
   if (channel === 'email') return normalizeEmail(text);

@@ -47,7 +47,7 @@ async function checkRedirectUri(config: Config, { clientId, params }: GrantReque
   throw new AuthError(400, 'invalid_request', 'redirect_uri is not registered for this application.');
 }
 
-/** At the token endpoint a connection's faults have the token endpoint's words. */
+/** The connection, with the token endpoint's errors. */
 async function connectionOf(config: Config, clientId: string, realm: string) {
   try {
     return await passwordlessConnection(config, clientId, realm);

@@ -1,4 +1,4 @@
-// The hosted pages of passwordless login: the address, then the code.
+// The routes of the passwordless pages: address, then code.
 import type { Context } from 'koa';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
@@ -88,7 +88,7 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
   const cooling = await refusalOf(
     deps.limits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
   );
-  // A code is on its way: where to type it matters more than another one.
+  // A code was just sent: show where to type it.
   if (cooling !== undefined)
     return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
   try {
@@ -117,7 +117,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   const { page, connection } = at;
   const { address: given, code } = formFields(ctx, 'address', 'code');
   const address = normalizeAddress(connection.channel, given);
-  // As it is read out or pasted: with spaces or a dash in the middle.
+  // Codes may be typed with spaces or a dash.
   const secret = code.replace(/[\s-]/g, '');
   const again = (alert: string, status: number) =>
     showCode(deps, ctx, at, { address: address ?? given, alert }, status);
@@ -134,7 +134,7 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   }
 }
 
-/** Failures that the person at the page can do something about. */
+/** Message keys of errors that the user can correct. */
 function alertOf(thrown: AuthError, { channel }: PasswordlessConnection): string | undefined {
   const alerts: Record<string, string> = {
     invalid_grant: 'passwordless.wrong',

@@ -1,4 +1,4 @@
-// The link of a passwordless mail: where it leads, and which browser may go on without being asked.
+// Passwordless links: where they lead, and which browser need not confirm (docs/wire/passwordless.md).
 import type { Context } from 'koa';
 import { browserOf, markBrowser, type NamedBrowser } from '../../http/browser.ts';
 import { callerKeys } from '../../protection/callers.ts';
@@ -13,7 +13,7 @@ import type { LinkParameters } from './requests.ts';
 /** Where the link of a mail leads. */
 export const LINK_PATH = '/passwordless/verify_redirect';
 
-/** The address of a link; the host is ours by configuration, never by the request. */
+/** The address of a link; its host is the configured one, never the request's. */
 export function linkTo(
   baseUrl: string,
   {
@@ -36,8 +36,8 @@ export function linkTo(
 }
 
 /**
- * What the application left out of its link: its first callback, and the flow that it can finish. A code is for
- * who can redeem it: with a secret, or with the verifier of the link's `code_challenge`. Others get tokens.
+ * Fills in what the application left out: its first callback, and a response type that it can use. A code if it can redeem
+ * one (by a secret, or the verifier of the link's `code_challenge`), else tokens.
  */
 export function withDefaults(client: Client, params: LinkParameters): LinkParameters {
   const [callback] = client.callbacks;
@@ -51,11 +51,10 @@ export function withDefaults(client: Client, params: LinkParameters): LinkParame
 }
 
 /**
- * The browser that starts a login, where a page of ours or of the application started it: what it asks for it may
- * use without being asked again. Any page can have a form sent, and lead to a link of its own account's afterwards;
- * none can have JSON sent (Fetch §3.3) but from an origin that we allow, and browsers say the origin of every post
- * (Fetch §3.2).
- * @returns undefined for all others, who get no cookie.
+ * The browser that starts a login from a page of ours or of the application; it may use the link without confirming. Any
+ * page can post a form and plant a link to its own account later, but JSON only from an allowed origin (Fetch §3.3), and
+ * browsers send `Origin` with every post (Fetch §3.2).
+ * @returns undefined for all others, which get no cookie.
  */
 export function startingBrowser(
   ctx: Context,
@@ -75,20 +74,18 @@ export interface ComingLink {
 }
 
 /**
- * Whether a link may be used without asking, as a page of its own: in the browser that asked for it. Mail scanners
- * and links planted by others are none. A page of the application that leads there says nothing by itself: it may
- * show what its users write.
+ * Whether a link may be used without confirming: as a top-level page in the browser that asked for it, so not by mail
+ * scanners or links planted by others. A referring page of the application proves nothing: it may show users' content.
  *
- * Browsers that keep no cookie of a third party's are told by their address and that page together, and for a code
- * that was typed there alone: the browser SDK comes so with what its page asked for a moment ago. Somebody else's
- * link would have to be asked for from the same address and planted in the application.
+ * Without third-party cookies, address and referring page together suffice for a code typed at the application's page: the
+ * browser SDK's `passwordlessVerify` comes so. An attacker would need the same address and a page of the application.
  */
 export async function isExpected(
   ctx: Context,
   challenges: Pick<Challenges, 'askedBy'>,
   { client, purpose, subject, secret }: ComingLink,
 ): Promise<boolean> {
-  // Fetch Metadata §2.1: an image or a frame of another page is nobody reading.
+  // Fetch Metadata §2.1: not as an image or in a frame of another page.
   if (ctx.method !== 'GET' || !['', 'document'].includes(ctx.get('Sec-Fetch-Dest'))) return false;
   const browser = browserOf(ctx);
   const [own = ''] = callerKeys({ ip: ctx.ip, browser });
@@ -99,7 +96,7 @@ export async function isExpected(
   return (await challenges.askedBy(purpose, subject, address)).some(({ data }) => data.byPage === true);
 }
 
-/** Where the browser goes with a login ticket: an authorization request like any other. */
+/** The authorization request that uses the login ticket. */
 export function authorizationUrl(
   client: Client,
   connection: PasswordlessConnection,

@@ -1,5 +1,5 @@
-// A customized login page of ours asks for codes by the browser SDK, which knows no application's secret. What stands
-// for the secret is what our own pages have: the request that waits in this browser, and its token against forgery.
+// Customized login pages ask for codes by the browser SDK, which has no client secret: the waiting request in this browser
+// and its CSRF token authenticate the page instead.
 import type { Context } from 'koa';
 import type { Interactions } from '../../engine/interaction.ts';
 import { uidOfState } from '../../engine/repeat.ts';

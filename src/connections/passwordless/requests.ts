@@ -1,4 +1,5 @@
-// What the passwordless endpoints take (spec "Passwordless"), field by field, with the hosted service's codes.
+// Bodies of the passwordless endpoints (spec "Passwordless"), with the hosted service's error codes
+// (docs/wire/passwordless.md).
 import { z } from 'zod';
 import { type FieldErrors, type Fields, requiredField, textField } from '../../http/body-fields.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../http/described.ts';
@@ -59,7 +60,7 @@ export const linkQuery = z.looseObject({
   verification_code: required('The code.'),
 });
 
-/** Not the application's to set: the link's own, and what says how the user, who comes logged in, is to be asked. */
+/** Not settable by `authParams`: the link's own parameters, credentials, and prompts, because the user comes logged in. */
 const RESERVED = new Set([
   'client_id',
   'client_secret',
@@ -94,12 +95,12 @@ const STANDARD = new Set([
   'ui_locales',
 ]);
 
-/** As many, and as long all together in a query, as a link in a mail may reasonably carry. */
+/** Limits of a link in a mail. */
 const MOST_PARAMETERS = 30;
 const LONGEST_QUERY = 6_000;
 const LONGEST_VALUE = 2_048;
 
-/** Parameters of the authorization request that a link leads to, whichever the application chose. */
+/** Parameters of the link's authorization request. */
 export interface LinkParameters {
   response_type?: string;
   response_mode?: string;
@@ -152,7 +153,7 @@ export function readStart(fields: Fields): StartRequest {
   };
 }
 
-/** null means link (spec); the variants of old mobile SDKs are links too. */
+/** null means link (spec); so do the variants of old mobile SDKs. */
 function sendOf(send: string | undefined): StartRequest['send'] {
   if (send === undefined || send === 'link' || send === 'link_ios' || send === 'link_android') return 'link';
   if (send === 'code') return 'code';
@@ -206,7 +207,7 @@ export function linkParameters(fields: Fields, error: string): LinkParameters {
 }
 
 /**
- * Where a link ends, checked before anything is sent.
+ * Checks a link's callback before anything is sent.
  * @throws AuthError 400 when the application has no such callback.
  */
 export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: LinkParameters): void {
@@ -220,8 +221,8 @@ export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: 
 }
 
 /**
- * How a link ends, checked before anything is sent: a link that could only lead to an error is none.
- * @param params with what the application left out filled in.
+ * Checks a link's response type before anything is sent, so that no link is sent that can only fail.
+ * @param params with defaults.
  * @throws AuthError 400 when the application may not have such a response.
  */
 export function checkResponseType(client: Client, params: LinkParameters): void {
@@ -229,7 +230,7 @@ export function checkResponseType(client: Client, params: LinkParameters): void 
   const may = (grant: string) => client.grant_types?.includes(grant) === true;
   if (types.includes('code')) {
     if (!may('authorization_code')) throw badLink('the application may not use codes');
-    // RFC 9700 §2.1.1: a public client proves with the verifier that the code is its own.
+    // RFC 9700 §2.1.1: public clients need PKCE.
     if (authenticationMethod(client) === 'none' && params.code_challenge === undefined) {
       throw badLink('a code for an application without a secret needs code_challenge');
     }

@@ -1,4 +1,4 @@
-// The passwordless endpoints. Nothing is decided here.
+// The routes of the passwordless endpoints (docs/wire/passwordless.md).
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
@@ -48,9 +48,9 @@ export interface PasswordlessDependencies extends StartDependencies, VerifyDepen
   views: Views;
   csrf: Csrf;
   random: Random;
-  /** Ids of users are not told to whoever can type an address: what stands for them is made with it. */
+  /** Key of the pseudonymous `_id` in answers, which must not reveal the user's id. */
   pseudonymKey: Buffer;
-  /** Authenticates the application that sent the request. @returns its client_id. */
+  /** Authenticates the client. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
   /** Answers as the token endpoint does. */
   tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
@@ -101,7 +101,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const params = request.authParams;
   const link = connection.channel === 'email' && request.send === 'link';
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
-  // A link for a page of ours leads to the request that waits, which was checked.
+  // The request of a customized page was already checked.
   if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
   const { organization } = params;
   await start(deps, ctx, {
@@ -150,7 +150,7 @@ function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: S
     : new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$');
 }
 
-/** Two forms: the specification's is a login, the browser SDK's asks whether a code is right. */
+/** Two bodies: the spec's logs in, the browser SDK's only checks a code. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   await deps.limits.takeFrom(ctx, 'passwordlessVerify');
   const fields = bodyObject(ctx, FIELD_ERRORS);
@@ -190,7 +190,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
   ctx.body = {};
 }
 
-/** What a link says, checked as far as it can be without using it up. */
+/** A link, checked without consuming it. */
 interface Link {
   client: Client;
   connection: PasswordlessConnection;
@@ -242,7 +242,7 @@ async function handleConfirmed(deps: PasswordlessDependencies, ctx: Context): Pr
   await follow(deps, ctx, await readLink(deps, bodyObject(ctx, FIELD_ERRORS)));
 }
 
-/** Uses a link up: the browser goes on to the authorization request, or back to the application with what failed. */
+/** Consumes a link: on to the authorization request, or back to the application with an error. */
 async function follow(
   deps: PasswordlessDependencies,
   ctx: Context,

@@ -1,4 +1,4 @@
-// Starting a passwordless login: a code or a link is made and sent.
+// Starts a passwordless login: creates and sends a code or link.
 import type { Context } from 'koa';
 import { DeliveryError, type MessageKind, type Messages, type Notice } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -30,23 +30,21 @@ export interface Start {
   connection: PasswordlessConnection;
   /** Normalised. */
   address: string;
-  /** Makes a link's address of its secret; a code is sent where there is none. */
+  /** Makes a link from its secret; without it a code is sent. */
   link?: (secret: string) => string;
-  /** Who asks. */
   caller: Caller;
   organization?: Organization | undefined;
   languages: Languages;
 }
 
-/** What a passwordless challenge is about: one application's login with one address. */
+/** The subject of a passwordless challenge: application, connection and address. */
 export function subjectOf(clientId: string, connection: PasswordlessConnection, address: string): string {
   return `${connection.record.name}\n${address}\n${clientId}`;
 }
 
 /**
- * Makes a code or link and sends it; what was sent before for the same application and address, asked for by the
- * same caller, is dead. On a connection without sign-up an unknown address gets nothing, and whoever asks cannot
- * tell. Nor can they tell where strangers have asked for so many that no more of theirs are sent.
+ * Creates and sends a code or link, which replaces the same caller's earlier one. Without telling the caller, nothing is
+ * sent to an unknown address on a connection without sign-up, or when strangers have used up their messages.
  * @throws AuthError 429 when this caller has asked too often, 400 when the provider says the address is none, 503
  *   when it cannot be reached; the code is then not valid.
  */
@@ -56,7 +54,7 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
   const destination = `${channel}\n${address}`;
   const user = await deps.users.findByAddress({ connection: record.name, kind, address });
   const known = await deps.callers.recognize(user?.id, caller);
-  // The answer tells of this one alone, and a browser that is not known could be a new one each time.
+  // By address for strangers, whose browser could be a new one each time.
   const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);
   await deps.limits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
   const isOpen = await deps.limits.spend('passwordlessDestination', destination);
@@ -64,7 +62,7 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
     purpose: PURPOSE,
     subject: subjectOf(client.client_id, connection, address),
     askers: askersOf(caller),
-    // Only pages have browsers named: a server's call has none, nor has a form of another site.
+    // Servers' calls and forms of other sites have no browser.
     data: { byPage: caller.browser !== undefined },
     ttlSeconds,
     userId: user?.id,
@@ -76,7 +74,7 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
       ? await deps.challenges.issueCode({ ...challenge, digits })
       : await deps.challenges.issueTicket(challenge);
   const carried = { revoke: issued.revoke, ttlSeconds };
-  // Where the provider's time would tell who has an account, or who is known to it, nobody waits for it.
+  // In the background where the provider's time would reveal an account or a known caller.
   if (disableSignup || !isOpen) return deps.messages.post(...message(request, issued, user), carried);
   try {
     await deps.messages.send(...message(request, issued, user), carried);
@@ -85,13 +83,13 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
   }
 }
 
-/** Sends nothing, in the time and with the answer of who has room left: who that is shall not show. */
+/** Sends nothing, with the same time and answer. */
 async function refuseQuietly(
   { challenges, events }: StartDependencies,
   { client, connection, address, caller }: Start,
   challenge: NewChallenge,
 ): Promise<void> {
-  // Beside what was sent before, which stays good.
+  // Under another subject, so that earlier codes stay valid.
   await challenges.issueDecoy({ ...challenge, subject: `${challenge.subject}\nrefused` });
   events.record({
     type: 'fn',
