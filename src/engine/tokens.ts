@@ -49,7 +49,7 @@ export interface GrantDeclaration<D> {
   parameters: z.ZodObject;
   /** As recorded in the access token's `gty`. */
   gty: string;
-  /** The log events of an exchange that gave tokens, and of one that did not. */
+  /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
   /** @throws AuthError when the user is not authenticated. */
   authenticate: (deps: D, request: GrantRequest) => Promise<Granted>;

@@ -1,4 +1,4 @@
-// The password grants (RFC 6749 §4.3): the tenant's default config, or a realm named.
+// The password grants (RFC 6749 §4.3): the tenant's default directory, or a named realm.
 import { z } from 'zod';
 import type { GrantDeclaration, Granted, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';

@@ -38,7 +38,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
   },
 };
 
-/** The specification demands it, no SDK sends it: checked where given. */
+/** Required by the spec but sent by no SDK (docs/wire/token.md): checked if given. */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {
   const { redirect_uri: redirectUri } = params;
   if (redirectUri === undefined) return;
