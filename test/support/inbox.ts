@@ -13,6 +13,15 @@ export interface Received {
   at: string;
 }
 
+/** What was read: a message does not change, and is asked for often. */
+const known = new Map<string, Received>();
+
+async function readOnce(file: string): Promise<Received> {
+  const message = known.get(file) ?? (JSON.parse(await readFile(file, 'utf8')) as Received);
+  known.set(file, message);
+  return message;
+}
+
 /** The messages to an address, newest first. */
 export async function messagesTo(server: { dataDir: string }, to: string): Promise<Received[]> {
   const directory = join(server.dataDir, 'outbox');
@@ -21,7 +30,7 @@ export async function messagesTo(server: { dataDir: string }, to: string): Promi
     files
       .sort()
       .reverse()
-      .map(async (file) => JSON.parse(await readFile(join(directory, file), 'utf8')) as Received),
+      .map((file) => readOnce(join(directory, file))),
   );
   return messages.filter((message) => message.to === to);
 }

@@ -61,6 +61,29 @@ describe('a passwordless code', () => {
       });
     }
 
+    it('verifies the address of a user who has it unverified, and makes no other', async () => {
+      const email = someone();
+      const first = await exchange({ username: email, otp: await codeFor(email) });
+      const { sub } = payload(first.json().id_token);
+      await server.users.update(sub, { email_verified: false });
+      const again = await exchange({ username: email, otp: await codeFor(email) });
+      expect(payload(again.json().id_token)).to.include({ sub, email_verified: true });
+      expect((await server.users.get(sub))?.email_verified).to.equal(true);
+    });
+
+    it('makes one user where codes of two applications prove a new address at once', async () => {
+      for (let round = 0; round < 5; round++) {
+        const email = someone();
+        const otps = [await codeFor(email), await codeFor(email, { clientId: 'leeway' })];
+        const answers = await Promise.all(
+          ['web', 'leeway'].map((id, at) => exchange({ username: email, otp: otps[at], ...client(id) })),
+        );
+        expect(answers.map(({ status }) => status)).to.deep.equal([200, 200]);
+        const [one, two] = answers.map((answer) => payload(answer.json().id_token).sub);
+        expect(one).to.equal(two);
+      }
+    });
+
     it('gives an access token for an API, and a refresh token', async () => {
       const email = someone();
       const answer = await exchange({
