@@ -40,7 +40,8 @@ export async function logInSilently(
   }
   await leaveOtherAccount(deps, ctx, login.userId);
   const { session } = ctx.oidc;
-  session?.loginAccount({ accountId: login.userId, amr: [...login.amr] });
+  const { userId: accountId, authTime: loginTs } = login;
+  session?.loginAccount({ accountId, loginTs, amr: [...login.amr] });
   // A new session id at login, against session fixation.
   session?.resetIdentifier();
   // As after an interaction.

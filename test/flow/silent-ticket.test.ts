@@ -6,6 +6,7 @@ import { factors, POLICY, REALM_GRANT } from '../factors/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   authorize,
+  follow,
   logIn,
   payload,
   responseOf,
@@ -70,6 +71,23 @@ describe('a silent request with a login ticket', () => {
   };
   const sessionCookie = (browser: Agent) =>
     browser.cookies().find(({ name }) => name === '__Host-gatehouse_session')?.value;
+
+  for (const prompt of ['none', 'login']) {
+    it(`is as old as its proof, whenever its ticket comes, with prompt=${prompt}`, async () => {
+      const browser = createAgent(server);
+      const login_ticket = await ticketFor(browser);
+      server.tick(60_000);
+      const answer = await follow(
+        browser,
+        await authorize(browser, request({ login_ticket, prompt })),
+        server.url,
+      );
+      const { auth_time, iat } = payload(responseOf(answer).id_token ?? '');
+      expect(iat - auth_time).to.be.within(58, 64);
+      server.tick(40_000);
+      expect(await silently(browser, { max_age: '80' })).to.include({ error: 'login_required' });
+    });
+  }
 
   it('logs in, and the session stays', async () => {
     const browser = createAgent(server);

@@ -8,6 +8,9 @@ import { readBody } from '../../src/http/body.ts';
 import { AuthError, oauthShape } from '../../src/http/errors.ts';
 import { createRouter, type Route } from '../../src/http/routes.ts';
 import { createLog } from '../../src/runtime/log.ts';
+import { sha256 } from '../../src/runtime/secrets.ts';
+import { tenant } from '../support/flows.ts';
+import { startServer } from '../support/server.ts';
 
 const common = { limit: 'other', cors: 'none', errors: oauthShape } as const;
 
@@ -188,4 +191,55 @@ describe('the router', () => {
     for (let i = 0; i < 3; i++) expect((await ask('/', { method: 'POST', body: '' })).status).to.equal(200);
     abort.abort();
   });
+
+  it('answers every request of the server alike, in whatever order its routes are declared', async function () {
+    this.timeout(60_000);
+    const server = await startServer({ tenant });
+    const declared = server.tenant.routes.map((route) => ({
+      ...route,
+      limit: 'other',
+      body: undefined,
+      handle: echo(`${route.methods.join('|')} ${route.path}`),
+    }));
+    await server.stop();
+    const requests = declared.flatMap(({ methods, path }) =>
+      samplesOf(
+        path,
+        declared.map((route) => route.path),
+      ).flatMap((sample) =>
+        methods.filter((method) => method !== 'HEAD').map((method) => ({ method, sample })),
+      ),
+    );
+    const answers = async (routes: Route[]) => {
+      const ask = await served(routes);
+      const all: string[] = [];
+      for (const { method, sample } of requests) {
+        const answer = await ask(sample, { method });
+        all.push(`${method} ${sample}: ${answer.status} ${await answer.text()}`);
+      }
+      return all;
+    };
+    const expected = await answers(declared);
+    expect(expected.length).to.be.above(100);
+    expect(await answers([...declared].reverse())).to.deep.equal(expected);
+    for (const salt of ['a', 'b', 'c']) {
+      const key = ({ path, methods }: Route) => sha256(`${salt} ${methods.join()} ${path}`);
+      const shuffled = [...declared].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+      expect(await answers(shuffled)).to.deep.equal(expected);
+    }
+  });
 });
+
+/** Addresses of a route: its parameters filled with any text, and with what other routes spell out at their places. */
+function samplesOf(path: string, all: readonly string[]): string[] {
+  const length = path.split('/').length;
+  const others = all.map((other) => other.split('/')).filter((segments) => segments.length === length);
+  let samples = [''];
+  for (const [index, segment] of path.split('/').entries()) {
+    if (index === 0) continue;
+    const spelled = others.map((segments) => segments[index] ?? '').filter((name) => !name.startsWith(':'));
+    const values = segment.startsWith(':') ? ['x', ...new Set(spelled)] : [segment];
+    samples = samples.flatMap((sample) => values.map((value) => `${sample}/${value}`)).slice(0, 60);
+  }
+  return samples;
+}
