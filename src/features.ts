@@ -3,6 +3,7 @@ import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
+import type { Feature } from './engine/feature.ts';
 import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
@@ -16,7 +17,8 @@ import { saml } from './saml/feature.ts';
 import { tenant } from './tenant/declaration.ts';
 import { users } from './users/declaration.ts';
 
-export const DECLARATIONS: readonly Declaration[] = [
+/** The features: the parts that requests come to. */
+export const FEATURES: readonly Feature<never>[] = [
   engine,
   flow,
   database,
@@ -27,29 +29,18 @@ export const DECLARATIONS: readonly Declaration[] = [
   saml,
   development,
   health,
-  protection,
-  delivery,
-  users,
-  tenant,
 ];
+
+/** What every part declares. */
+export const DECLARATIONS: readonly Declaration[] = [...FEATURES, protection, delivery, users, tenant];
 
 /** All limits, by name. */
 export const LIMITS: Limits = collected('limits');
 
 /** The limits of routes, which each process counts for itself. */
-export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
-  'token',
-  'revoke',
-  'authorize',
-  'hosted',
-  'discovery',
-  'mfaChallenge',
-  'mfaAssociate',
-  'mfaVerify',
-  'logout',
-  'samlp',
-  'other',
-]);
+export const ROUTE_LIMITS: ReadonlySet<string> = new Set(
+  FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
+);
 
 /** All log events, by type. */
 export const EVENTS: EventMeanings = collected('events');

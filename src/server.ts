@@ -11,7 +11,7 @@ import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
-import { LIMITS } from './features.ts';
+import { FEATURES, LIMITS } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
 import { health, PROBES } from './health.ts';
@@ -124,6 +124,8 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
       : bind(development, {
           baseUrl: settings.baseUrl,
           version: VERSION,
+          features: FEATURES,
+          limits: LIMITS,
           config: services.tenantConfig,
           outbox,
           views,

@@ -6,6 +6,7 @@ import type { Views } from '../pages/views.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import type { Config } from '../tenant/config.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
+import { type ApiDescription, openApi } from './openapi.ts';
 import { onThisMachine } from './this-machine.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
@@ -15,6 +16,9 @@ interface DevelopmentDependencies extends InboxDependencies {
   version: string;
   config: Config;
   views: Views;
+  /** What the document of the API is made of. */
+  features: ApiDescription['features'];
+  limits: ApiDescription['limits'];
 }
 
 const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
@@ -23,6 +27,7 @@ const routes: RouteDeclarations<DevelopmentDependencies> = {
   'GET|HEAD /': { ...page, handle: showHome },
   // "Try login" runs in the browser, as a single-page application.
   'GET|HEAD /dev/callback': { ...page, handle: showTokens },
+  'GET|HEAD /openapi.json': { ...page, handle: sendOpenApi },
   ...inboxRoutes,
 };
 
@@ -45,4 +50,13 @@ async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<vo
 
 function showTokens(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
   return deps.views.page(ctx, 'development/tokens', { tryLogin: tryLoginOf(deps) });
+}
+
+function sendOpenApi(
+  { baseUrl, version, config, features, limits }: DevelopmentDependencies,
+  ctx: Context,
+): void {
+  const { vendor_host: vendorHost } = config.settings();
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = openApi({ version, baseUrl, vendorHost, features, limits });
 }

@@ -50,7 +50,7 @@ export interface RouteDescription {
 }
 
 /** How somebody who asks is known: their credentials, or a token that they hold. */
-export type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device' | 'session';
+export type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 
 /**
  * A route as a feature declares it.

@@ -11,5 +11,6 @@ export const tenant: Declaration = {
     'connections',
     'organizations',
     'logs',
+    'migrations',
   ],
 };

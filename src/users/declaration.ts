@@ -11,4 +11,8 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const users: Declaration = { name: 'users', events, collections: ['users', 'credentials'] };
+export const users: Declaration = {
+  name: 'users',
+  events,
+  collections: ['users', 'identities', 'credentials'],
+};

@@ -4,9 +4,10 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
+import { z } from 'zod';
 import { readBody } from '../../src/http/body.ts';
 import { AuthError, oauthShape } from '../../src/http/errors.ts';
-import { createRouter, type Route } from '../../src/http/routes.ts';
+import { bindRoutes, createRouter, type Route, taking } from '../../src/http/routes.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { sha256 } from '../../src/runtime/secrets.ts';
 import { tenant } from '../support/flows.ts';
@@ -130,7 +131,57 @@ describe('the router', () => {
     expect(both({}, { path: '/b', limit: 'forgotten' })).to.throw(
       '/b has a limit that does not exist: forgotten',
     );
+    expect(both({}, { path: '/b', also: ['forgotten'] })).to.throw(
+      '/b has a limit that does not exist: forgotten',
+    );
+    expect(() => bindRoutes({ 'PUT /a': { ...common, handle: echo('a') } } as never, {})).to.throw(
+      'PUT /a is no method and path',
+    );
     expect(both({ path: '/:x' }, { path: '/:y/b' })).to.throw('this segment is called :x elsewhere');
+  });
+
+  it('checks a declared body before the handler, and tells what is wrong with it', async () => {
+    const body = z.object({ name: z.string().min(1), age: z.number().optional() });
+    const ask = await served(
+      bindRoutes(
+        {
+          'POST /people': {
+            ...common,
+            limit: 'people',
+            also: ['all'],
+            ...taking(body, (_deps, ctx, { name }) => {
+              ctx.body = { name };
+            }),
+          },
+        },
+        {},
+      ),
+    );
+    const post = (sent: unknown) =>
+      ask('/people', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(sent),
+      });
+    const taken = await post({ name: 'Ada', age: null, more: 1 });
+    expect([taken.headers.get('x-limit'), await taken.json()]).to.deep.equal([
+      'people, all',
+      { name: 'Ada' },
+    ]);
+    for (const [sent, description] of [
+      [{}, 'Missing required parameter: name'],
+      [{ name: '' }, 'Missing required parameter: name'],
+      [{ name: null }, 'Missing required parameter: name'],
+      [{ name: 5 }, 'Invalid parameter: name'],
+      [{ name: 'Ada', age: 'old' }, 'Invalid parameter: age'],
+      [['name'], 'The request body must be an object.'],
+    ] as const) {
+      const refused = await post(sent);
+      expect([refused.status, await refused.json()]).to.deep.equal([
+        400,
+        { error: 'invalid_request', error_description: description },
+      ]);
+    }
   });
 
   it('works on so many requests at once, and tells others when to come back', async () => {

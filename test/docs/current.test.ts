@@ -1,0 +1,52 @@
+// The documents that are made of what the code declares are current, and true.
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect } from 'chai';
+import { DECLARATIONS, FEATURES } from '../../src/features.ts';
+import { collections } from '../../src/records/collections.ts';
+import { describedApi, documents, ROOT } from './documents.ts';
+
+describe('the documents', () => {
+  it('say what the code declares: else run `npm run docs`', async () => {
+    for (const [path, text] of await documents()) {
+      expect(await readFile(`${ROOT}${path}`, 'utf8'), path).to.equal(text);
+    }
+  });
+
+  it('have the API in valid OpenAPI 3.1', async () => {
+    const { valid, errors } = await new Validator().validate(describedApi());
+    expect(errors).to.equal(undefined);
+    expect(valid).to.equal(true);
+  });
+
+  it('leave out what is between the server and its own pages, and nothing that programs call', () => {
+    const undocumented = FEATURES.flatMap(({ routes = {} }) =>
+      Object.entries(routes)
+        .filter(([, { summary, errors }]) => summary === undefined && errors !== 'page')
+        .map(([key]) => key),
+    );
+    expect(undocumented).to.deep.equal(['POST /usernamepassword/login']);
+  });
+});
+
+describe('what the parts of the house declare', () => {
+  it('is every collection, once', () => {
+    const owned = DECLARATIONS.flatMap((one) => one.collections ?? []);
+    expect([...owned].sort()).to.deep.equal(Object.keys(collections).sort());
+  });
+
+  it('is every page, once', () => {
+    const directory = `${ROOT}views/pages`;
+    const templates = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.liquid'))
+      .map((file) => file.replaceAll('\\', '/').replace(/\.liquid$/, ''));
+    const owned = DECLARATIONS.flatMap((one) => one.pages ?? []);
+    expect([...owned].sort()).to.deep.equal(templates.sort());
+  });
+
+  it('has a name of its own each', () => {
+    const names = DECLARATIONS.map(({ name }) => name);
+    expect(names).to.deep.equal([...new Set(names)]);
+  });
+});

@@ -1,0 +1,171 @@
+// The documents that are made of what the code declares: the tables of docs/operating.md, and the API.
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { openApi } from '../../src/development/openapi.ts';
+import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
+import { SETTINGS } from '../../src/settings.ts';
+
+/** The files' place: the repository. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** By path, what each document should be now. */
+export async function documents(): Promise<Map<string, string>> {
+  const api = describedApi();
+  const operating = await readFile(`${ROOT}docs/operating.md`, 'utf8');
+  const tables = { limits: limitsTable(), events: eventsTable(), settings: settingsTable() };
+  return new Map([
+    ['docs/api/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
+    ['docs/api/README.md', apiReadme(api)],
+    [
+      'docs/operating.md',
+      Object.entries(tables).reduce((text, [name, table]) => filled(text, name, table), operating),
+    ],
+  ]);
+}
+
+/** The API as a server with the defaults has it; its version is that of the API's paths, which have none. */
+export function describedApi() {
+  return openApi({
+    version: '1',
+    baseUrl: 'https://localhost:3000',
+    vendorHost: 'auth0.com',
+    features: FEATURES,
+    limits: LIMITS,
+  });
+}
+
+/** A text with a table put between the marks of that name. @throws Error when there are none. */
+function filled(text: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- ${name}: written by npm run docs -->\n`, `<!-- end of ${name} -->\n`];
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/operating.md has no place for ${name}`);
+  return `${text.slice(0, from + begin.length)}\n${table}\n${text.slice(to)}`;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('');
+}
+
+function limitsTable(): string {
+  return table(
+    ['name', 'counted per', 'at once', 'back per minute', 'where'],
+    Object.entries(LIMITS).map(([name, { per, capacity, perMinute, where }]) => [
+      `\`${name}\``,
+      per,
+      String(capacity),
+      rate(perMinute),
+      where,
+    ]),
+  );
+}
+
+function rate(perMinute: number): string {
+  const isWhole = (number: number) => Math.abs(number - Math.round(number)) < 1e-9;
+  if (isWhole(perMinute)) return String(Math.round(perMinute));
+  const perHour = perMinute * 60;
+  return isWhole(perHour) ? `${Math.round(perHour)} an hour` : `${Math.round(perMinute * 1440)} a day`;
+}
+
+function eventsTable(): string {
+  const rows = Object.entries(EVENTS).sort(([a], [b]) => (a < b ? -1 : 1));
+  return table(
+    ['type', 'meaning'],
+    rows.map(([type, meaning]) => [`\`${type}\``, meaning]),
+  );
+}
+
+function settingsTable(): string {
+  return table(
+    ['variable', 'default', 'meaning'],
+    SETTINGS.map(({ name, fallback, meaning }) => [`\`${name}\``, fallback, meaning]),
+  );
+}
+
+interface Operation {
+  summary: string;
+  tags: string[];
+  security?: Record<string, unknown>[];
+  parameters?: { name: string; in: string; required: boolean; description?: string }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, { description?: string }>;
+  'x-cors': string;
+  'x-rate-limit'?: { name: string }[];
+}
+
+interface Schema {
+  description?: string;
+  properties?: Record<string, { description?: string; type?: string; const?: string }>;
+  required?: string[];
+  anyOf?: Schema[];
+}
+
+const CORS: Record<string, string> = {
+  none: 'no other origin',
+  applications: "the tenant's applications",
+  any: 'any origin',
+};
+
+/** The API for people to read. */
+function apiReadme(api: ReturnType<typeof describedApi>): string {
+  const paths = Object.entries(api.paths as Record<string, Record<string, Operation>>);
+  const operations = paths.flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const parts = (api.tags as { name: string }[]).map(({ name }) => {
+    const own = operations.filter(({ operation }) => operation.tags.includes(name));
+    return `## ${name}\n\n${own.map(({ path, method, operation }) => section(method, path, operation)).join('\n')}`;
+  });
+  return `# The API
+
+Every public endpoint, as the code declares it; written by \`npm run docs\`. The same for programs is
+[openapi.json](openapi.json) (OpenAPI 3.1), which a server of development serves at \`/openapi.json\`.
+
+Where it says "Authorization: client", an application that has a secret or a key proves itself: by HTTP Basic, or in the body
+by \`client_secret\` (RFC 6749 §2.3.1) or \`client_assertion\` and \`client_assertion_type\` (RFC 7523 §2.2).
+
+${parts.join('\n')}`;
+}
+
+function section(method: string, path: string, operation: Operation): string {
+  const { summary, security = [], parameters = [], requestBody, responses } = operation;
+  const limits = operation['x-rate-limit']?.map(({ name }) => `\`${name}\``).join(', ') ?? 'none';
+  const who = security.map((one) => Object.keys(one)[0] ?? '').filter((name) => name !== '');
+  const types = Object.keys(requestBody?.content ?? {});
+  const [schema] = Object.values(requestBody?.content ?? {}).map((content) => content.schema);
+  const rows = parameters.map(({ name, in: place, required, description = '' }) => [
+    `\`${name}\``,
+    place,
+    required ? 'yes' : '',
+    description,
+  ]);
+  return [
+    `### ${method} ${path}\n\n${summary}.\n`,
+    `Limits: ${limits}. Scripts of: ${CORS[operation['x-cors']]}.${who.length > 0 ? ` Authorization: ${who.join(' or ')}.` : ''}\n`,
+    ...(rows.length > 0 ? [table(['parameter', 'in', 'required', 'meaning'], rows)] : []),
+    ...(schema === undefined ? [] : [`Body (${types.join(' or ')}):\n`, ...bodyTables(schema)]),
+    `${Object.entries(responses)
+      .filter(([status]) => /^\d/.test(status) && status !== '429')
+      .map(([status, { description }]) => `- ${status}: ${description}`)
+      .join('\n')}\n`,
+  ].join('\n');
+}
+
+/** Said once, for all. */
+const CLIENT_PROOFS = ['client_secret', 'client_assertion', 'client_assertion_type'];
+
+function bodyTables(schema: Schema): string[] {
+  if (schema.anyOf !== undefined) return schema.anyOf.flatMap(bodyTables);
+  const rows = Object.entries(schema.properties ?? {})
+    .filter(([name]) => !CLIENT_PROOFS.includes(name))
+    .map(([name, one]) => [
+      `\`${name}\``,
+      (schema.required ?? []).includes(name) ? 'yes' : '',
+      one.const === undefined ? (one.description ?? '') : `\`${one.const}\``,
+    ]);
+  return [
+    ...(schema.description === undefined ? [] : [`${schema.description}\n`]),
+    table(['field', 'required', 'meaning'], rows),
+  ];
+}

@@ -1,0 +1,5 @@
+// Writes the documents that are made of what the code declares: `npm run docs`.
+import { writeFile } from 'node:fs/promises';
+import { documents, ROOT } from './documents.ts';
+
+for (const [path, text] of await documents()) await writeFile(`${ROOT}${path}`, text);
