@@ -88,6 +88,6 @@ describe('rate limits', () => {
     await password(USER.email);
     const { records } = await server.store.collection('limits').list();
     expect(records.length).to.be.above(0);
-    expect(JSON.stringify(records)).not.to.contain('ada').and.not.to.contain('127.0.0.1');
+    expect(JSON.stringify(records)).not.to.match(/ada@|example\.test|127\.0\.0\.1/);
   });
 });
