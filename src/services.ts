@@ -6,6 +6,7 @@ import { database } from './connections/database/feature.ts';
 import type { LoginLimit } from './connections/database/login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
+import { connectionFault, describeConnections, hasRealm } from './connections/resolve.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
@@ -132,6 +133,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     secondFactor: createSecondFactor(mfa, mfaApi),
     acrValues: [MFA_POLICY],
     errorPage: (ctx, error) => views.error(ctx, error),
+    connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(
       parts.flatMap((part) => part.logoutChannels),
       log,
@@ -147,6 +149,8 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     /** Those of a first factor: what is given to them may be given for a login ticket, too. */
     credentialGrants,
     limit,
+    hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
+    describeConnections: (clientId: string) => describeConnections(config, clientId),
     interactions: engine.interactions,
     finish: createFinish({ ...engine, wallClock: deps.wallClock }),
     authenticateClient: (ctx: Context) => engine.authenticateClient(ctx),

@@ -2,7 +2,6 @@
 // looks at the session: the moment to put back what the normalisation had to hide from the engine.
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
-import { isBuilt } from '../tenant/strategies.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
 import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
@@ -12,6 +11,9 @@ import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 
+/** Why an application's request may not name a connection; undefined when it may. */
+export type ConnectionFault = (clientId: string, name: string) => Promise<string | undefined>;
+
 /** Completes a silent request with the login of its ticket. */
 export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) => Promise<void>;
 
@@ -20,25 +22,15 @@ export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) =>
  * reads the session: the moment to restore what `normalizeRequest` took out, and to use a login ticket.
  */
 export function extraParameters(
-  config: Config,
+  { config, connectionFault }: { config: Config; connectionFault: ConnectionFault },
   ownCallbacks: Pick<OwnCallbacks, 'has'>,
   useTicket: UseTicket,
 ): Record<string, Validator | null> {
   return {
     ...Object.fromEntries(VENDOR_PARAMETERS.map((name) => [name, null])),
     connection: async (_ctx, name, client) => {
-      if (name === undefined) return;
-      const connection = await config.connection(name);
-      if (connection === undefined) throw new errors.InvalidRequest('the connection was not found');
-      if (!connection.enabled_clients.includes(client.clientId)) {
-        throw new errors.InvalidRequest('the connection is not enabled for this application');
-      }
-      const { strategy } = connection;
-      if (!isBuilt(strategy)) {
-        throw new errors.InvalidRequest(
-          `the connection ${name} is of a kind (${strategy}) that is not available here`,
-        );
-      }
+      const fault = name === undefined ? undefined : await connectionFault(client.clientId, name);
+      if (fault !== undefined) throw new errors.InvalidRequest(fault);
     },
     organization: (_ctx, idOrName, client) => checkOrganization(config, idOrName, client),
     [EXTENSIONS_PARAMETER]: async (ctx, _value, client) => {

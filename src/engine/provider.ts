@@ -35,7 +35,7 @@ import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts'
 import type { LogoutChannels } from './logout-channels.ts';
 import { type ErrorPage, registerMessageModes } from './message-modes.ts';
 import { type OwnCallbacks, type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
-import { extraParameters, type UseTicket } from './parameter-checks.ts';
+import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
 import { type PublishedKeys, publishedKeys } from './published-keys.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
@@ -71,6 +71,7 @@ export interface EngineDependencies {
   errorPage: ErrorPage;
   ownCallbacks: OwnCallbacks;
   checkRequest: CheckRequest;
+  connectionFault: ConnectionFault;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
 }
@@ -220,7 +221,7 @@ function configuration(
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
-    extraParams: extraParameters(config, deps.ownCallbacks, useTicket),
+    extraParams: extraParameters(deps, deps.ownCallbacks, useTicket),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {

@@ -14,7 +14,6 @@ import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Client } from '../records/collections.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Config, isOriginOf } from '../tenant/config.ts';
-import { isNamed } from '../tenant/databases.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 
@@ -25,6 +24,8 @@ export interface CrossOriginDependencies {
   events: Events;
   limits: RateLimits;
   random: Random;
+  /** Whether an application has a connection of that name or realm. */
+  hasRealm(clientId: string, realm: string): Promise<boolean>;
   /**
    * The grants accepted as credential types: first factors only, because a ticket starts a login and must not complete the
    * second factor of another one.
@@ -107,13 +108,12 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
 
 /** @throws AuthError 400 when the application has no such connection. */
 async function checkRealm(
-  { config }: CrossOriginDependencies,
+  { hasRealm }: CrossOriginDependencies,
   client: Client,
   realm: string | undefined,
 ): Promise<void> {
   if (realm === undefined) return;
-  const connections = await config.connectionsOf(client.client_id);
-  if (connections.some((connection) => isNamed(connection, realm))) return;
+  if (await hasRealm(client.client_id, realm)) return;
   throw new AuthError(400, 'invalid_request', `Unknown realm ${realm.slice(0, 100)}.`);
 }
 

@@ -6,15 +6,13 @@ import { AuthError, oauthShape } from '../http/errors.ts';
 import { countryOf } from '../http/languages.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { jsonForScript } from '../http/script.ts';
-import type { Client, Connection } from '../records/collections.ts';
-import { databaseOptions } from '../records/database-options.ts';
 import type { Config } from '../tenant/config.ts';
-import { findDatabase } from '../tenant/databases.ts';
-import { isBuilt } from '../tenant/strategies.ts';
 
 export interface WidgetDependencies {
   baseUrl: string;
   config: Config;
+  /** What the widget is told of an application's connections, by strategy. */
+  describeConnections(clientId: string): Promise<readonly object[]>;
 }
 
 const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
@@ -65,53 +63,20 @@ export function tenantName(baseUrl: string): string {
 }
 
 /** `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
-async function sendSettings({ baseUrl, config }: WidgetDependencies, ctx: Context): Promise<void> {
+async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<void> {
   const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
-  const client = clientId === undefined ? undefined : await config.client(clientId);
+  const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   if (client === undefined) throw new AuthError(404, 'not_found', 'There is no such application.');
-  const settings = await settingsOf(config, client, tenantName(baseUrl));
+  const settings = {
+    id: client.client_id,
+    tenant: tenantName(deps.baseUrl),
+    callback: client.callbacks[0],
+    strategies: await deps.describeConnections(client.client_id),
+  };
   ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
   ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
   ctx.set('Content-Type', 'application/javascript; charset=utf-8');
   ctx.body = `Auth0.setClient(${jsonForScript(settings)});`;
-}
-
-async function settingsOf(config: Config, client: Client, tenant: string): Promise<object> {
-  const connections = (await config.connectionsOf(client.client_id)).filter(({ strategy }) =>
-    isBuilt(strategy),
-  );
-  // The widget uses the first connection with passwords.
-  const first = await findDatabase(config, client.client_id);
-  const ordered = [...connections].sort((a, b) => Number(b.id === first?.id) - Number(a.id === first?.id));
-  const strategies = [...new Set(ordered.map(({ strategy }) => strategy))];
-  return {
-    id: client.client_id,
-    tenant,
-    callback: client.callbacks[0],
-    strategies: strategies.map((name) => ({
-      name,
-      connections: ordered.filter(({ strategy }) => strategy === name).map(describeConnection),
-    })),
-  };
-}
-
-/** The public part of a connection's options, for its forms. */
-function describeConnection(connection: Connection): object {
-  const { name, display_name, strategy } = connection;
-  if (strategy !== 'auth0') return { name, display_name };
-  const options = databaseOptions(connection);
-  const minimum = options.password_complexity_options?.min_length;
-  const username = options.validation?.username;
-  return {
-    name,
-    display_name,
-    passwordPolicy: options.passwordPolicy,
-    ...(minimum !== undefined && { password_complexity_options: { min_length: minimum } }),
-    showSignup: !options.disable_signup,
-    showForgot: true,
-    requires_username: options.requires_username,
-    ...(username !== undefined && { validation: { username: { min: username.min, max: username.max } } }),
-  };
 }
 
 /**

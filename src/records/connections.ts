@@ -74,26 +74,28 @@ export const passwordlessOptionsSchema = z.looseObject({
 export interface StrategyRecord {
   /** Checks the connection's options. */
   options: z.ZodType;
-  /** Its connections are the tenant file's `databases`. */
-  hasPasswords: boolean;
+  /** Whether its connections are the tenant file's `databases`. */
+  isDatabase: boolean;
   /** The addresses that name one user of a connection. */
   unique: readonly AddressKind[];
   /** The address that a login proves to be the user's. */
   proves?: AddressKind;
 }
 
-const passwordless = { options: passwordlessOptionsSchema, hasPasswords: false };
+const passwordless = { options: passwordlessOptionsSchema, isDatabase: false };
 
 /** The strategies that are built in, by name. A tenant file may have connections of others, which are kept. */
-export const STRATEGIES: Readonly<Record<string, StrategyRecord>> = {
-  [DATABASE]: { options: databaseOptionsSchema, hasPasswords: true, unique: ['email', 'username'] },
+export const STRATEGIES = {
+  [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ['email', 'username'] },
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
-};
+} satisfies Readonly<Record<string, StrategyRecord>>;
+
+export type StrategyName = keyof typeof STRATEGIES;
 
 /** What is known of a strategy; undefined for one that is not built in. */
 export function strategyRecord(name: string): StrategyRecord | undefined {
-  return Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name] : undefined;
+  return Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name as StrategyName] : undefined;
 }
 
 /** A connection that is no database. Its options are kept as they are written, and checked by its strategy's schema. */
@@ -105,8 +107,8 @@ export const connectionSchema = z
   })
   .superRefine(({ strategy, options }, context) => {
     const known = strategyRecord(strategy);
-    // One with passwords is refused as a whole: it has a section of its own.
-    const faults = known?.hasPasswords === false ? known.options.safeParse(options).error?.issues : undefined;
+    // A database is refused as a whole: it has a section of its own.
+    const faults = known?.isDatabase === false ? known.options.safeParse(options).error?.issues : undefined;
     for (const { path, message } of faults ?? []) {
       context.addIssue({ code: 'custom', path: ['options', ...path], message });
     }

@@ -6,6 +6,11 @@ const LONGEST = 254;
 /** One @, something before it, a domain with a dot or a single label, no spaces or control characters. */
 const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@<>()[\],;:\\"\p{Cc}.]+)*$/u;
 
+/** The domain of an address; undefined when it is none. */
+export function domainOf(text: string): string | undefined {
+  return normalizeEmail(text)?.split('@')[1];
+}
+
 /**
  * The form under which an address is kept and looked up: trimmed, lower case, NFC. In this order: some small
  * letters are composed where their capitals cannot be.

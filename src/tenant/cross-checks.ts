@@ -2,6 +2,7 @@
 
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
+import { strategyRecord } from '../records/connections.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
@@ -112,7 +113,7 @@ function referenceFaults(file: TenantFile): string[] {
     }
   });
   file.connections.forEach((connection, index) => {
-    if (connection.strategy === 'auth0') {
+    if (strategyRecord(connection.strategy)?.isDatabase === true) {
       faults.push(
         `connections[${index}].strategy: ${connection.name} is a database, and goes below databases`,
       );

@@ -1,6 +1,7 @@
 // The example tenant file, and what of it must not reach production, because everybody knows its secrets.
 import { fileURLToPath } from 'node:url';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
+import { strategyRecord } from '../records/connections.ts';
 import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
@@ -49,7 +50,10 @@ export function productionFaults(file: TenantFile, { mail, sms }: Delivery): str
   if (mail === undefined && !ownMail) {
     faults.push('SMTP_URL: required in production, or emailProvider with credentials.smtp_host');
   }
-  const texting = file.connections.filter((one) => one.strategy === 'sms' && one.enabled_clients.length > 0);
+  const texting = file.connections.filter(
+    ({ strategy, enabled_clients: clients }) =>
+      strategyRecord(strategy)?.proves === 'phone_number' && clients.length > 0,
+  );
   if (sms === undefined && texting.length > 0) {
     const names = texting.map(({ name }) => name).join(', ');
     faults.push(`TWILIO_ACCOUNT_SID: required in production for the connection ${names}`);

@@ -1,5 +1,6 @@
 // Writes the store's tenant back as a tenant file that applies to an identical tenant.
 import { stringify } from 'yaml';
+import { strategyRecord } from '../records/connections.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { escapeVariables } from './variables.ts';
@@ -14,7 +15,7 @@ export async function exportTenant(store: Store): Promise<string> {
   if (settings === undefined) throw new Error('the store holds no tenant');
   const { id: _id, ...sections } = settings;
   const connections = await listAll(store.collection('connections'));
-  const isDatabase = ({ strategy }: { strategy: string }) => strategy === 'auth0';
+  const isDatabase = ({ strategy }: { strategy: string }) => strategyRecord(strategy)?.isDatabase === true;
   return (
     HEADER +
     stringify(

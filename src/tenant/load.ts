@@ -2,6 +2,7 @@
 // named in warnings.
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { strategyRecord } from '../records/connections.ts';
 import { LONGEST_RESET } from '../records/delivery.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { clientWarnings } from './client-warnings.ts';
@@ -10,7 +11,6 @@ import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
 import { pageWarnings } from './pages.ts';
 import { samlWarnings } from './saml-warnings.ts';
-import { isBuilt } from './strategies.ts';
 import { unknownKeys } from './unknown-keys.ts';
 import { userFaults } from './user-faults.ts';
 import { fillIn } from './variables.ts';
@@ -114,7 +114,7 @@ function checkTenant(document: unknown): Checked {
 function strategyWarnings({ connections }: TenantFile): string[] {
   return connections
     .map(({ name, strategy }, index) => ({ name, strategy, at: `connections[${index}].strategy` }))
-    .filter(({ strategy }) => !isBuilt(strategy))
+    .filter(({ strategy }) => strategyRecord(strategy) === undefined)
     .map(({ name, strategy, at }) => `${at}: ${strategy} is not built in: nobody can log in with ${name}`);
 }
 

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from '../records/apis.ts';
 import { clientSchema } from '../records/clients.ts';
 import type { CollectionName } from '../records/collections.ts';
-import { connectionSchema, databaseSchema } from '../records/connections.ts';
+import { connectionSchema, databaseSchema, strategyRecord } from '../records/connections.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 
@@ -19,7 +19,8 @@ export async function storedFaults(store: Store): Promise<string[]> {
         ({ path, message }) => `${name} ${record.id}: ${path.join('.')}: ${message}`,
       ),
     );
-  const isDatabase = (record: object) => 'strategy' in record && record.strategy === 'auth0';
+  const isDatabase = (record: object) =>
+    'strategy' in record && strategyRecord(String(record.strategy))?.isDatabase === true;
   const all = await Promise.all([
     faultsOf('clients', () => clientSchema),
     faultsOf('resourceServers', () => resourceServerSchema),

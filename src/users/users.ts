@@ -1,5 +1,5 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
-import { DATABASE, strategyRecord } from '../records/connections.ts';
+import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -106,7 +106,7 @@ export function createUsers(deps: UsersDependencies): Users {
             email: normalizeEmail(email) ?? email,
             ...(username !== undefined && { username: username.trim().toLowerCase() }),
           },
-          unique: strategyRecord(DATABASE)?.unique ?? [],
+          unique: STRATEGIES[DATABASE].unique,
         },
         profile,
         // Hashed before anything is looked up: a taken address answers no sooner than a free one.

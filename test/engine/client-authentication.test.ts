@@ -74,6 +74,7 @@ describe('client authentication at endpoints of ours', () => {
       }),
       ...NO_SECOND_FACTOR,
       ...NO_DELEGATED_LOGINS,
+      connectionFault: async () => undefined,
       errorPage: async () => {},
       logoutChannels: createLogoutChannels([], log),
     });

@@ -54,6 +54,7 @@ describe('the sessions of a user', () => {
     const engine = await createEngine({
       ...NO_SECOND_FACTOR,
       ...NO_DELEGATED_LOGINS,
+      connectionFault: async () => undefined,
       settings,
       store,
       users,

@@ -17,8 +17,8 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Caller } from '../../protection/callers.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
-import { databaseFor } from '../../tenant/databases.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
+import { databaseFor } from './connection.ts';
 import {
   type OpenReset,
   openReset,
@@ -197,9 +197,10 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   }
   await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const { organization } = params;
+  const { connection } = await databaseFor(deps.config, { clientId, connection: params.connection });
   requestReset(deps, {
     email,
-    connection: await databaseFor(deps.config, clientId, params.connection),
+    connection,
     client: page.client,
     organization: organization === undefined ? undefined : await deps.config.organization(organization),
     languages: requestLanguages(ctx, page),

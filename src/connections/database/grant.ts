@@ -4,12 +4,15 @@ import type { GrantDeclaration, Granted, GrantRequest } from '../../engine/token
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
-import { databaseFor } from '../../tenant/databases.ts';
-import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { databaseFor } from './connection.ts';
+import type { LoginLimit } from './login.ts';
 
 const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
 
-export interface PasswordGrantDependencies extends LoginDependencies {
+export interface PasswordGrantDependencies extends ProofDependencies {
+  config: Config;
   limit: LoginLimit;
 }
 
@@ -56,7 +59,8 @@ async function authenticate(
 ): Promise<Granted> {
   const identifier = requiredField(params, 'username');
   const password = requiredField(params, 'password');
-  const connection = await databaseFor(deps.config, clientId, realm);
+  const { connection, strategy } = await databaseFor(deps.config, { clientId, realm });
   await deps.limit(ctx, connection, identifier);
-  return { login: await logIn(deps, { clientId, connection, identifier, password, ip, browser }) };
+  const proof = { clientId, connection, identifier, credentials: password, caller: { ip, browser } };
+  return { login: await strategy.prove(deps, proof) };
 }

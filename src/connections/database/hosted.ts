@@ -19,13 +19,14 @@ import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUp } from '../../users/signup.ts';
-import { connectionOf, passwordlessChoices, passwordlessStep } from '../request.ts';
-import { type LoginDependencies, type LoginLimit, logIn, passwordLogin } from './login.ts';
+import { connectionOf, loginChoices } from '../request.ts';
+import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
+import type { LoginLimit } from './login.ts';
 import { loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
 export interface PasswordPagesDependencies
-  extends LoginDependencies,
+  extends ProofDependencies,
     HostedDependencies,
     VerificationDependencies {
   limit: LoginLimit;
@@ -34,12 +35,13 @@ export interface PasswordPagesDependencies
   showNext: ShowNext;
 }
 
-type Post = (
-  deps: PasswordPagesDependencies,
-  ctx: Context,
-  page: RequestPage,
-  connection: Connection,
-) => Promise<void>;
+/** The connection that a form is posted for. */
+interface Meant {
+  connection: Connection;
+  strategy: FormStrategy;
+}
+
+type Post = (deps: PasswordPagesDependencies, ctx: Context, page: RequestPage, meant: Meant) => Promise<void>;
 
 const get = (form: 'login' | 'signup') => ({
   ...PAGE,
@@ -52,10 +54,9 @@ const posted = (post: Post) => ({
   handle: async (deps: PasswordPagesDependencies, ctx: Context): Promise<void> => {
     const page = await openRequestPage(deps, ctx);
     deps.csrf.verify(ctx);
-    const connection = waitsForLogin(page.pending) ? await connectionOf(deps.config, page) : undefined;
-    // What is posted to a form of passwords is for a database.
-    const isDatabase = connection !== undefined && passwordlessStep(connection) === undefined;
-    await (isDatabase ? post(deps, ctx, page, connection) : deps.showNext(ctx, page));
+    const meant = waitsForLogin(page.pending) ? await connectionOf(deps.config, page) : undefined;
+    if (meant?.strategy.page !== 'form') return deps.showNext(ctx, page);
+    await post(deps, ctx, page, { connection: meant.connection, strategy: meant.strategy });
   },
 });
 
@@ -82,7 +83,7 @@ export async function showPasswordForm(
   if ((form ?? wanted) === 'signup') {
     return render(deps, ctx, page, 'signup', signUpPage(page, connection, { email: hint, username: '' }));
   }
-  const choices = await passwordlessChoices(deps.config, page);
+  const choices = await loginChoices(deps.config, page);
   await render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username: hint }));
 }
 
@@ -101,22 +102,21 @@ async function postLogin(
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  connection: Connection,
+  { connection, strategy }: Meant,
 ): Promise<void> {
   const { username, password } = formFields(ctx, 'username', 'password');
-  const choices = await passwordlessChoices(deps.config, page);
+  const choices = await loginChoices(deps.config, page);
   const again = (alert: string, status: number) =>
     render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username, alert }), status);
   if (username === '' || password === '') return again('login.missing', 400);
   try {
     await deps.limit(ctx, connection, username);
-    const login = await logIn(deps, {
+    const login = await strategy.prove(deps, {
       clientId: page.pending.clientId,
       connection,
       identifier: username,
-      password,
-      ip: ctx.ip,
-      browser: markBrowser(ctx, deps.random).browser,
+      credentials: password,
+      caller: { ip: ctx.ip, browser: markBrowser(ctx, deps.random).browser },
     });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
@@ -136,7 +136,7 @@ async function postSignUp(
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  connection: Connection,
+  { connection, strategy }: Meant,
 ): Promise<void> {
   const { clientId } = page.pending;
   const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
@@ -163,7 +163,7 @@ async function postSignUp(
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
   const languages = requestLanguages(ctx, page);
   await askToVerify(deps, { user: result.user, connection, client: page.client, languages, ip: ctx.ip });
-  const login = passwordLogin(deps, {
+  const login = loginBy(deps, strategy, {
     userId: result.user.id,
     connection: connection.name,
     ip: ctx.ip,

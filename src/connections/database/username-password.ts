@@ -12,10 +12,11 @@ import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { LoginTickets } from '../../protection/login-tickets.ts';
 import type { Random } from '../../runtime/random.ts';
-import { databaseFor } from '../../tenant/databases.ts';
-import { type LoginDependencies, type LoginLimit, logIn } from './login.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { databaseFor } from './connection.ts';
+import type { LoginLimit } from './login.ts';
 
-export interface UsernamePasswordDependencies extends LoginDependencies, HostedDependencies {
+export interface UsernamePasswordDependencies extends ProofDependencies, HostedDependencies {
   baseUrl: string;
   limit: LoginLimit;
   tickets: LoginTickets;
@@ -40,10 +41,20 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
     throw new AuthError(400, 'invalid_request', 'client_id, username and password are required.');
   }
   // A connection named by the authorization request takes precedence.
-  const connection = await databaseFor(deps.config, clientId, params.connection ?? (sent || undefined));
+  const { connection, strategy } = await databaseFor(deps.config, {
+    clientId,
+    connection: params.connection,
+    realm: sent || undefined,
+  });
   await deps.limit(ctx, connection, identifier);
   const { browser } = markBrowser(ctx, deps.random);
-  const login = await logIn(deps, { clientId, connection, identifier, password, ip: ctx.ip, browser });
+  const login = await strategy.prove(deps, {
+    clientId,
+    connection,
+    identifier,
+    credentials: password,
+    caller: { ip: ctx.ip, browser },
+  });
   const context = {
     strategy: connection.strategy,
     tenant: tenantName(deps.baseUrl),

@@ -1,20 +1,15 @@
-// Passwordless connections: strategies `email` and `sms`, and their options.
-import { parsePhoneNumberFromString } from 'libphonenumber-js';
+// Passwordless connections, and what their options say.
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { passwordlessOptionsSchema } from '../../records/connections.ts';
-import { normalizeEmail } from '../../records/email.ts';
 import type { Config } from '../../tenant/config.ts';
-
-/** How a passwordless connection reaches its users. */
-export type Channel = 'email' | 'sms';
+import { type ConnectionFault, resolveConnection } from '../resolve.ts';
+import { isPasswordless, type PasswordlessStrategy } from './strategy.ts';
 
 /** A passwordless connection with parsed options. */
 export interface PasswordlessConnection {
   record: Connection;
-  channel: Channel;
-  /** The user's field that it sends to. */
-  kind: 'email' | 'phone_number';
+  strategy: PasswordlessStrategy;
   /** Digits of a code. */
   digits: number;
   /** Lifetime of a code or link. */
@@ -22,61 +17,29 @@ export interface PasswordlessConnection {
   disableSignup: boolean;
 }
 
-/** @returns undefined when the connection's strategy is not a passwordless one. */
-export function passwordless(record: Connection): PasswordlessConnection | undefined {
-  const channel = record.strategy;
-  if (channel !== 'email' && channel !== 'sms') return undefined;
-  const { totp, disable_signup: disableSignup } = passwordlessOptionsSchema.parse(record.options);
-  const kind = channel === 'email' ? 'email' : 'phone_number';
-  return { record, channel, kind, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
-}
-
 /**
  * The passwordless connection of that name or realm, where the application has it.
- * @throws AuthError 400 `bad.connection`, 403 `unauthorized_client` when it is not the application's.
+ * @throws AuthError 400 `bad.connection` when there is none.
  */
 export async function passwordlessConnection(
   config: Config,
   clientId: string,
   name: string,
 ): Promise<PasswordlessConnection> {
-  const record =
-    (await config.connection(name)) ??
-    (await config.connections()).find(({ realms }) => realms?.includes(name) === true);
-  if (record === undefined) throw new AuthError(400, 'bad.connection', 'Connection does not exist');
-  const connection = passwordless(record);
-  if (connection === undefined) {
-    throw new AuthError(
-      400,
-      'bad.connection',
-      'Invalid connection strategy. It must either be a passwordless connection',
-    );
+  const found = await resolveConnection(config, { clientId, realm: name }, isPasswordless);
+  if ('faults' in found) {
+    const [fault = 'unknown'] = found.faults;
+    throw new AuthError(400, 'bad.connection', FAULTS[fault]);
   }
-  if (!record.enabled_clients.includes(clientId)) {
-    throw new AuthError(400, 'bad.connection', 'Connection is disabled');
-  }
-  return connection;
+  const { connection: record, strategy } = found;
+  const { totp, disable_signup: disableSignup } = passwordlessOptionsSchema.parse(record.options);
+  return { record, strategy, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
 }
 
-/** The passwordless connections of an application, in name order. */
-export async function passwordlessConnectionsOf(
-  config: Config,
-  clientId: string,
-): Promise<PasswordlessConnection[]> {
-  return (await config.connectionsOf(clientId)).flatMap((record) => passwordless(record) ?? []);
-}
-
-/** The hosted service's pattern, named in its error text. */
-const PHONE = /^\+[0-9]{1,15}$/;
-
-/**
- * An address in the form that it is kept and sent to: e-mail in lower case, phone in E.164.
- * @returns undefined when malformed.
- */
-export function normalizeAddress(channel: Channel, text: string): string | undefined {
-  if (channel === 'email') return normalizeEmail(text);
-  const number = text.replace(/[\s().-]/g, '');
-  if (!PHONE.test(number)) return undefined;
-  const parsed = parsePhoneNumberFromString(number);
-  return parsed?.isPossible() === true ? parsed.number : undefined;
-}
+/** In the hosted service's words. */
+const FAULTS: Record<ConnectionFault, string> = {
+  unknown: 'Connection does not exist',
+  organization: 'Connection does not exist',
+  strategy: 'Invalid connection strategy. It must either be a passwordless connection',
+  disabled: 'Connection is disabled',
+};

@@ -5,10 +5,11 @@ import { requiredField } from '../../http/body-fields.ts';
 import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';
-import { normalizeAddress, passwordlessConnection } from './connection.ts';
-import { redeem, type VerifyDependencies } from './verify.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { passwordlessConnection } from './connection.ts';
+import { redeem } from './verify.ts';
 
-export interface PasswordlessGrantDependencies extends VerifyDependencies {
+export interface PasswordlessGrantDependencies extends ProofDependencies {
   config: Config;
 }
 
@@ -32,7 +33,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
     const { clientId, ip, browser } = request;
     await checkRedirectUri(config, request);
     const connection = await connectionOf(config, clientId, realm);
-    const address = normalizeAddress(connection.channel, username);
+    const address = connection.strategy.normalize(username);
     const proof = { clientId, connection, address, secret, caller: { ip, browser } };
     return { login: await redeem(deps, proof) };
   },

@@ -19,15 +19,17 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
-import { passwordlessChoices, passwordlessStep } from '../request.ts';
-import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
-import { type StartDependencies, start, subjectOf } from './start.ts';
-import { redeem, type VerifyDependencies } from './verify.ts';
+import { loginChoices, mayUsePassword } from '../request.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { type StartDependencies, start } from './start.ts';
+import { subjectOf } from './strategy.ts';
+import { redeem } from './verify.ts';
 
 export interface PasswordlessPagesDependencies
   extends HostedDependencies,
     StartDependencies,
-    VerifyDependencies {
+    ProofDependencies {
   limits: RateLimits;
   random: Random;
 }
@@ -79,12 +81,12 @@ async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<
 async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
   const { page, connection } = at;
   const { address: given } = formFields(ctx, 'address');
-  const address = normalizeAddress(connection.channel, given);
+  const address = connection.strategy.normalize(given);
   const again = (alert: string, status: number) =>
     showAddress(deps, ctx, at, { address: given, alert }, status);
-  if (address === undefined) return again(`passwordless.${connection.channel}.invalid`, 400);
+  if (address === undefined) return again(`passwordless.${connection.strategy.name}.invalid`, 400);
   const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
-  const subject = subjectOf(page.client.client_id, connection, address);
+  const subject = subjectOf(page.client.client_id, connection.record, address);
   const cooling = await refusalOf(
     deps.limits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
   );
@@ -116,7 +118,7 @@ async function refusalOf(taken: Promise<void>): Promise<AuthError | undefined> {
 async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
   const { page, connection } = at;
   const { address: given, code } = formFields(ctx, 'address', 'code');
-  const address = normalizeAddress(connection.channel, given);
+  const address = connection.strategy.normalize(given);
   // Codes may be typed with spaces or a dash.
   const secret = code.replace(/[\s-]/g, '');
   const again = (alert: string, status: number) =>
@@ -135,10 +137,10 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
 }
 
 /** Message keys of errors that the user can correct. */
-function alertOf(thrown: AuthError, { channel }: PasswordlessConnection): string | undefined {
+function alertOf(thrown: AuthError, { strategy }: PasswordlessConnection): string | undefined {
   const alerts: Record<string, string> = {
     invalid_grant: 'passwordless.wrong',
-    sms_provider_error: `passwordless.${channel}.invalid`,
+    sms_provider_error: `passwordless.${strategy.name}.invalid`,
     temporarily_unavailable: 'passwordless.notSent',
   };
   return tooManyAlert(thrown) ?? alerts[thrown.error];
@@ -152,7 +154,7 @@ async function showAddress(
   status = 200,
 ): Promise<void> {
   const { page, connection } = at;
-  const choices = await passwordlessChoices(deps.config, page);
+  const choices = await loginChoices(deps.config, page);
   const own = stepPath(page.pending, stepOf(connection));
   await renderPage(
     deps,
@@ -161,10 +163,10 @@ async function showAddress(
     'passwordless/address',
     {
       ...pageModel(page, stepOf(connection)),
-      channel: connection.channel,
+      channel: connection.strategy.name,
       ...shown,
       others: choices.filter(({ url }) => url !== own),
-      ...((await hasPassword(deps, page)) && { loginUrl: stepPath(page.pending, 'login') }),
+      ...((await mayUsePassword(deps.config, page)) && { loginUrl: stepPath(page.pending, 'login') }),
     },
     status,
   );
@@ -186,7 +188,7 @@ async function showCode(
     {
       ...pageModel(page, `${step}/code`),
       ...shown,
-      channel: connection.channel,
+      channel: connection.strategy.name,
       digits: connection.digits,
       minutes: Math.ceil(connection.ttlSeconds / 60),
       resendUrl: stepPath(page.pending, step),
@@ -197,14 +199,6 @@ async function showCode(
   );
 }
 
-function stepOf({ record }: PasswordlessConnection): string {
-  return passwordlessStep(record) ?? '';
-}
-
-async function hasPassword(
-  { config }: PasswordlessPagesDependencies,
-  { client, pending }: RequestPage,
-): Promise<boolean> {
-  const all = await config.connectionsOf(client.client_id);
-  return all.some((connection) => connection.strategy === 'auth0' && takesConnection(pending, connection));
+function stepOf({ record, strategy }: PasswordlessConnection): string {
+  return strategy.step(record);
 }

@@ -28,7 +28,7 @@ export function linkTo(
       ...withDefaults(client, params),
       client_id: client.client_id,
       connection: connection.record.name,
-      [connection.channel === 'email' ? 'email' : 'phone_number']: address,
+      [connection.strategy.kind]: address,
       verification_code: secret,
     });
     return `${baseUrl}${LINK_PATH}?${query}`;

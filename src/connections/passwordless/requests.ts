@@ -115,7 +115,7 @@ export interface LinkParameters {
 export interface StartRequest {
   connection: string;
   email: string | undefined;
-  phoneNumber: string | undefined;
+  phone_number: string | undefined;
   send: 'link' | 'code';
   authParams: LinkParameters;
 }
@@ -147,7 +147,7 @@ export function readStart(fields: Fields): StartRequest {
   return {
     connection: requiredField(fields, 'connection', FIELD_ERRORS),
     email: textField(fields, 'email', FIELD_ERRORS),
-    phoneNumber: textField(fields, 'phone_number', FIELD_ERRORS),
+    phone_number: textField(fields, 'phone_number', FIELD_ERRORS),
     send: sendOf(textField(fields, 'send', FIELD_ERRORS)),
     authParams: readAuthParams(fields.authParams),
   };

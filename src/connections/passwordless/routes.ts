@@ -13,7 +13,8 @@ import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
-import { normalizeAddress, type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import {
   authorizationUrl,
   failureUrl,
@@ -37,10 +38,11 @@ import {
   startBody,
   verifyBody,
 } from './requests.ts';
-import { PURPOSE, type StartDependencies, start, subjectOf } from './start.ts';
-import { check, redeem, type VerifyDependencies } from './verify.ts';
+import { type StartDependencies, start } from './start.ts';
+import { PURPOSE, subjectOf } from './strategy.ts';
+import { check, redeem } from './verify.ts';
 
-export interface PasswordlessDependencies extends StartDependencies, VerifyDependencies, OwnPageDependencies {
+export interface PasswordlessDependencies extends StartDependencies, ProofDependencies, OwnPageDependencies {
   baseUrl: string;
   config: Config;
   tickets: LoginTickets;
@@ -99,7 +101,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const connection = await passwordlessConnection(deps.config, client.client_id, request.connection);
   const address = addressOf(connection, request);
   const params = request.authParams;
-  const link = connection.channel === 'email' && request.send === 'link';
+  const link = connection.strategy.sendsLinks && request.send === 'link';
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
   // The request of a customized page was already checked.
   if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
@@ -118,15 +120,8 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
     .digest('hex');
   const _id = pseudonym.slice(0, 24);
   ctx.set('Cache-Control', 'no-store');
-  ctx.body =
-    connection.channel === 'email'
-      ? { _id, email: address, email_verified: false }
-      : {
-          _id,
-          phone_number: address,
-          phone_verified: false,
-          request_language: ctx.get('X-Request-Language') || null,
-        };
+  const language = ctx.get('X-Request-Language') || undefined;
+  ctx.body = { _id, ...connection.strategy.sent(address, language) };
 }
 
 async function authenticated(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {
@@ -135,19 +130,12 @@ async function authenticated(deps: PasswordlessDependencies, ctx: Context): Prom
   return client;
 }
 
-function addressOf(connection: PasswordlessConnection, { email, phoneNumber }: StartRequest): string {
-  const field = connection.channel === 'email' ? 'email' : 'phone_number';
-  const given = field === 'email' ? email : phoneNumber;
-  if (given === undefined) throw FIELD_ERRORS.missing(field);
-  const address = normalizeAddress(connection.channel, given);
-  if (address !== undefined) return address;
-  throw field === 'email'
-    ? new AuthError(
-        400,
-        'bad.email',
-        `error in email - email format validation failed: ${given.slice(0, 100)}`,
-      )
-    : new AuthError(400, 'bad.phone_number', 'String does not match pattern: ^\\+[0-9]{1,15}$');
+function addressOf({ strategy }: PasswordlessConnection, request: StartRequest): string {
+  const given = request[strategy.kind];
+  if (given === undefined) throw FIELD_ERRORS.missing(strategy.kind);
+  const address = strategy.normalize(given);
+  if (address === undefined) throw strategy.invalid(given);
+  return address;
 }
 
 /** Two bodies: the spec's logs in, the browser SDK's only checks a code. */
@@ -181,8 +169,8 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
     client.client_id,
     requiredField(texts, 'connection'),
   );
-  const given = requiredField(texts, connection.channel === 'email' ? 'email' : 'phone_number');
-  const address = normalizeAddress(connection.channel, given);
+  const given = requiredField(texts, connection.strategy.kind);
+  const address = connection.strategy.normalize(given);
   const secret = requiredField(texts, 'verification_code');
   const caller = { ip: ctx.ip, ...startingBrowser(ctx, { ...deps, client }) };
   await check(deps, { clientId: client.client_id, connection, address, secret, caller });
@@ -207,16 +195,15 @@ async function readLink(deps: PasswordlessDependencies, fields: Fields): Promise
   const connection = await passwordlessConnection(deps.config, clientId, name);
   const params = linkParameters(fields, 'invalid_request');
   checkRedirectUri(client, params);
-  const given =
-    textField(fields, connection.channel === 'email' ? 'email' : 'phone_number', FIELD_ERRORS) ?? '';
+  const given = textField(fields, connection.strategy.kind, FIELD_ERRORS) ?? '';
   const secret = requiredField(fields, 'verification_code', FIELD_ERRORS);
-  return { client, connection, address: normalizeAddress(connection.channel, given), secret, params };
+  return { client, connection, address: connection.strategy.normalize(given), secret, params };
 }
 
 async function handleLink(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   const link = await readLink(deps, ctx.query);
   const { client, connection, address, secret } = link;
-  const subject = subjectOf(client.client_id, connection, address ?? '');
+  const subject = subjectOf(client.client_id, connection.record, address ?? '');
   const of = { client, purpose: PURPOSE, subject, secret };
 
   if (await isExpected(ctx, deps.challenges, of)) {

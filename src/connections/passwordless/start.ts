@@ -12,6 +12,7 @@ import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { PasswordlessConnection } from './connection.ts';
+import { PURPOSE, subjectOf } from './strategy.ts';
 
 export interface StartDependencies {
   users: Users;
@@ -21,9 +22,6 @@ export interface StartDependencies {
   limits: RateLimits;
   events: Events;
 }
-
-/** The challenge of a passwordless login. */
-export const PURPOSE = 'passwordless';
 
 export interface Start {
   client: Client;
@@ -37,11 +35,6 @@ export interface Start {
   languages: Languages;
 }
 
-/** The subject of a passwordless challenge: application, connection and address. */
-export function subjectOf(clientId: string, connection: PasswordlessConnection, address: string): string {
-  return `${connection.record.name}\n${address}\n${clientId}`;
-}
-
 /**
  * Creates and sends a code or link, which replaces the same caller's earlier one. Without telling the caller, nothing is
  * sent to an unknown address on a connection without sign-up, or when strangers have used up their messages.
@@ -50,8 +43,9 @@ export function subjectOf(clientId: string, connection: PasswordlessConnection, 
  */
 export async function start(deps: StartDependencies, ctx: Context, request: Start): Promise<void> {
   const { client, connection, address, caller } = request;
-  const { record, channel, kind, digits, ttlSeconds, disableSignup } = connection;
-  const destination = `${channel}\n${address}`;
+  const { record, strategy, digits, ttlSeconds, disableSignup } = connection;
+  const { kind } = strategy;
+  const destination = `${strategy.name}\n${address}`;
   const user = await deps.users.findByAddress({ connection: record.name, kind, address });
   const known = await deps.callers.recognize(user?.id, caller);
   // By address for strangers, whose browser could be a new one each time.
@@ -60,7 +54,7 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
   const isOpen = await deps.limits.spend('passwordlessDestination', destination);
   const challenge: NewChallenge = {
     purpose: PURPOSE,
-    subject: subjectOf(client.client_id, connection, address),
+    subject: subjectOf(client.client_id, record, address),
     askers: askersOf(caller),
     // Servers' calls and forms of other sites have no browser.
     data: { byPage: caller.browser !== undefined },
@@ -116,7 +110,7 @@ function message(
     ip: caller.ip,
     ...(link === undefined ? { code: secret } : { url: link(secret) }),
   };
-  return [connection.channel === 'email' ? 'passwordless_email' : 'passwordless_sms', notice];
+  return [connection.strategy.message, notice];
 }
 
 function refusalOf(error: DeliveryError): AuthError {

@@ -1,0 +1,130 @@
+// Which connection a request means. Every endpoint asks here, and says in its own words why it is none.
+
+import type { Connection } from '../records/collections.ts';
+import { domainOf } from '../records/email.ts';
+import type { Config } from '../tenant/config.ts';
+import { strategyOf } from './strategies.ts';
+import type { FormStrategy, Strategy } from './strategy.ts';
+
+/** What a request says of the connection that it means. */
+export interface Asked {
+  /** The application; undefined where the request need not name one. */
+  clientId: string | undefined;
+  /** The name of a connection. */
+  connection?: string | undefined;
+  /** The name of a connection, or one of its `realms`. */
+  realm?: string | undefined;
+  /** As whom the user is about to log in, as far as the request says. */
+  identifier?: string | undefined;
+  /** An organization's id or name. */
+  organization?: string | undefined;
+}
+
+/** Why there is none: not there, not of a strategy that is wanted, not the application's, or an organization's. */
+export type ConnectionFault = 'unknown' | 'strategy' | 'disabled' | 'organization';
+
+/** The connection, or all that is wrong with the one that was named. */
+export type Resolved<S extends Strategy = Strategy> =
+  | { connection: Connection; strategy: S }
+  | { faults: readonly ConnectionFault[]; connection?: Connection | undefined };
+
+/** Whether a strategy is one that an endpoint is for. */
+export type Wanted<S extends Strategy> = (strategy: Strategy) => strategy is S;
+
+/** Any that is built in. */
+export const anyStrategy: Wanted<Strategy> = (strategy): strategy is Strategy => strategy !== undefined;
+
+/** One whose users type a password. */
+export const byForm: Wanted<FormStrategy> = (strategy): strategy is FormStrategy => strategy.page === 'form';
+
+/**
+ * The connection that a request means: the one that it names; else of the application's own connections the one that
+ * declares the domain of the user's e-mail address (`options.domain_aliases`), the tenant's default directory, the
+ * first with passwords, or the first of all, by name.
+ */
+export async function resolveConnection<S extends Strategy>(
+  config: Config,
+  asked: Asked,
+  wanted: Wanted<S>,
+): Promise<Resolved<S>> {
+  // Organizations have no connections of their own yet.
+  if (asked.organization) return { faults: ['organization'] };
+  const name = asked.connection ?? asked.realm;
+  const all = asked.clientId === undefined ? undefined : await config.connectionsOf(asked.clientId);
+  const judge = (connection: Connection): Resolved<S> => {
+    const strategy = strategyOf(connection);
+    const isEnabled = all === undefined || all.some(({ id }) => id === connection.id);
+    if (strategy !== undefined && wanted(strategy)) {
+      return isEnabled ? { connection, strategy } : { faults: ['disabled'], connection };
+    }
+    return { faults: isEnabled ? ['strategy'] : ['strategy', 'disabled'], connection };
+  };
+  if (name !== undefined) {
+    const named = (await config.connections()).filter(
+      (one) => one.name === name || isRealm(one, asked.realm),
+    );
+    // Its own name comes before one that it shares with realms of others.
+    const answers = named.sort((a, b) => Number(b.name === name) - Number(a.name === name)).map(judge);
+    return answers.find((one) => 'strategy' in one) ?? answers.at(0) ?? { faults: ['unknown'] };
+  }
+  const own = (all ?? []).map(judge).filter((one) => 'strategy' in one);
+  const domain = domainOf(asked.identifier ?? '');
+  const { default_directory: preferred } = config.settings().tenant;
+  return (
+    own.find(({ connection }) => domain !== undefined && domainsOf(connection).includes(domain)) ??
+    own.find(({ connection }) => connection.name === preferred) ??
+    own.find(({ strategy }) => byForm(strategy)) ??
+    own.at(0) ?? { faults: ['unknown'] }
+  );
+}
+
+function isRealm({ realms }: Connection, name: string | undefined): boolean {
+  return name !== undefined && realms?.includes(name) === true;
+}
+
+function domainsOf({ options }: Connection): readonly unknown[] {
+  return Array.isArray(options.domain_aliases) ? options.domain_aliases : [];
+}
+
+/** Whether an application has a connection of that name or realm, whatever its strategy. */
+export async function hasRealm(config: Config, clientId: string, realm: string): Promise<boolean> {
+  const found = await resolveConnection(config, { clientId, realm }, anyStrategy);
+  return 'strategy' in found || (found.connection !== undefined && !found.faults.includes('disabled'));
+}
+
+/**
+ * What the vendor's login widget is told of an application's connections, by strategy. It takes the first one with a
+ * form, which is the one that a request means that names none.
+ */
+export async function describeConnections(config: Config, clientId: string): Promise<object[]> {
+  const first = await resolveConnection(config, { clientId }, byForm);
+  const all = (await config.connectionsOf(clientId)).filter((one) => strategyOf(one) !== undefined);
+  const isFirst = ({ id }: Connection) => Number('strategy' in first && first.connection.id === id);
+  const ordered = [...all].sort((a, b) => isFirst(b) - isFirst(a));
+  const describe = (connection: Connection) => {
+    const { name, display_name } = connection;
+    const strategy = strategyOf(connection);
+    return { name, display_name, ...(strategy?.page === 'form' && strategy.describe(connection)) };
+  };
+  return [...new Set(ordered.map(({ strategy }) => strategy))].map((name) => ({
+    name,
+    connections: ordered.filter(({ strategy }) => strategy === name).map(describe),
+  }));
+}
+
+/**
+ * Why an authorization request may not name a connection, in the words of its answer; undefined when it may.
+ * @param name the request's `connection`.
+ */
+export async function connectionFault(
+  config: Config,
+  clientId: string,
+  name: string,
+): Promise<string | undefined> {
+  const found = await resolveConnection(config, { clientId, connection: name }, anyStrategy);
+  if (!('faults' in found)) return undefined;
+  const { faults, connection } = found;
+  if (connection === undefined) return 'the connection was not found';
+  if (faults.includes('disabled')) return 'the connection is not enabled for this application';
+  return `the connection ${name} is of a kind (${connection.strategy}) that is not available here`;
+}

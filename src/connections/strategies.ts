@@ -1,0 +1,15 @@
+// The strategies that are built in. A new one is a folder and a line here, and, for what the tenant file and the store
+// must know of it, a line of `STRATEGIES` (records/connections.ts).
+import type { Connection } from '../records/collections.ts';
+import { database } from './database/strategy.ts';
+import { email } from './passwordless/email.ts';
+import { sms } from './passwordless/sms.ts';
+import type { Strategy } from './strategy.ts';
+
+/** All of them. */
+export const strategies: readonly Strategy[] = [database, email, sms];
+
+/** The strategy of a connection; undefined where it is not built in. */
+export function strategyOf({ strategy }: Pick<Connection, 'strategy'>): Strategy | undefined {
+  return strategies.find(({ name }) => name === strategy);
+}
