@@ -59,7 +59,7 @@ const MOST_AT_ONCE = 1_000;
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { settings, log, clock, random } = deps;
   const services = await createServices(deps, VIEWS);
-  const { config, views, limits } = services;
+  const { config, views, rateLimits } = services;
   const routes = routesOf(deps, services);
 
   const app = new Koa();
@@ -83,7 +83,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       errorPage: (ctx, error) => views.error(ctx, error),
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has asked at start whether it is one.
-      limit: (ctx, name) => limits.takeFrom(ctx, name as LimitName),
+      takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
       readBody: readBody(LARGEST_BODY),
       mostAtOnce: MOST_AT_ONCE,
     }),
@@ -98,7 +98,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
 
 /** The routes of all features. */
 function routesOf({ settings, store, log }: TenantDependencies, services: Services): Route[] {
-  const { engine, limits, views, csrf, outbox } = services;
+  const { engine, rateLimits, views, csrf, outbox } = services;
   const samlDeps = {
     ...services,
     signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
@@ -107,7 +107,7 @@ function routesOf({ settings, store, log }: TenantDependencies, services: Servic
   return [
     ...bind(health, { store, log }),
     ...views.assets.routes,
-    ...bind(engineFeature, { ...engine, limits }),
+    ...bind(engineFeature, { ...engine, rateLimits }),
     ...bind(flow, flowDeps),
     ...bind(database, { ...services, showNext: createShowNext(flowDeps) }),
     ...bind(passwordless, {

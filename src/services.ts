@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { database } from './connections/database/feature.ts';
-import type { LoginLimit } from './connections/database/login.ts';
+import type { LimitLogin } from './connections/database/login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault, describeConnections, hasRealm } from './connections/resolve.ts';
@@ -80,11 +80,11 @@ export interface TenantDependencies {
 export async function createServices(deps: TenantDependencies, viewsDirectory: string) {
   const base = await createBase(deps, viewsDirectory);
   const { settings, store, clock, log, users } = deps;
-  const { config, views, challenges, attempts, callers, events, limits } = base;
+  const { config, views, challenges, attempts, callers, events, rateLimits } = base;
   const { wallClock } = deps;
   const proofs = { config, users, challenges, attempts, callers, events, wallClock };
-  const limit: LoginLimit = (ctx, connection, identifier) =>
-    limits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
+  const limitLogin: LimitLogin = (ctx, connection, identifier) =>
+    rateLimits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
   const mfa = await createMfa(deps, base);
   const mfaApi = mfaAudience(settings.issuer);
   const { issuer } = settings;
@@ -101,7 +101,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
   });
   const idp = identityProvider(settings.baseUrl, config);
   const firstFactors = [
-    bindEngineParts(database, { ...proofs, limit }),
+    bindEngineParts(database, { ...proofs, limitLogin }),
     bindEngineParts(passwordless, proofs),
   ];
   const parts = [
@@ -228,7 +228,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     types: new Set(Object.keys(EVENTS)),
   });
   const challenges = createChallenges({ store, clock, random });
-  const limits = createRateLimits({ store, config, clock, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
+  const rateLimits = createRateLimits({ store, config, clock, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const background = createBackground(log);
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, ...transports } = chooseTransports(settings, config, outbox);
@@ -241,7 +241,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
   });
   const messages = createMessages({ templates, ...transports, events, log, clock, pause });
   const callers = createKnownCallers(store, clock);
-  const notices = { baseUrl, config, users, challenges, messages, background, events, limits };
+  const notices = { baseUrl, config, users, challenges, messages, background, events, rateLimits };
   const attempts = createAttempts({
     store,
     config,
@@ -261,7 +261,7 @@ async function createBase(deps: TenantDependencies, viewsDirectory: string) {
     events,
     challenges,
     tickets: createLoginTickets(challenges, random),
-    limits,
+    rateLimits,
     background,
     outbox,
     messages,
@@ -297,7 +297,7 @@ async function createMfa({ settings, store, clock, wallClock, random }: TenantDe
     streams: createStreams(),
     /** @throws AuthError 429 */
     limitDestination: async (destination: string) => {
-      if (await base.limits.spend('passwordlessDestination', destination)) return;
+      if (await base.rateLimits.spend('passwordlessDestination', destination)) return;
       throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
     },
   };

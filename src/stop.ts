@@ -118,7 +118,7 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
     .finish(deadline.share(0.9))
     .catch((error: unknown) => log.error({ err: error }, 'what was left to be done failed'));
   const closed = await doneBy(deadline, parts.closeStore());
-  if (!closed) log.warn('the store was not folded before the end: the next start does it');
+  if (!closed) log.warn('the store was not closed before the end: the next start recovers it');
 }
 
 /** Accepts no more connections and lets requests in progress finish until the deadline. */

@@ -27,7 +27,7 @@ export function storedPayload(model: string, id: string, payload: AdapterPayload
   if (PUBLIC_IDS.has(model)) return { ...payload };
   const { jti: _id, ...kept } = payload;
   if (typeof kept.returnTo === 'string') kept.returnTo = kept.returnTo.replaceAll(id, ID);
-  // A waiting login notes the session that it began in, by its uid and by its cookie, which nothing reads.
+  // A waiting login stores its session by uid and by cookie; nothing reads the cookie.
   if (typeof kept.session === 'object' && kept.session !== null) {
     const { cookie: _cookie, ...session } = kept.session as Record<string, unknown>;
     kept.session = session as NonNullable<AdapterPayload['session']>;

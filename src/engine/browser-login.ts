@@ -127,11 +127,11 @@ async function conclude(
   if (proved === undefined) throw new errors.LoginRequired('Login required');
   const { userId, connection, credentialVersion } = proved;
   Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
-  const store = async (...notes: Write[]) => {
+  const store = async (...writes: Write[]) => {
     // At once: the store makes one write to disk of them.
     await Promise.all([
       session.save(deps.sessionLifetime(session)),
-      notes.length > 0 && deps.store.batch(notes),
+      writes.length > 0 && deps.store.batch(writes),
     ]);
     // The engine sets no cookie for a new session that it finds untouched.
     Object.assign(session, { touched: true });

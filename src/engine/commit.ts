@@ -1,4 +1,4 @@
-// What a token response stores, in one commit: its grant, its tokens, and the note of the login.
+// What a token response stores, in one commit: its grant, its tokens, and the record of the login.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store, Write } from '../store/contract.ts';
 

@@ -17,16 +17,16 @@ export interface EngineFailures {
 /** Collects the engine's errors; logs server errors. */
 export function engineFailures(provider: Provider, log: Logger): EngineFailures {
   const byContext = new WeakMap<object, Error>();
-  const note = (ctx: Context, error: Error) => {
+  const keep = (ctx: Context, error: Error) => {
     if (!byContext.has(ctx)) byContext.set(ctx, error);
   };
-  provider.on('grant.error', (ctx, error) => note(ctx as unknown as Context, error));
-  provider.on('revocation.error', (ctx, error) => note(ctx as unknown as Context, error));
+  provider.on('grant.error', (ctx, error) => keep(ctx as unknown as Context, error));
+  provider.on('revocation.error', (ctx, error) => keep(ctx as unknown as Context, error));
   provider.on('server_error', (ctx, error) => {
     log.error({ err: error, path: ctx.path }, 'engine error');
-    note(ctx as unknown as Context, error);
+    keep(ctx as unknown as Context, error);
   });
-  return { of: (ctx) => byContext.get(ctx), keep: note };
+  return { of: (ctx) => byContext.get(ctx), keep };
 }
 
 /** Detail of an error for a code or refresh token that a racing request used first. */

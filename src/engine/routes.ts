@@ -18,7 +18,7 @@ import type { Engine } from './provider.ts';
 
 export interface EngineRoutesDependencies
   extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys'> {
-  limits: RateLimits;
+  rateLimits: RateLimits;
 }
 
 const limits = {
@@ -134,6 +134,6 @@ function sendKeys({ keys }: EngineRoutesDependencies, ctx: Context): void {
 async function sendProfile(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
   const holder = await deps.userinfo.authenticate(ctx);
   if (holder === undefined) return;
-  await deps.limits.take(ctx, 'userinfo', holder);
+  await deps.rateLimits.take(ctx, 'userinfo', holder);
   await deps.userinfo.respond(ctx);
 }

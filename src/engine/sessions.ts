@@ -198,12 +198,12 @@ interface EngineSession {
 function describe(session: EngineSession): UserSession | undefined {
   const { uid, accountId, connection, authorizations } = session;
   if (typeof uid !== 'string' || typeof accountId !== 'string') return undefined;
-  const parties = Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>);
+  const applications = Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>);
   return {
     sid: uid,
     userId: accountId,
     // Without a grant an application did not take part.
-    clientIds: parties.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
+    clientIds: applications.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
     connection: typeof connection === 'string' ? connection : undefined,
   };
 }

@@ -24,8 +24,8 @@ export type Verdict =
 
 /** What a login creates: a session, or a grant with its tokens. */
 export interface Made {
-  /** @param note the write that notes the login: stored with it, or beside it. */
-  store(note: Write): Promise<unknown>;
+  /** @param loginWrite the write that records the login with the user: in the same commit, or beside it. */
+  store(loginWrite: Write): Promise<unknown>;
   /** Removes it again, where the login turned out to hold no more. */
   takeBack(): Promise<unknown>;
 }

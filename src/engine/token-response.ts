@@ -66,8 +66,8 @@ export async function respondWithTokens(
   );
   Object.assign(grant, { amr: [...login.amr], credentialVersion: login.credentialVersion });
   const refusal = await deps.settle.settle(login, clientId, {
-    store: (note) =>
-      deps.commits.together([note], () =>
+    store: (loginWrite) =>
+      deps.commits.together([loginWrite], () =>
         issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty }),
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),

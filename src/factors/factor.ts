@@ -36,7 +36,7 @@ export interface FactorDependencies {
   browsers: KnownBrowsers;
   challenges: Challenges;
   attempts: Attempts;
-  limits: Pick<RateLimits, 'spend' | 'giveBack'>;
+  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
   events: Events;
   messages: Messages;
   webPush: WebPush;

@@ -204,7 +204,7 @@ async function postResend(deps: FactorPagesDependencies, ctx: Context, page: Fac
     await deps.interactions.remember(ctx, {});
     return showEnrollment(deps, ctx, { ...page, state: {} }, chosen);
   }
-  if (!(await deps.limits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {
+  if (!(await deps.rateLimits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {
     return showChallenge(deps, ctx, page, chosen, { alert: 'passwordless.tooSoon', status: 429 });
   }
   await challenge(deps, ctx, page, chosen);

@@ -30,8 +30,8 @@ export async function verifyOob(
     if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
     const outcome = await useChallenge(deps, oobCode, bindingCode);
     if (outcome !== 'accepted') return { ok: false, outcome };
-    if (challenge.needsCode) await deps.limits.giveBack('mfaMessage', user.id);
-    else if (authenticator.active) await deps.limits.giveBack('mfaPush', user.id);
+    if (challenge.needsCode) await deps.rateLimits.giveBack('mfaMessage', user.id);
+    else if (authenticator.active) await deps.rateLimits.giveBack('mfaPush', user.id);
     const isConfirmed = await confirmFirstUse(deps, claimant, authenticator);
     return isConfirmed ? { ok: true } : { ok: false, outcome: 'unknown' };
   };

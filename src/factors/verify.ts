@@ -108,13 +108,13 @@ export async function countingGuesses(
     step: 'mfa',
   } as const;
   await tryProof(deps.attempts, attempt, async () => {
-    if (!(await deps.limits.spend('mfaCode', user.id))) {
+    if (!(await deps.rateLimits.spend('mfaCode', user.id))) {
       deps.events.record({ ...seen, type: 'gd_otp_rate_limit_exceed' });
       throw new AuthError(429, 'too_many_attempts', 'Too many wrong codes. Wait a while, then log in again.');
     }
     verification = await verify();
     if (!verification.ok) return undefined;
-    await deps.limits.giveBack('mfaCode', user.id);
+    await deps.rateLimits.giveBack('mfaCode', user.id);
     return verification;
   });
   deps.events.record({ ...seen, type: verification.ok ? events.success : events.failure });

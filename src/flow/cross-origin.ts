@@ -22,7 +22,7 @@ export interface CrossOriginDependencies {
   users: Users;
   tickets: LoginTickets;
   events: Events;
-  limits: RateLimits;
+  rateLimits: RateLimits;
   random: Random;
   /** Whether an application has a connection of that name or realm. */
   hasRealm(clientId: string, realm: string): Promise<boolean>;
@@ -81,7 +81,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
 }
 
 async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
-  await deps.limits.takeFrom(ctx, 'coAuthenticate');
+  await deps.rateLimits.takeFrom(ctx, 'coAuthenticate');
   const { client_id: clientId, credential_type: type, ...params } = bodyTexts(ctx);
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   if (client === undefined) throw incomplete();

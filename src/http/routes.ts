@@ -120,7 +120,7 @@ export interface RouterDependencies {
   /** Whether there is a bucket of that name. */
   isLimit(name: string): boolean;
   /** @throws AuthError 429 */
-  limit(ctx: Context, name: string): Promise<void>;
+  takeLimit(ctx: Context, name: string): Promise<void>;
   /** Leaves the body, parsed, at `ctx.request.body`. */
   readBody: Middleware;
   /**
@@ -183,7 +183,7 @@ async function respond(
       return;
     }
     const { limit } = route ?? first ?? { limit: 'other' };
-    if (limit !== 'unlimited') await deps.limit(ctx, limit);
+    if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
     if (route === undefined) {
       ctx.set('Allow', allowed(first, found.methods));
@@ -192,7 +192,7 @@ async function respond(
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
     await deps.readBody(ctx, nothing);
-    for (const also of route.also ?? []) await deps.limit(ctx, also);
+    for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
     if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
   } catch (thrown) {

@@ -6,7 +6,7 @@ import { sha256 } from '../runtime/secrets.ts';
 import { addressKey, isListed } from './addresses.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import { limits } from './declaration.ts';
-import type { Tally } from './failures.ts';
+import type { FailureCounter } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
 /** Compared and shown by SDKs and login widgets. */
@@ -21,7 +21,7 @@ export const THROTTLED =
 const LOCK_SECONDS = 30 * 86_400;
 
 /** One of the counts that an attempt belongs to. */
-export interface Count extends Tally {
+export interface Count extends FailureCounter {
   /** So many failures, and it is full. */
   most: number;
   /** Whether a full count stands in the way, or is just told. */

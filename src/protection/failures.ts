@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 
 /** A count, and how it forgets. */
-export interface Tally {
+export interface FailureCounter {
   id: string;
   /** The account it is about, hashed; none for an address across accounts. */
   account?: string;
@@ -19,7 +19,7 @@ export interface Tally {
 /** Failures that count now: those of the record, less those that time has taken back (a fraction, therefore). */
 function failuresNow(
   record: Pick<Frozen<FailureRecord>, 'failures' | 'at'> | undefined,
-  { rate }: Pick<Tally, 'rate'>,
+  { rate }: Pick<FailureCounter, 'rate'>,
   now: number,
 ): number {
   return record === undefined ? 0 : Math.max(0, record.failures - Math.max(0, now - record.at) / rate);
@@ -27,9 +27,9 @@ function failuresNow(
 
 export interface Failures {
   /** How many count now. */
-  now(tally: Tally): Promise<number>;
+  now(counter: FailureCounter): Promise<number>;
   /** Counts one more. @returns how many count now. */
-  count(tally: Tally): Promise<number>;
+  count(counter: FailureCounter): Promise<number>;
   /** Forgets them. */
   forget(id: string): Promise<void>;
   /** Forgets all of an account. @param account its hash. */
@@ -57,10 +57,10 @@ export function createFailures(store: Store, clock: Clock, most: number = MOST):
     await failures.delete(oldest);
   };
   return {
-    now: async (tally) => failuresNow(await failures.get(tally.id), tally, clock()),
-    count: async (tally) => {
-      const level = await countOne(failures, tally, clock);
-      await keep(tally.id);
+    now: async (counter) => failuresNow(await failures.get(counter.id), counter, clock()),
+    count: async (counter) => {
+      const level = await countOne(failures, counter, clock);
+      await keep(counter.id);
       return level;
     },
     forget: async (id) => {
@@ -73,11 +73,15 @@ export function createFailures(store: Store, clock: Clock, most: number = MOST):
   };
 }
 
-async function countOne(failures: Collection<FailureRecord>, tally: Tally, clock: Clock): Promise<number> {
-  const { id, account, rate, lastsSeconds } = tally;
+async function countOne(
+  failures: Collection<FailureRecord>,
+  counter: FailureCounter,
+  clock: Clock,
+): Promise<number> {
+  const { id, account, rate, lastsSeconds } = counter;
   const next = (current?: Frozen<FailureRecord>): FailureRecord => {
     const at = clock();
-    const level = failuresNow(current, tally, at) + 1;
+    const level = failuresNow(current, counter, at) + 1;
     return {
       ...current,
       id,

@@ -52,7 +52,7 @@ export interface Users {
   /** Whether a password is the user's present one or one of the last `size`. */
   isUsedBefore(userId: string, password: string, size: number): Promise<boolean>;
   setPassword(userId: string, password: string): Promise<void>;
-  /** The write that notes a login, beside which the profile stays as it is. */
+  /** The write that records a login; changes nothing else of the profile. */
   loginNote(userId: string, ip: string): Write;
   /**
    * The user has proved an e-mail address; nothing happens where it is theirs no more. What a sign-up said of them

@@ -33,7 +33,7 @@ describe('the router', () => {
           ctx.body = `<p>${error.error}`;
         },
         isLimit: (name) => name !== 'forgotten',
-        limit: async (ctx, name) => ctx.append('X-Limit', name),
+        takeLimit: async (ctx, name) => ctx.append('X-Limit', name),
         readBody: readBody(1_000),
         mostAtOnce,
       }),

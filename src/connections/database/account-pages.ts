@@ -195,7 +195,7 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   if (normalizeEmail(email) === undefined) {
     return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
   }
-  await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
+  await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const { organization } = params;
   const { connection } = await databaseFor(deps.config, { clientId, connection: params.connection });
   requestReset(deps, {

@@ -29,8 +29,8 @@ export interface PasswordPagesDependencies
   extends ProofDependencies,
     HostedDependencies,
     VerificationDependencies {
-  limit: LoginLimit;
-  limits: RateLimits;
+  limitLogin: LimitLogin;
+  rateLimits: RateLimits;
   random: Random;
   showNext: ShowNext;
 }
@@ -142,7 +142,7 @@ async function postSignUp(
   const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
   const shown = { email, username };
   try {
-    await deps.limits.takeFrom(ctx, 'signup');
+    await deps.rateLimits.takeFrom(ctx, 'signup');
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
     if (alert === undefined) throw thrown;

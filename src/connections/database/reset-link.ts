@@ -23,7 +23,7 @@ export interface ResetLinkDependencies {
   messages: Messages;
   events: Events;
   background: Background;
-  limits: RateLimits;
+  rateLimits: RateLimits;
 }
 
 export interface ResetRequest {
@@ -94,13 +94,13 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
 
 /** Strangers share one limit; known callers have their own. */
 async function hasRoom(
-  { limits, callers }: ResetLinkDependencies,
+  { rateLimits, callers }: ResetLinkDependencies,
   account: string,
   userId: string,
   caller: Caller,
 ): Promise<boolean> {
   const known = await callers.recognize(userId, caller);
-  return limits.spend(
+  return rateLimits.spend(
     'changePasswordDestination',
     known === undefined ? account : `${account}\n${known.room}`,
   );

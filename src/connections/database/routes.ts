@@ -79,7 +79,7 @@ async function handleChangePassword(
   body: ChangePasswordBody,
 ): Promise<void> {
   const { email, client_id: clientId, organization: named } = body;
-  await deps.limits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
+  await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const connection = await databaseOf(deps.config, body);
   const organization = named === undefined ? undefined : await deps.config.organization(named);
   if (named !== undefined && organization === undefined) {

@@ -29,7 +29,7 @@ export interface LockNoticeDependencies {
   messages: Messages;
   background: Background;
   events: Events;
-  limits: RateLimits;
+  rateLimits: RateLimits;
 }
 
 /**
@@ -61,7 +61,7 @@ async function sendLink(
   // An attacker can lock an account at will; the mails to its owner are limited.
   const account = `${name}\n${user.id}`;
   const from = lockedFor === 'strangers' ? '' : addressKey(ip);
-  if (!(await mayTell(deps.limits, account, from, lockedFor))) return;
+  if (!(await mayTell(deps.rateLimits, account, from, lockedFor))) return;
   const connection = await deps.config.connection(name);
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
@@ -81,14 +81,14 @@ async function sendLink(
 
 /** Strangers' locks have limits of their own and do not use up those of the owner's. */
 async function mayTell(
-  limits: RateLimits,
+  rateLimits: RateLimits,
   account: string,
   from: string,
   lockedFor: Lock['lockedFor'],
 ): Promise<boolean> {
-  if (lockedFor === 'strangers') return limits.spend('lockNoticeEverywhere', account);
-  if (!(await limits.spend('lockNotice', `${account}\n${from}`))) return false;
-  return lockedFor === 'known' || limits.spend('lockNoticeAccount', account);
+  if (lockedFor === 'strangers') return rateLimits.spend('lockNoticeEverywhere', account);
+  if (!(await rateLimits.spend('lockNotice', `${account}\n${from}`))) return false;
+  return lockedFor === 'known' || rateLimits.spend('lockNoticeAccount', account);
 }
 
 export interface UnblockDependencies {

@@ -18,7 +18,7 @@ import type { LoginLimit } from './login.ts';
 
 export interface UsernamePasswordDependencies extends ProofDependencies, HostedDependencies {
   baseUrl: string;
-  limit: LoginLimit;
+  limitLogin: LimitLogin;
   tickets: LoginTickets;
   random: Random;
 }

@@ -88,13 +88,13 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
   const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
   const subject = subjectOf(page.client.client_id, connection.record, address);
   const cooling = await refusalOf(
-    deps.limits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
+    deps.rateLimits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
   );
   // A code was just sent: show where to type it.
   if (cooling !== undefined)
     return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
   try {
-    await deps.limits.takeFrom(ctx, 'passwordlessStart');
+    await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
     const languages = requestLanguages(ctx, page);
     await start(deps, ctx, { client: page.client, connection, address, languages, caller });
   } catch (thrown) {

@@ -46,7 +46,7 @@ export interface PasswordlessDependencies extends StartDependencies, ProofDepend
   baseUrl: string;
   config: Config;
   tickets: LoginTickets;
-  limits: RateLimits;
+  rateLimits: RateLimits;
   views: Views;
   csrf: Csrf;
   random: Random;
@@ -96,7 +96,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   }
   const ofOwnPage = await clientOfOwnPage(deps, ctx, fields);
   const client = ofOwnPage ?? (await authenticated(deps, ctx));
-  await deps.limits.takeFrom(ctx, 'passwordlessStart');
+  await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.config, client.client_id, request.connection);
   const address = addressOf(connection, request);
@@ -140,7 +140,7 @@ function addressOf({ strategy }: PasswordlessConnection, request: StartRequest):
 
 /** Two bodies: the spec's logs in, the browser SDK's only checks a code. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
-  await deps.limits.takeFrom(ctx, 'passwordlessVerify');
+  await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
   const fields = bodyObject(ctx, FIELD_ERRORS);
   const texts = textsOf(fields);
   if (fields.verification_code === undefined) {
@@ -237,7 +237,7 @@ async function follow(
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   try {
-    await deps.limits.takeFrom(ctx, 'passwordlessVerify');
+    await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
     const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, caller });
     const ticket = await deps.tickets.issue(ctx, login, client.client_id);

@@ -19,7 +19,7 @@ export interface StartDependencies {
   challenges: Challenges;
   callers: KnownCallers;
   messages: Messages;
-  limits: RateLimits;
+  rateLimits: RateLimits;
   events: Events;
 }
 
@@ -50,8 +50,8 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
   const known = await deps.callers.recognize(user?.id, caller);
   // By address for strangers, whose browser could be a new one each time.
   const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);
-  await deps.limits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
-  const isOpen = await deps.limits.spend('passwordlessDestination', destination);
+  await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
+  const isOpen = await deps.rateLimits.spend('passwordlessDestination', destination);
   const challenge: NewChallenge = {
     purpose: PURPOSE,
     subject: subjectOf(client.client_id, record, address),

@@ -92,7 +92,7 @@ async function sendCode(
   authenticator: Authenticator,
 ): Promise<string> {
   const to = destinationOf(authenticator) ?? '';
-  if (!(await deps.limits.spend('mfaMessage', user.id)))
+  if (!(await deps.rateLimits.spend('mfaMessage', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
   if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);

@@ -27,7 +27,7 @@ import type { Streams } from './streams.ts';
 export interface DeviceRoutesDependencies extends DeviceDependencies {
   views: Views;
   log: Logger;
-  limits: Pick<RateLimits, 'spend'>;
+  rateLimits: Pick<RateLimits, 'spend'>;
   streams: Streams;
   /** Aborted when the server ends: streams end with it. */
   ending: AbortSignal;
@@ -139,7 +139,7 @@ function assertionOf(ctx: Context): string {
 async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
   const { assertion } = ctx.query;
   const device = await identify(deps, typeof assertion === 'string' ? assertion : '');
-  if (!(await deps.limits.spend('deviceStream', device.userId)))
+  if (!(await deps.rateLimits.spend('deviceStream', device.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many event streams. Try again in a minute.');
   const events = new PassThrough();
   const gone = new AbortController();

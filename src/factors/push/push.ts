@@ -37,7 +37,7 @@ const challenge: Required<Factor>['challenge'] = async (
   authenticator,
 ): Promise<Challenge> => {
   // Somebody who has the password must not ask until the user is tired of denying.
-  if (!(await deps.limits.spend('mfaPush', user.id)))
+  if (!(await deps.rateLimits.spend('mfaPush', user.id)))
     throw new AuthError(
       429,
       'too_many_requests',

@@ -4,7 +4,7 @@
 export interface Expiry {
   /** Notes that a record expires, at epoch seconds. */
   add(id: string, expiresAt: number): void;
-  /** Takes back what `add` noted. */
+  /** Undoes `add`. */
   remove(id: string, expiresAt: number): void;
   /** At most `limit` ids that have expired at a time in epoch milliseconds. */
   due(now: number, limit: number): string[];

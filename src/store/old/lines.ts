@@ -5,12 +5,12 @@ const newline = 10;
 const readBytes = 1 << 20;
 
 /**
- * Calls `visit` with each line of a file that ends in a newline, without it, and its number from 1 on.
+ * Calls `onLine` with each line of a file that ends in a newline, without it, and its number from 1 on.
  * @returns the bytes up to the end of the last such line, and how many follow it.
  */
 export async function eachLine(
   path: string,
-  visit: (line: Buffer, number: number) => void,
+  onLine: (line: Buffer, number: number) => void,
 ): Promise<{ bytes: number; rest: number }> {
   const handle = await open(path, 'r');
   let number = 0;
@@ -30,7 +30,7 @@ export async function eachLine(
         from = end + 1;
         bytes += line.length + 1;
         number += 1;
-        visit(line, number);
+        onLine(line, number);
       }
       if (from < chunk.length) started.push(chunk.subarray(from));
     }

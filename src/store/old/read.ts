@@ -67,7 +67,7 @@ async function readSnapshot(directory: string, collection: string): Promise<Snap
   const records = new Map<string, string>();
   let through = 0;
   let ended = false;
-  const visit = (line: string, number: number) => {
+  const readLine = (line: string, number: number) => {
     if (number === 1) through = snapshotThrough(line, collection);
     else if (ended) throw new Error('there is more after the end');
     else if (line === snapshotEnding) ended = true;
@@ -76,7 +76,7 @@ async function readSnapshot(directory: string, collection: string): Promise<Snap
   try {
     await eachLine(path, (line, number) => {
       const text = line.toString('utf8', 0, line.at(-1) === comma ? line.length - 1 : line.length);
-      naming(path, number, () => visit(text, number));
+      naming(path, number, () => readLine(text, number));
     });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { through, records };
