@@ -148,7 +148,7 @@ export async function createServices(deps: TenantDependencies, viewsDirectory: s
     engine,
     /** Those of a first factor: what is given to them may be given for a login ticket, too. */
     credentialGrants,
-    limit,
+    limitLogin,
     hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
     describeConnections: (clientId: string) => describeConnections(config, clientId),
     interactions: engine.interactions,

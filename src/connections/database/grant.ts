@@ -7,13 +7,13 @@ import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
-import type { LoginLimit } from './login.ts';
+import type { LimitLogin } from './login.ts';
 
 const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
 
 export interface PasswordGrantDependencies extends ProofDependencies {
   config: Config;
-  limit: LoginLimit;
+  limitLogin: LimitLogin;
 }
 
 const credentials = {
@@ -60,7 +60,7 @@ async function authenticate(
   const identifier = requiredField(params, 'username');
   const password = requiredField(params, 'password');
   const { connection, strategy } = await databaseFor(deps.config, { clientId, realm });
-  await deps.limit(ctx, connection, identifier);
+  await deps.limitLogin(ctx, connection, identifier);
   const proof = { clientId, connection, identifier, credentials: password, caller: { ip, browser } };
   return { login: await strategy.prove(deps, proof) };
 }

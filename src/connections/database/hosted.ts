@@ -21,7 +21,7 @@ import { FIRST_VERSION } from '../../users/login.ts';
 import { signUp } from '../../users/signup.ts';
 import { connectionOf, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
-import type { LoginLimit } from './login.ts';
+import type { LimitLogin } from './login.ts';
 import { loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
@@ -110,7 +110,7 @@ async function postLogin(
     render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username, alert }), status);
   if (username === '' || password === '') return again('login.missing', 400);
   try {
-    await deps.limit(ctx, connection, username);
+    await deps.limitLogin(ctx, connection, username);
     const login = await strategy.prove(deps, {
       clientId: page.pending.clientId,
       connection,

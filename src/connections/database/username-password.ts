@@ -14,7 +14,7 @@ import type { LoginTickets } from '../../protection/login-tickets.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
-import type { LoginLimit } from './login.ts';
+import type { LimitLogin } from './login.ts';
 
 export interface UsernamePasswordDependencies extends ProofDependencies, HostedDependencies {
   baseUrl: string;
@@ -46,7 +46,7 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
     connection: params.connection,
     realm: sent || undefined,
   });
-  await deps.limit(ctx, connection, identifier);
+  await deps.limitLogin(ctx, connection, identifier);
   const { browser } = markBrowser(ctx, deps.random);
   const login = await strategy.prove(deps, {
     clientId,

@@ -30,7 +30,7 @@ export interface PasswordlessPagesDependencies
   extends HostedDependencies,
     StartDependencies,
     ProofDependencies {
-  limits: RateLimits;
+  rateLimits: RateLimits;
   random: Random;
 }
 
