@@ -82,8 +82,10 @@ function isRealm({ realms }: Connection, name: string | undefined): boolean {
   return name !== undefined && realms?.includes(name) === true;
 }
 
-function domainsOf({ options }: Connection): readonly unknown[] {
-  return Array.isArray(options.domain_aliases) ? options.domain_aliases : [];
+/** As they are written: options are kept so. */
+function domainsOf({ options }: Connection): readonly string[] {
+  const aliases: readonly unknown[] = Array.isArray(options.domain_aliases) ? options.domain_aliases : [];
+  return aliases.map((one) => String(one).toLowerCase());
 }
 
 /** Whether an application has a connection of that name or realm, whatever its strategy. */

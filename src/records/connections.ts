@@ -4,6 +4,9 @@ import type { AddressKind } from './identities.ts';
 
 export const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
+/** Domains of e-mail addresses whose users log in with the connection, where an application has several. */
+const domainAliases = z.array(z.string().toLowerCase()).optional();
+
 export const databaseOptionsSchema = z.looseObject({
   passwordPolicy: passwordPolicySchema.default('good'),
   password_complexity_options: z
@@ -33,6 +36,7 @@ export const databaseOptionsSchema = z.looseObject({
     .optional(),
   disable_signup: z.boolean().default(false),
   brute_force_protection: z.boolean().default(true),
+  domain_aliases: domainAliases,
 });
 
 const connectionFields = {
@@ -68,6 +72,7 @@ export const passwordlessOptionsSchema = z.looseObject({
     })
     .prefault({}),
   disable_signup: z.boolean().default(false),
+  domain_aliases: domainAliases,
 });
 
 /** What must be known of a strategy where the tenant file and the store are read; all else is in its own folder. */

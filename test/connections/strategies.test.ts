@@ -1,0 +1,67 @@
+// The strategies: values of one list, and no proof of any without the count of wrong ones.
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { strategies } from '../../src/connections/strategies.ts';
+import type { Proof, ProofDependencies, Provable } from '../../src/connections/strategy.ts';
+import { AuthError } from '../../src/http/errors.ts';
+import { STRATEGIES } from '../../src/records/connections.ts';
+
+const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
+
+describe('the strategies', () => {
+  it('are those that the tenant file and the store know', () => {
+    expect(strategies.map(({ name }) => name).sort()).to.deep.equal(Object.keys(STRATEGIES).sort());
+    for (const { name, record } of strategies) expect(record).to.equal(STRATEGIES[name]);
+  });
+
+  it('are told by their names in their own files alone', async () => {
+    const tests = /\b(strategy|provider)\s*[!=]==\s*'|[!=]==\s*'auth0'/;
+    const found: string[] = [];
+    for (const name of await readdir(SRC, { recursive: true })) {
+      // What an OpenID provider offers beside is asked of connections that are kept, though not built in.
+      if (!name.endsWith('.ts') || name === 'logout/federated.ts') continue;
+      const lines = (await readFile(`${SRC}${name}`, 'utf8')).split('\n');
+      found.push(...lines.filter((line) => tests.test(line)).map((line) => `${name}: ${line.trim()}`));
+    }
+    expect(found).to.deep.equal([]);
+  });
+
+  for (const strategy of strategies) {
+    it(`look at no credentials where the account is locked: ${strategy.name}`, async () => {
+      const { check, prove } = strategy as unknown as Provable<string>;
+      let looked = 0;
+      const look = async () => {
+        looked++;
+        return undefined;
+      };
+      const deps = {
+        users: {
+          get: async () => undefined,
+          idInConnection: async () => undefined,
+          idByAddress: async () => undefined,
+          passwordOf: async () => look,
+        },
+        challenges: { prepare: () => look },
+        attempts: {
+          admit: async () => {
+            throw new AuthError(429, 'too_many_attempts', 'locked');
+          },
+        },
+        events: { record: () => undefined },
+      } as unknown as ProofDependencies;
+      const proof = {
+        clientId: 'web',
+        connection: { name: 'some', options: {} },
+        identifier: 'ada@example.test',
+        credentials: '123456',
+        caller: { ip: '192.0.2.1' },
+      } as unknown as Proof<string>;
+      for (const tried of [prove, check]) {
+        const refusal = await tried(deps, proof).catch((thrown: AuthError) => thrown.status);
+        expect(refusal).to.equal(429);
+      }
+      expect(looked).to.equal(0);
+    });
+  }
+});
