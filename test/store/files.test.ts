@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
+import { collectionSpecs } from '../../src/store/keys.ts';
 import { openStore, type StoreOptions } from '../../src/store/open.ts';
 import { repairStore } from '../../src/store/repair.ts';
 import { aUser, rejection } from './contract.ts';
@@ -103,6 +104,13 @@ describe('the embedded store on disk', () => {
     const document = JSON.parse(await readFile(file('clients.json'), 'utf8'));
     expect(document).to.include({ format: 'gatehouse-configuration', version: 1, collection: 'clients' });
     expect(document.records).to.deep.equal([application]);
+  });
+
+  it('keeps in memory counters and the configuration alone: log events and whatever else grows are in the database', () => {
+    const kept = (where: string) =>
+      collectionSpecs().flatMap(([name, spec]) => (spec.kept === where ? [name] : []));
+    expect(kept('memory')).to.deep.equal(['limits']);
+    expect(kept('configuration').sort()).to.deep.equal(configuration);
   });
 
   it('holds nothing of counters, nor of a record that was deleted or has expired', async () => {
