@@ -1,4 +1,5 @@
 // Keeps the import rules of the design: who may know whom.
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
 
@@ -114,5 +115,19 @@ describe('the architecture', () => {
   it('keeps its import rules', () => {
     const broken = result.summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`);
     expect(broken).to.deep.equal([]);
+  });
+
+  it('has no name of a feature in the engine: what is theirs is passed in', () => {
+    const folder = new URL('../src/engine/', import.meta.url);
+    const named = readdirSync(folder).flatMap((file) =>
+      readFileSync(new URL(file, folder), 'utf8')
+        .split('\n')
+        .flatMap((line, index) =>
+          /\/mfa\b|saml|passwordless|'auth0'|strategy ===/i.test(line)
+            ? [`${file}:${index + 1}: ${line.trim()}`]
+            : [],
+        ),
+    );
+    expect(named).to.deep.equal([]);
   });
 });
