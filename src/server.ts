@@ -1,11 +1,13 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import Koa, { type Middleware } from 'koa';
-import type { Logger } from 'pino';
+import Koa from 'koa';
+import { accountEndings } from './account-endings.ts';
+import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { loginPages } from './connections/login-page.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
+import { describeConnections, hasRealm } from './connections/resolve.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
@@ -18,19 +20,18 @@ import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
 import { securityHeaders } from './http/headers.ts';
 import { behindProxy } from './http/proxy.ts';
+import { requestLog } from './http/request-log.ts';
 import { requestTarget } from './http/request-target.ts';
 import { createRouter, type Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
 import type { LimitName } from './records/limits.ts';
-import type { Clock } from './runtime/clock.ts';
 import type { Deadline } from './runtime/deadline.ts';
-import type { Random } from './runtime/random.ts';
 import { saml } from './saml/feature.ts';
-import { createServices, type Services, type TenantDependencies } from './services.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
+import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
 export interface Tenant {
   app: Koa;
@@ -58,9 +59,13 @@ const MOST_AT_ONCE = 1_000;
  */
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { settings, log, clock, random } = deps;
-  const services = await createServices(deps, VIEWS);
-  const { config, views, rateLimits } = services;
-  const routes = routesOf(deps, services);
+  const capabilities = await createCapabilities(deps, VIEWS);
+  const tenantEngine = await createTenantEngine(deps, capabilities);
+  const { config, views, rateLimits, background, messages, events } = capabilities;
+  const { backChannel } = tenantEngine;
+  /** Aborted when the server is about to end. */
+  const ending = new AbortController();
+  const routes = routesOf(deps, capabilities, tenantEngine, ending.signal);
 
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
@@ -91,73 +96,162 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   return {
     app,
     routes,
-    drain: () => services.ending.abort(),
-    close: (deadline) => finishWork(services, deadline),
+    drain: () => ending.abort(),
+    close: (deadline) => finishWork({ background, messages, backChannel, events, log }, deadline),
   };
 }
 
-/** The routes of all features. */
-function routesOf({ settings, store, log }: TenantDependencies, services: Services): Route[] {
-  const { engine, rateLimits, views, csrf, outbox } = services;
-  const samlDeps = {
-    ...services,
-    signedOutPage: `${settings.baseUrl}${SIGNED_OUT}`,
-  };
-  const flowDeps = { ...services, loginPageOf: loginPages(services) };
+/** The routes of all features, each given what it needs by name. */
+function routesOf(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  tenantEngine: TenantEngine,
+  ending: AbortSignal,
+) {
+  const { settings, store, users, log, clock, wallClock, random } = deps;
+  const { baseUrl, issuer } = settings;
+  const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
+    capabilities;
+  const { outbox, messages, tickets, views, csrf, authenticators, webPush, browsers, streams } = capabilities;
+  const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins } = tenantEngine;
+  const { interactions, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
+  const allowLoopback = isForThisMachine(settings);
+  const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
+  const { endAll, endPending, endSessions, removeUser } = endings;
+  const loginPageOf = loginPages({ config, csrf, finish, interactions, views });
+  const pages = { baseUrl, config, csrf, finish, interactions, loginPageOf, random, tickets, users, views };
   return [
     ...bind(health, { store, log }),
     ...views.assets.routes,
-    ...bind(engineFeature, { ...engine, rateLimits }),
-    ...bind(flow, flowDeps),
-    ...bind(database, { ...services, showNext: createShowNext(flowDeps) }),
-    ...bind(passwordless, {
-      ...services,
-      tokenEndpoint: engine.tokens.token,
-      pseudonymKey: services.random(32),
+    ...bind(engineFeature, {
+      enter: engine.enter,
+      authorization: engine.authorization,
+      tokens,
+      userinfo: engine.userinfo,
+      keys: engine.keys,
+      rateLimits,
     }),
-    ...bind(mfa, services),
-    ...bind(authenticator, { ...services, ending: services.ending.signal }),
-    ...bind(logout, services),
-    ...bind(saml, samlDeps),
-    ...(!isForThisMachine(settings)
-      ? []
-      : bind(development, {
-          baseUrl: settings.baseUrl,
+    ...bind(flow, {
+      ...pages,
+      credentialGrants,
+      describeConnections: (clientId) => describeConnections(config, clientId),
+      events,
+      hasRealm: (clientId, realm) => hasRealm(config, clientId, realm),
+      rateLimits,
+    }),
+    ...bind(database, {
+      attempts,
+      background,
+      baseUrl,
+      callers,
+      challenges,
+      config,
+      csrf,
+      endAll,
+      endPending,
+      endSessions,
+      events,
+      finish,
+      interactions,
+      limitLogin,
+      rateLimits,
+      log,
+      messages,
+      random,
+      removeUser,
+      showNext: createShowNext(pages),
+      tickets,
+      users,
+      views,
+      wallClock,
+    }),
+    ...bind(passwordless, {
+      attempts,
+      authenticateClient,
+      baseUrl,
+      callers,
+      challenges,
+      config,
+      csrf,
+      events,
+      finish,
+      interactions,
+      rateLimits,
+      messages,
+      pseudonymKey: random(32),
+      random,
+      tickets,
+      tokenEndpoint: tokens.token,
+      users,
+      views,
+      wallClock,
+    }),
+    ...bind(mfa, {
+      ...factorDependencies(deps, capabilities),
+      authenticateClient,
+      csrf,
+      finish,
+      interactions,
+      issuer,
+      log,
+      readApiToken,
+      views,
+    }),
+    ...bind(authenticator, {
+      authenticators,
+      baseUrl,
+      challenges,
+      config,
+      ending,
+      events,
+      rateLimits,
+      log,
+      streams,
+      users,
+      views,
+      wallClock,
+      webPush,
+    }),
+    ...bind(logout, {
+      allowLoopback,
+      baseUrl,
+      challenges,
+      config,
+      csrf,
+      events,
+      issuer,
+      readIdTokenHint,
+      sessions,
+      users,
+      views,
+    }),
+    ...bind(saml, {
+      baseUrl,
+      challenges,
+      clock,
+      config,
+      delegatedLogins,
+      events,
+      idp,
+      random,
+      sessions,
+      signedOutPage: `${baseUrl}${SIGNED_OUT}`,
+      store,
+      users,
+      views,
+      wallClock,
+    }),
+    ...(isForThisMachine(settings)
+      ? bind(development, {
+          baseUrl,
           version: VERSION,
           features: FEATURES,
           limits: LIMITS,
-          config: services.tenantConfig,
+          config: tenantConfig,
           outbox,
           views,
           csrf,
-        })),
+        })
+      : []),
   ];
-}
-
-/**
- * A line per request, with the id that its error page shows. The query is left out, where codes and tokens
- * may be.
- */
-function requestLog(log: Logger, clock: Clock, random: Random): Middleware {
-  // Unique without asking for randomness at each request.
-  const run = random(6).toString('base64url');
-  let count = 0;
-  return async (ctx, next) => {
-    const started = clock();
-    const requestId = `${run}-${(++count).toString(36)}`;
-    ctx.state.requestId = requestId;
-    await next();
-    if (!log.isLevelEnabled('debug')) return;
-    log.debug(
-      {
-        requestId,
-        method: ctx.method,
-        path: ctx.path,
-        status: ctx.status,
-        ms: clock() - started,
-        ip: ctx.ip,
-      },
-      'request',
-    );
-  };
 }

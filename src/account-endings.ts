@@ -1,0 +1,58 @@
+// What ends with a user's password or account, wherever it is kept.
+import type { Sessions } from './engine/sessions.ts';
+import type { Authenticators } from './factors/authenticators.ts';
+import type { KnownBrowsers } from './factors/browsers.ts';
+import type { KnownCallers } from './protection/callers.ts';
+import type { Challenges } from './protection/challenges.ts';
+import type { Store } from './store/contract.ts';
+import type { Users } from './users/users.ts';
+
+export interface AccountEndingsDependencies {
+  store: Store;
+  users: Users;
+  sessions: Sessions;
+  challenges: Challenges;
+  callers: KnownCallers;
+  authenticators: Authenticators;
+  browsers: KnownBrowsers;
+}
+
+/** What ends for a user. */
+export function accountEndings({
+  store,
+  users,
+  sessions,
+  challenges,
+  callers,
+  authenticators,
+  browsers,
+}: AccountEndingsDependencies) {
+  const endSessions = async (userId: string): Promise<void> => {
+    await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
+  };
+  const endConsents = (userId: string) => store.collection('consents').deleteBy('user', userId);
+  return {
+    /** Of a new password: what was begun with the one before. */
+    endPending: async (userId: string): Promise<void> => {
+      await Promise.all([authenticators.removeAllBegunOf(userId), browsers.forgetAllOf(userId)]);
+    },
+    endSessions,
+    /** All but the account itself. */
+    endAll: async (userId: string): Promise<void> => {
+      await Promise.all([endSessions(userId), authenticators.removeAllOf(userId), endConsents(userId)]);
+    },
+    /** Removes a user with all that is theirs; the log keeps what happened. */
+    removeUser: async (userId: string): Promise<void> => {
+      // The user first: whatever a login under way stores after that, it finds nobody to whom it belongs.
+      await users.remove(userId);
+      await Promise.all([
+        challenges.revokeAllOf(userId),
+        callers.forgetAllOf(userId),
+        authenticators.removeAllOf(userId),
+        browsers.forgetAllOf(userId),
+        endConsents(userId),
+        sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
+      ]);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+// What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { LimitLogin } from './connections/database/login.ts';
+import { lockNotice } from './connections/database/unblock.ts';
+import { createMessages } from './delivery/deliver.ts';
+import { createOutbox } from './delivery/outbox.ts';
+import { type Pause, timerPause } from './delivery/queue.ts';
+import { createTemplates } from './delivery/templates.ts';
+import { chooseTransports } from './delivery/transports.ts';
+import { withTryLogin } from './development/try-login.ts';
+import { withMfaApi } from './factors/api.ts';
+import { createAuthenticators } from './factors/authenticators.ts';
+import { createKnownBrowsers } from './factors/browsers.ts';
+import { createElevation } from './factors/elevation.ts';
+import { createFactorChanges } from './factors/factor-changes.ts';
+import { FACTORS } from './factors/factors.ts';
+import { createStreams } from './factors/push/streams.ts';
+import { createWebPush } from './factors/push/web-push.ts';
+import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
+import { createCsrf } from './http/csrf.ts';
+import { AuthError } from './http/errors.ts';
+import { createViews } from './pages/views.ts';
+import { createAttempts } from './protection/attempts.ts';
+import { createKnownCallers } from './protection/callers.ts';
+import { createChallenges } from './protection/challenges.ts';
+import { createEventBudget } from './protection/event-budget.ts';
+import { createLoginTickets } from './protection/login-tickets.ts';
+import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
+import { createBackground } from './runtime/background.ts';
+import type { Clock } from './runtime/clock.ts';
+import type { Random } from './runtime/random.ts';
+import { isForThisMachine, type Settings } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { type Config, openConfig } from './tenant/config.ts';
+import { createEvents, type Events } from './tenant/events.ts';
+import type { Users } from './users/users.ts';
+
+/** What a tenant is built from; nothing else is reached for. */
+export interface TenantDependencies {
+  settings: Settings;
+  store: Store;
+  users: Users;
+  log: Logger;
+  /** Never goes back: for how long something lasts. */
+  clock: Clock;
+  /** For what others have dated, or compare with their own clocks. */
+  wallClock: Clock;
+  random: Random;
+  /** How the pauses between tries of a message are waited for. */
+  pause?: Pause;
+}
+
+/**
+ * What there is before the engine, and needs none.
+ * @param viewsDirectory the `views` directory.
+ * @throws Error when the store holds no tenant.
+ */
+export async function createCapabilities(deps: TenantDependencies, viewsDirectory: string) {
+  const { settings, store, users, log, clock, wallClock, random } = deps;
+  const tenantConfig = await openConfig(store);
+  const config = withOurs(tenantConfig, settings);
+  const budget = createEventBudget(clock);
+  const events = createEvents({ store, clock, random, log, budget, types: new Set(Object.keys(EVENTS)) });
+  const challenges = createChallenges({ store, clock, random });
+  const rateLimits = createRateLimits({ store, config, clock, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
+  const background = createBackground(log);
+  const callers = createKnownCallers(store, clock);
+  const { outbox, messages } = delivery(deps, { config, events, viewsDirectory });
+  const { baseUrl } = settings;
+  const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
+  return {
+    /** The tenant file's own, without what is ours. */
+    tenantConfig,
+    config,
+    events,
+    challenges,
+    rateLimits,
+    /** @throws AuthError 429 when a user is tried too often from one address. */
+    limitLogin: ((ctx, connection, identifier) =>
+      rateLimits.takeFrom(
+        ctx,
+        'login',
+        `${connection.name}\n${identifier.trim().toLowerCase()}`,
+      )) as LimitLogin,
+    background,
+    callers,
+    attempts: createAttempts({
+      store,
+      config,
+      callers,
+      clock,
+      onLocked: notice,
+      onThrottled: ({ connection, identifier, ip }) =>
+        events.record({ type: 'limit_mu', connection, user_name: identifier, ip }),
+    }),
+    outbox,
+    messages,
+    tickets: createLoginTickets(challenges, random),
+    views: createViews({ directory: viewsDirectory, random, settings: config.settings }),
+    csrf: createCsrf(baseUrl, random),
+    ...secondFactors(
+      { store, users, log, clock, wallClock, random },
+      { config, background, rateLimits, allowLoopback: isForThisMachine(settings) },
+    ),
+  };
+}
+
+export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
+
+/** The tenant's configuration with what is there beside it: the MFA API, and the application of "Try login". */
+function withOurs(tenantConfig: Config, settings: Settings): Config {
+  const config = withMfaApi(tenantConfig, settings.issuer);
+  return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
+}
+
+/** E-mail and SMS. */
+function delivery(
+  { settings, log, clock, random, pause = timerPause }: TenantDependencies,
+  { config, events, viewsDirectory }: { config: Config; events: Events; viewsDirectory: string },
+) {
+  const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
+  const { mailFrom, ...transports } = chooseTransports(settings, config, outbox);
+  const templates = createTemplates({
+    directory: viewsDirectory,
+    baseUrl: settings.baseUrl,
+    settings: config.settings,
+    mailFrom,
+    log,
+  });
+  return { outbox, messages: createMessages({ templates, ...transports, events, log, clock, pause }) };
+}
+
+/** What the second factors keep. */
+function secondFactors(
+  {
+    store,
+    users,
+    log,
+    clock,
+    wallClock,
+    random,
+  }: Pick<TenantDependencies, 'store' | 'users' | 'log' | 'clock' | 'wallClock' | 'random'>,
+  {
+    config,
+    background,
+    rateLimits,
+    allowLoopback,
+  }: {
+    config: Config;
+    background: ReturnType<typeof createBackground>;
+    rateLimits: RateLimits;
+    allowLoopback: boolean;
+  },
+) {
+  const factorChanges = createFactorChanges({ store, clock, random });
+  const authenticators = createAuthenticators({ store, factorChanges, clock, random });
+  return {
+    factors: FACTORS,
+    authenticators,
+    elevation: createElevation({ users, factorChanges }),
+    webPush: createWebPush({ allowLoopback, authenticators, background, clock: wallClock, config, log }),
+    browsers: createKnownBrowsers({ store, clock, random }),
+    streams: createStreams(),
+    /** @throws AuthError 429 */
+    limitDestination: async (destination: string): Promise<void> => {
+      if (await rateLimits.spend('passwordlessDestination', destination)) return;
+      throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
+    },
+  };
+}

@@ -1,0 +1,119 @@
+// The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { database } from './connections/database/feature.ts';
+import { passwordless } from './connections/passwordless/feature.ts';
+import { connectionFault } from './connections/resolve.ts';
+import { apiTokenReader } from './engine/api-tokens.ts';
+import { bindEngineParts } from './engine/feature.ts';
+import { createLogoutChannels } from './engine/logout-channels.ts';
+import { logoutTokens } from './engine/logout-token.ts';
+import { createEngine, type Engine } from './engine/provider.ts';
+import { publishedKeys } from './engine/published-keys.ts';
+import { mfaAudience } from './factors/bearer.ts';
+import { mfa } from './factors/feature.ts';
+import { MFA_POLICY } from './factors/policy.ts';
+import { createSecondFactor } from './factors/second-factor.ts';
+import { delegatedLogins } from './flow/delegated-login.ts';
+import { createFinish } from './flow/finish.ts';
+import { createBackChannel } from './logout/back-channel.ts';
+import { logout } from './logout/feature.ts';
+import { samlCallbacks } from './saml/callbacks.ts';
+import { saml } from './saml/feature.ts';
+import { identityProvider } from './saml/identity-provider.ts';
+import { isForThisMachine } from './settings.ts';
+
+/** Builds it. @throws Error when an application cannot be served. */
+export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
+  const { settings, store, users, log, clock, wallClock, random, pause } = deps;
+  const { config, events, challenges, tickets, views, attempts, callers, limitLogin } = capabilities;
+  const { issuer, baseUrl } = settings;
+  const readApiToken = apiTokenReader({ issuer, keys: publishedKeys(config), clock: wallClock });
+  const signLogoutToken = logoutTokens({ issuer, config, clock: wallClock, random });
+  const allowLoopback = isForThisMachine(settings);
+  const backChannel = createBackChannel({ config, events, log, signLogoutToken, allowLoopback, pause });
+  const idp = identityProvider(baseUrl, config);
+  const mfaApi = mfaAudience(issuer);
+  const factors = factorDependencies(deps, capabilities);
+  const proofs = { attempts, callers, challenges, config, events, users, wallClock };
+  const firstFactors = [
+    bindEngineParts(database, { ...proofs, limitLogin }),
+    bindEngineParts(passwordless, proofs),
+  ];
+  const parts = [
+    ...firstFactors,
+    bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
+    bindEngineParts(logout, { config, backChannel }),
+    bindEngineParts(saml, { clock, config, idp, random, store }),
+  ];
+  const callbacks = samlCallbacks(baseUrl);
+  const logins = delegatedLogins({
+    callbacks,
+    challenges,
+    clock,
+    random,
+    users,
+    redeemOwnCode: (value, expected) => engine.redeemOwnCode(value, expected),
+  });
+  const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
+  const engine: Engine = await createEngine({
+    settings,
+    store,
+    config,
+    users,
+    clock,
+    wallClock,
+    random,
+    log,
+    challenges,
+    events,
+    tickets,
+    grants: parts.flatMap(({ grants }) => grants),
+    secondFactor: createSecondFactor(factors, mfaApi),
+    acrValues: [MFA_POLICY],
+    errorPage: (ctx, error) => views.error(ctx, error),
+    connectionFault: (clientId, name) => connectionFault(config, clientId, name),
+    logoutChannels: createLogoutChannels(channels, log),
+    ownCallbacks: callbacks,
+    checkRequest: logins.check,
+  });
+  return {
+    engine,
+    finish: createFinish({ interactions: engine.interactions, settle: engine.settle, wallClock }),
+    /** Those of a first factor: what is given to them may be given for a login ticket, too. */
+    credentialGrants: firstFactors.flatMap(({ grants }) => grants),
+    readApiToken,
+    backChannel,
+    idp,
+    delegatedLogins: logins,
+  };
+}
+
+export type TenantEngine = Awaited<ReturnType<typeof createTenantEngine>>;
+
+/** What the factors are given, wherever they are asked for. */
+export function factorDependencies(
+  { settings, users, clock, wallClock, random }: TenantDependencies,
+  capabilities: Capabilities,
+) {
+  const { config, events, challenges, rateLimits, attempts, messages } = capabilities;
+  const { factors, authenticators, elevation, webPush, browsers, limitDestination } = capabilities;
+  return {
+    baseUrl: settings.baseUrl,
+    config,
+    users,
+    events,
+    challenges,
+    rateLimits,
+    attempts,
+    messages,
+    factors,
+    authenticators,
+    elevation,
+    webPush,
+    browsers,
+    limitDestination,
+    clock,
+    wallClock,
+    random,
+  };
+}
