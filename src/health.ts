@@ -6,7 +6,7 @@ import { oauthShape } from './http/errors.ts';
 import type { Limits } from './records/limits.ts';
 import type { Store } from './store/contract.ts';
 
-export interface HealthDependencies {
+interface HealthDependencies {
   store: Store;
   log: Logger;
 }

@@ -24,12 +24,12 @@ export interface Asked {
 export type ConnectionFault = 'unknown' | 'strategy' | 'disabled' | 'organization';
 
 /** The connection, or all that is wrong with the one that was named. */
-export type Resolved<S extends Strategy = Strategy> =
+type Resolved<S extends Strategy = Strategy> =
   | { connection: Connection; strategy: S }
   | { faults: readonly ConnectionFault[]; connection?: Connection | undefined };
 
 /** Whether a strategy is one that an endpoint is for. */
-export type Wanted<S extends Strategy> = (strategy: Strategy) => strategy is S;
+type Wanted<S extends Strategy> = (strategy: Strategy) => strategy is S;
 
 /** Any that is built in. */
 export const anyStrategy: Wanted<Strategy> = (strategy): strategy is Strategy => strategy !== undefined;

@@ -78,7 +78,7 @@ export type StepStrategy<Credentials = never> = StepTraits & Provable<Credential
 export type Strategy = FormStrategy | StepStrategy;
 
 /** A proof, and what is known while it is judged. */
-export interface Judged<Credentials, Read> {
+interface Judged<Credentials, Read> {
   proof: Proof<Credentials>;
   read: Read;
   /** The room of a caller by whom the account was proved before; undefined for a stranger. */
@@ -88,10 +88,10 @@ export interface Judged<Credentials, Read> {
 }
 
 /** Who gave the right credentials, and the version of the credential that the login goes by. */
-export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
+type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** How a strategy judges a proof. */
-export interface Judgement<Credentials, Read, Right> {
+interface Judgement<Credentials, Read, Right> {
   /** What is guessed, where it can be. */
   what: Attempt['what'];
   /** Whether the credentials could be guessed: what is too long for that locks nobody out. */

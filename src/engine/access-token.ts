@@ -18,7 +18,7 @@ export function userinfoAudience(issuer: string): string {
   return `${issuer}userinfo`;
 }
 
-export interface AccessTokenDependencies {
+interface AccessTokenDependencies {
   issuer: string;
   config: Config;
   users: Users;

@@ -15,7 +15,7 @@ import type { OwnCallbacks } from './own-codes.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
-export interface AdapterDependencies {
+interface AdapterDependencies {
   store: Store;
   config: Config;
   clock: Clock;

@@ -19,10 +19,10 @@ export function admit(user: Frozen<UserRecord>): AuthError | undefined {
 }
 
 /** What of a login can be overtaken. */
-export type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
+type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** A login looked at: its user, and why nothing may be made of it. */
-export type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
+type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
 
 /**
  * Whether anything may be made of a login: not when its user may not come in, is gone, or has a new password since it

@@ -60,7 +60,7 @@ export function requestedAudience(params: Readonly<Record<string, unknown>> | un
   return toAudience(resource);
 }
 
-export interface ResourceIndicators {
+interface ResourceIndicators {
   defaultResource(
     ctx: KoaContextWithOIDC,
     client: Client,

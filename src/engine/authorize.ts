@@ -29,7 +29,7 @@ export interface AuthorizationEndpoint {
  */
 export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 
-export interface AuthorizationDependencies extends ResumeDependencies {
+interface AuthorizationDependencies extends ResumeDependencies {
   checkRequest: CheckRequest;
   enter: EnterEngine;
   grants: GrantKeeper;

@@ -19,7 +19,7 @@ import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 
 /** The answer to a waiting request, with the login that it is. */
-export interface LoginAnswer extends InteractionResults {
+interface LoginAnswer extends InteractionResults {
   proved?: Login;
   /** The login has made its session; what follows is another step of the same request. */
   isSettled?: true;
@@ -71,7 +71,7 @@ function judged(session: Session & { accountId: string }): JudgedLogin {
   };
 }
 
-export interface BrowserLoginDependencies {
+interface BrowserLoginDependencies {
   store: Store;
   users: Users;
   settle: Settle;

@@ -31,10 +31,10 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
 
 /** Detail of an error for a code or refresh token that a racing request used first. */
 export const OUTRUN = 'already used';
-export const INVALID_CODE = 'Invalid authorization code';
-export const INVALID_VERIFIER = 'Failed to verify code verifier';
-export const INVALID_REFRESH_TOKEN = 'Unknown or invalid refresh token.';
-export const USER_GONE = "The refresh_token was generated for a user who doesn't exist anymore.";
+const INVALID_CODE = 'Invalid authorization code';
+const INVALID_VERIFIER = 'Failed to verify code verifier';
+const INVALID_REFRESH_TOKEN = 'Unknown or invalid refresh token.';
+const USER_GONE = "The refresh_token was generated for a user who doesn't exist anymore.";
 export const WRONG_PASSWORD = 'Wrong email or password.';
 
 /**

@@ -20,7 +20,7 @@ export interface Feature<D, E = never> extends Declaration {
 }
 
 /** What of a feature the engine asks. */
-export interface EngineParts {
+interface EngineParts {
   grants: VendorGrant[];
   logoutChannels: LogoutChannel[];
 }

@@ -25,7 +25,7 @@ export interface GrantDependencies {
 }
 
 /** What is requested: scopes, and resource indicators of APIs. */
-export interface Requested {
+interface Requested {
   scopes: ReadonlySet<string>;
   resources: readonly string[];
   /** Requested individually, by the `claims` parameter. */

@@ -33,7 +33,7 @@ type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => 
 export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
 
 /** What the engine issues tokens from: the shape of its authorization code. */
-export type GrantSource = InstanceType<Provider['AuthorizationCode']>;
+type GrantSource = InstanceType<Provider['AuthorizationCode']>;
 
 /**
  * Writes the token response for a granted `source` to `ctx.body`, exactly as the engine's own grants do

@@ -14,7 +14,7 @@ const CONSENT_REQUIRED = 'Consent required';
 /** Why a session is not enough: it lacks a second factor. */
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
-export interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
+interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   /** @see SecondFactor.description */
   lacksDescription: string;
 }

@@ -48,7 +48,7 @@ import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
 import type { VendorGrant } from './tokens.ts';
 import { type Userinfo, userinfo } from './userinfo.ts';
 
-export interface EngineDependencies {
+interface EngineDependencies {
   /** The public origin; the issuer is it with a slash. */
   settings: { baseUrl: string; issuer: string };
   store: Store;

@@ -32,7 +32,7 @@ const OWN = { bytes: 32, characters: 43 };
 /** More successors of one token than its application could use at once: beyond them the oldest is forgotten. */
 const MOST_LIVE = 100;
 
-export interface RefreshTokenDependencies {
+interface RefreshTokenDependencies {
   store: Store;
   clock: Clock;
   commits: Commits;

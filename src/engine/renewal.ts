@@ -5,13 +5,13 @@ import { type Config, derived, type SigningKey } from '../tenant/config.ts';
 import { replaceKeys } from './internals.ts';
 import { type GrantEndDependencies, registerVendorGrant, type VendorGrant } from './tokens.ts';
 
-export interface RenewalDependencies extends GrantEndDependencies {
+interface RenewalDependencies extends GrantEndDependencies {
   grants: readonly VendorGrant[];
   /** Our public origin. */
   baseUrl: string;
 }
 
-export interface Renewal {
+interface Renewal {
   /** Brings the engine up to date; called before each request that enters it. */
   renew(): void;
   /** The present grant types; the same object while unchanged. */

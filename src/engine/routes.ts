@@ -16,7 +16,7 @@ import {
 import { feature } from './feature.ts';
 import type { Engine } from './provider.ts';
 
-export interface EngineRoutesDependencies
+interface EngineRoutesDependencies
   extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys'> {
   rateLimits: RateLimits;
 }

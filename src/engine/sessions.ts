@@ -57,7 +57,7 @@ export interface Sessions {
   forget(ctx: Context): void;
 }
 
-export interface SessionsDependencies {
+interface SessionsDependencies {
   store: Store;
   clock: Clock;
   logoutChannels: LogoutChannels;

@@ -9,7 +9,7 @@ import type { Users } from '../users/users.ts';
 import { admissionOf, isByConnection } from './admission.ts';
 import type { AskedOfLogin, SecondFactor } from './second-factor.ts';
 
-export interface SettleDependencies {
+interface SettleDependencies {
   users: Users;
   events: Events;
   secondFactor: Pick<SecondFactor, 'isDemanded'>;

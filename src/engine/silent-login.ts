@@ -8,7 +8,7 @@ import type { Sessions } from './sessions.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 
-export interface SilentLoginDependencies {
+interface SilentLoginDependencies {
   tickets: LoginTickets;
   settle: Settle;
   secondFactor: Pick<SecondFactor, 'description'>;

@@ -27,7 +27,7 @@ export interface TokenEndpoint {
   revoke(ctx: Context): Promise<void>;
 }
 
-export interface TokenEndpointDependencies {
+interface TokenEndpointDependencies {
   failures: EngineFailures;
   enter: EnterEngine;
   events: Events;

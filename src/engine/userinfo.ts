@@ -17,7 +17,7 @@ import { OIDC_SCOPES } from './claims.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
-export interface UserinfoDependencies {
+interface UserinfoDependencies {
   provider: Provider;
   keys: PublishedKeys;
   config: Config;

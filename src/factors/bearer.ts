@@ -18,7 +18,7 @@ export interface BearerDependencies extends FactorDependencies {
 }
 
 /** What a request's token says. */
-export interface Bearer {
+interface Bearer {
   user: User;
   clientId: string;
   /** The version of the credential that the login was proved by. */

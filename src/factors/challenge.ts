@@ -5,7 +5,7 @@ import type { Challenge, Factor, FactorDependencies, FactorRequest } from './fac
 import { activeAuthenticators, factorOf } from './policy.ts';
 
 /** A challenge as the application is told of it. */
-export interface StartedChallenge extends Challenge {
+interface StartedChallenge extends Challenge {
   authenticator: Authenticator;
   factor: Factor;
 }

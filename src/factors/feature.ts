@@ -7,7 +7,7 @@ import { type MfaGrantDependencies, mfaGrants } from './grants.ts';
 import { mfaPages } from './pages.ts';
 import { type MfaRoutesDependencies, mfaRoutes } from './routes.ts';
 
-export interface MfaDependencies extends MfaRoutesDependencies, FactorPagesDependencies {}
+interface MfaDependencies extends MfaRoutesDependencies, FactorPagesDependencies {}
 
 const limits = {
   mfaChallenge: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/challenge`' },

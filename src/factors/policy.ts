@@ -62,7 +62,7 @@ export async function requirementsOf(
 }
 
 /** When a login needs a second factor. `risk`: from a browser or address that the user is not known by. */
-export type Demand = 'always' | 'risk' | 'never';
+type Demand = 'always' | 'risk' | 'never';
 
 /**
  * What the tenant, the application and the user want of a login: the application's own word

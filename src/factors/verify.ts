@@ -79,7 +79,7 @@ export async function confirmFirstUse(
 }
 
 /** The log events of a proof that was right, and of one that was wrong. */
-export interface ProofEvents {
+interface ProofEvents {
   success: EventType;
   failure: EventType;
 }

@@ -44,7 +44,7 @@ export interface DelegatedLogins {
   check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
 }
 
-export interface DelegatedLoginDependencies {
+interface DelegatedLoginDependencies {
   callbacks: OwnCallbacks;
   redeemOwnCode: RedeemOwnCode;
   challenges: Challenges;

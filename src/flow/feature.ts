@@ -5,10 +5,7 @@ import { type CrossOriginDependencies, crossOriginRoutes } from './cross-origin.
 import { type FlowDependencies, requestRoutes } from './routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
 
-export interface FlowFeatureDependencies
-  extends FlowDependencies,
-    CrossOriginDependencies,
-    WidgetDependencies {}
+interface FlowFeatureDependencies extends FlowDependencies, CrossOriginDependencies, WidgetDependencies {}
 
 const limits = {
   coAuthenticate: { capacity: 50, perMinute: 300, per: 'address', where: '`/co/authenticate`' },

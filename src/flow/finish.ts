@@ -33,7 +33,7 @@ export interface Finish {
   secondFactor(ctx: Context, given: GivenFactor): Promise<void>;
 }
 
-export interface FinishDependencies {
+interface FinishDependencies {
   interactions: Interactions;
   settle: Settle;
   /** Dates logins. */

@@ -2,9 +2,9 @@
 import type { PendingInteraction } from '../engine/interaction.ts';
 
 /** Login, second factor, account choice, consent. */
-export type Next = 'login' | 'factor' | 'account' | 'consent';
+type Next = 'login' | 'factor' | 'account' | 'consent';
 
-export type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor'>;
+type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor'>;
 
 /** The next step of a request. */
 export function next({ prompt, userId, firstFactor }: Undecided): Next {

@@ -4,12 +4,12 @@ import { nameOf } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
 import { type PageModel, pageModel, type RequestPage, stepPath } from './request-page.ts';
 
-export interface ConsentPage extends PageModel {
+interface ConsentPage extends PageModel {
   scopes: { key?: string; text?: string; api?: string }[];
   user: string;
 }
 
-export interface AccountPage extends PageModel {
+interface AccountPage extends PageModel {
   user: string;
   loginUrl: string;
 }

@@ -8,14 +8,14 @@ import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 /** 32 random bytes in base64url. */
 const SECRET = /^[\w-]{43}$/;
 
-export interface BrowserCookieOptions {
+interface BrowserCookieOptions {
   /** `none` where requests from other sites must bring it, `lax` otherwise. */
   sameSite: 'lax' | 'none';
   /** How long the browser keeps it, seconds; until it is closed by default. */
   ttlSeconds?: number;
 }
 
-export interface BrowserCookie {
+interface BrowserCookie {
   /** The secret that the browser has, or gets with this very answer. */
   secret(ctx: Context): string | undefined;
   /**

@@ -12,7 +12,7 @@ import { findPath, type PathTree, pathTree } from './path-tree.ts';
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE';
 
 /** What a route says of itself, its address apart. */
-export interface RouteRules {
+interface RouteRules {
   /** The bucket per address that a request takes from, before its body is read; `unlimited` for none. */
   limit: string;
   /** Further buckets of the address, from which only what is to be answered takes: after the body was read. */
@@ -35,7 +35,7 @@ export interface Route extends RouteRules {
 }
 
 /** What the document of the API says of a route. */
-export interface RouteDescription {
+interface RouteDescription {
   /** One line. Without it a route is no part of the API: it is between the server and its own pages. */
   summary?: string;
   /** Who may ask, by names of the document's security schemes; each alone is enough. */
@@ -50,7 +50,7 @@ export interface RouteDescription {
 }
 
 /** How somebody who asks is known: their credentials, or a token that they hold. */
-export type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
+type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 
 /**
  * A route as a feature declares it.
@@ -111,7 +111,7 @@ export function addressOf(key: string): Pick<Route, 'methods' | 'path'> {
 /** What a page for people has in common with all others. */
 export const PAGE = { limit: 'hosted', cors: 'none', errors: 'page' } as const;
 
-export interface RouterDependencies {
+interface RouterDependencies {
   log: Logger;
   /** Whether an `Origin` is one of the tenant's applications. */
   isApplicationOrigin(origin: string): Promise<boolean>;

@@ -25,7 +25,7 @@ function failuresNow(
   return record === undefined ? 0 : Math.max(0, record.failures - Math.max(0, now - record.at) / rate);
 }
 
-export interface Failures {
+interface Failures {
   /** How many count now. */
   now(counter: FailureCounter): Promise<number>;
   /** Counts one more. @returns how many count now. */

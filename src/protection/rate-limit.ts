@@ -28,7 +28,7 @@ export interface RateLimits {
   giveBack(name: LimitName, key: string): Promise<void>;
 }
 
-export interface RateLimitDependencies {
+interface RateLimitDependencies {
   store: Store;
   config: Config;
   clock: Clock;

@@ -9,7 +9,7 @@ export interface Credential {
 }
 
 /** What is wrong with a credential: in words, and where. */
-export interface CredentialFault {
+interface CredentialFault {
   path: string[];
   message: string;
 }

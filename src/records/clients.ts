@@ -30,7 +30,7 @@ const credentialSchema = z
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
 
-export const refreshTokenSchema = z.looseObject({
+const refreshTokenSchema = z.looseObject({
   rotation_type: z.enum(['rotating', 'non-rotating']).default('non-rotating'),
   expiration_type: z.enum(['expiring', 'non-expiring']).default('non-expiring'),
   /** Seconds during which a rotated token may still be used. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
 
-export const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
+const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
 /** Domains of e-mail addresses whose users log in with the connection, where an application has several. */
 const domainAliases = z.array(z.string().toLowerCase()).optional();

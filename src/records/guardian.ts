@@ -31,8 +31,6 @@ export const guardianPoliciesSchema = z
   ])
   .default([]);
 
-export type GuardianPolicy = z.output<typeof policy>;
-
 /** VAPID keys (RFC 8292) as the usual tools write them: base64url, the public one the uncompressed point. */
 export const webPushSchema = z
   .looseObject({

@@ -9,5 +9,3 @@ export const pageSchema = z.looseObject({
   /** It is, where nothing is said. */
   enabled: z.boolean().optional(),
 });
-
-export type CustomPage = z.output<typeof pageSchema>;

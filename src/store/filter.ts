@@ -7,7 +7,7 @@ import { type AnyRecord, compareIds, isObject } from './record.ts';
 export const defaultLimit = 50;
 
 /** The kind of a field's values; `any` of a member of an open object. */
-export type FieldKind = 'text' | 'number' | 'boolean' | 'any';
+type FieldKind = 'text' | 'number' | 'boolean' | 'any';
 
 /** The kind of a field's values. @throws Error when the collection declares no such field. */
 export function fieldKind(spec: AnySpec, field: string): FieldKind {
@@ -80,7 +80,7 @@ function memberValues(record: AnyRecord, path: string[]): unknown[] {
 }
 
 /** The value of a declared field; undefined where there is none, or one of another kind. */
-export function fieldValue(spec: AnySpec, record: AnyRecord, field: string): FieldValue | undefined {
+function fieldValue(spec: AnySpec, record: AnyRecord, field: string): FieldValue | undefined {
   const kind = fieldKind(spec, field);
   let value: unknown = record;
   for (const name of field.split('.')) {

@@ -25,7 +25,7 @@ export type Profile = Partial<
 >;
 
 /** A user to be made, by the first of their identities. */
-export interface NewUser {
+interface NewUser {
   /** Its `upstreamId` is made here, as the part of the user's id after the bar. */
   identity: Omit<NewIdentity, 'upstreamId'>;
   profile?: Profile | undefined;

@@ -9,7 +9,7 @@ const HISTORY = 24;
 /** Whether a password is right; @see Credentials.verify */
 export type PasswordCheck = (password: string) => Promise<number | undefined>;
 
-export interface Credentials {
+interface Credentials {
   /**
    * Whether a password is the user's; takes the same time for no user.
    * @returns the version of the credential that it was right for; undefined when it was wrong.

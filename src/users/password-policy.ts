@@ -111,7 +111,7 @@ export function judgeStrength(options: DatabaseOptions, password: string): Polic
 }
 
 /** A rule's sentence, its numbers filled in. */
-export function ruleText({ message, format = [] }: Pick<RuleVerdict, 'message' | 'format'>): string {
+function ruleText({ message, format = [] }: Pick<RuleVerdict, 'message' | 'format'>): string {
   return format.reduce<string>((text, value) => text.replace(/%[ds]/, String(value)), message);
 }
 
@@ -133,7 +133,7 @@ export function isCommon({ password_dictionary: dictionary }: DatabaseOptions, p
 }
 
 /** What of a user must not be in the password, where the connection turns `password_no_personal_info` on. */
-export interface PersonalInfo {
+interface PersonalInfo {
   email?: string | undefined;
   username?: string | undefined;
   name?: string | undefined;

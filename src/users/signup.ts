@@ -10,7 +10,7 @@ import { containsPersonalInfo, isCommon, judgeStrength, type PolicyVerdict } fro
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
-export interface SignUp {
+interface SignUp {
   connection: Connection;
   email: string;
   password: string;

@@ -7,7 +7,7 @@ import { policyText } from '../../users/password-policy.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 
 /** An AuthError whose body is not the OAuth one. */
-export interface LegacyBody {
+interface LegacyBody {
   error?: string;
   name?: string;
   code?: string;

@@ -8,7 +8,7 @@ import { type DatabaseDependencies, databaseRoutes } from './routes.ts';
 import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
 import { type UsernamePasswordDependencies, usernamePasswordRoutes } from './username-password.ts';
 
-export interface DatabaseFeatureDependencies
+interface DatabaseFeatureDependencies
   extends DatabaseDependencies,
     AccountPagesDependencies,
     PasswordPagesDependencies,

@@ -6,7 +6,7 @@ import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts'
 import { type SignUpRefusal, usernameLength } from '../../users/signup.ts';
 import type { LoginChoice } from '../request.ts';
 
-export interface LoginPage extends PageModel {
+interface LoginPage extends PageModel {
   requiresUsername: boolean;
   values: { username: string };
   signupUrl?: string;
@@ -15,7 +15,7 @@ export interface LoginPage extends PageModel {
   connections: LoginChoice[];
 }
 
-export interface SignUpPage extends PageModel {
+interface SignUpPage extends PageModel {
   values: { email: string; username: string };
   username?: { min: number; max: number };
   rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];

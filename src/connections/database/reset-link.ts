@@ -26,7 +26,7 @@ export interface ResetLinkDependencies {
   rateLimits: RateLimits;
 }
 
-export interface ResetRequest {
+interface ResetRequest {
   email: string;
   connection: Connection;
   client: Client | undefined;

@@ -66,7 +66,7 @@ export function tellRefusedReset(
 }
 
 /** A new password, as the form has it. */
-export interface NewPassword {
+interface NewPassword {
   ticket: string;
   password: string;
   caller: Caller;

@@ -21,7 +21,7 @@ import type { Users } from '../../users/users.ts';
 const PURPOSE = 'unblock';
 const PATH = '/u/unblock';
 
-export interface LockNoticeDependencies {
+interface LockNoticeDependencies {
   baseUrl: string;
   config: Config;
   users: Users;

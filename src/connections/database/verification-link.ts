@@ -14,7 +14,7 @@ export interface VerificationDependencies {
   messages: Messages;
 }
 
-export interface NewAddress {
+interface NewAddress {
   user: User;
   connection: Connection;
   client: Client | undefined;

@@ -5,7 +5,7 @@ import { type PasswordlessGrantDependencies, passwordlessGrant } from './grant.t
 import { type PasswordlessPagesDependencies, passwordlessPages } from './hosted.ts';
 import { type PasswordlessDependencies, passwordlessRoutes } from './routes.ts';
 
-export type PasswordlessFeatureDependencies = PasswordlessDependencies & PasswordlessPagesDependencies;
+type PasswordlessFeatureDependencies = PasswordlessDependencies & PasswordlessPagesDependencies;
 
 const limits = {
   passwordlessStart: {

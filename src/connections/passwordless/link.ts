@@ -66,7 +66,7 @@ export function startingBrowser(
 }
 
 /** A link that a browser has come by. */
-export interface ComingLink {
+interface ComingLink {
   client: Client;
   purpose: string;
   subject: string;

@@ -23,7 +23,7 @@ export interface StartDependencies {
   events: Events;
 }
 
-export interface Start {
+interface Start {
   client: Client;
   connection: PasswordlessConnection;
   /** Normalised. */

@@ -4,7 +4,7 @@ import type { Login } from '../../users/login.ts';
 import type { Proof, ProofDependencies } from '../strategy.ts';
 import type { PasswordlessConnection } from './connection.ts';
 
-export interface PasswordlessProof {
+interface PasswordlessProof {
   clientId: string;
   connection: PasswordlessConnection;
   /** Normalised; undefined when what was sent is no address. */

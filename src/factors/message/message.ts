@@ -8,7 +8,7 @@ import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 
 /** What is a channel's own. */
-export interface MessageChannel
+interface MessageChannel
   extends Pick<Factor, 'type' | 'amr' | 'strength' | 'nameOf' | 'ofProfile'>,
     Required<Pick<NonNullable<Factor['enroll']>, 'requestedAs' | 'addressOf'>> {
   /** The channel: it is also the factor's name, and its authenticators' kind. */

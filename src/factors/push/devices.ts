@@ -55,7 +55,7 @@ export const enrolledDevice = z.object({
   issuer: z.string().describe("The tenant's name."),
 });
 
-export type EnrolledDevice = z.output<typeof enrolledDevice>;
+type EnrolledDevice = z.output<typeof enrolledDevice>;
 
 /**
  * Takes a device in: the ticket of its barcode is good once, the key is its own.
@@ -102,7 +102,7 @@ export const waitingRequest = z.object({
   expires_at: z.iso.datetime(),
 });
 
-export type WaitingRequest = z.output<typeof waitingRequest>;
+type WaitingRequest = z.output<typeof waitingRequest>;
 
 /** Which device asks, and whose it is. @throws AuthError 401 when it is none, or somebody else. */
 export async function identify(

@@ -30,7 +30,7 @@ export interface WebPush {
   wake(device: Authenticator): void;
 }
 
-export interface WebPushDependencies {
+interface WebPushDependencies {
   config: Config;
   authenticators: Authenticators;
   background: Background;

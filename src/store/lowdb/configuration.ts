@@ -20,7 +20,7 @@ export interface Configuration {
   close(): Promise<void>;
 }
 
-export interface ConfigurationOptions {
+interface ConfigurationOptions {
   directory: string;
   name: string;
   spec: AnySpec;

@@ -9,7 +9,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** Where a value belongs. */
-export interface Place {
+interface Place {
   collection: string;
   id: string;
   /** Names and positions from the record on. */

@@ -14,7 +14,7 @@ export type Search = (
   query: Query,
 ) => Promise<{ records: AnyRecord[]; more: boolean; total: number | undefined }>;
 
-export interface SqlCollectionOptions {
+interface SqlCollectionOptions {
   table: SqlTable;
   writer: Writer;
   search: Search;

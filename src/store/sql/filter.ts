@@ -6,7 +6,7 @@ import type { Dialect } from './dialect.ts';
 import { columnText } from './text.ts';
 
 /** A statement and its parameters. */
-export interface Statement {
+interface Statement {
   sql: string;
   parameters: (string | number)[];
 }

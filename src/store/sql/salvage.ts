@@ -6,7 +6,7 @@ import type { AnyRecord } from '../record.ts';
 import { checksum, RecordFault, type Row, recordOfRow, unopened } from './row.ts';
 import { type SqlCollection, sqlCollections } from './schema.ts';
 
-export interface Salvaged {
+interface Salvaged {
   /** The JSON text of each record, by collection and id. */
   records: Map<string, Map<string, string>>;
   /** Whether every table could be read to its end. */

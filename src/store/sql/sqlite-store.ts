@@ -18,7 +18,7 @@ import { startConnection, startThread, type Thread } from './sqlite-thread.ts';
 import { type Change, find as findRecord, place, remove, type SqlTable } from './table.ts';
 import { createWriter, type Writer } from './writer.ts';
 
-export interface SqliteOptions {
+interface SqliteOptions {
   /** The database's file, which has been checked. */
   file: string;
   clock: Clock;

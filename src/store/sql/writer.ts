@@ -39,7 +39,7 @@ interface Group {
   durable: PromiseWithResolvers<void>;
 }
 
-export interface WriterOptions {
+interface WriterOptions {
   connection: Connection;
   /** Called when a commit fails, once until one succeeds again; then with undefined. */
   onFailure(error: Error | undefined): void;
