@@ -1,4 +1,6 @@
 // New users: the user, their identity and their password are one write, so that none is ever there without the others.
+import { DATABASE, STRATEGIES } from '../records/connections.ts';
+import { normalizeEmail } from '../records/email.ts';
 import { type AddressKind, addressOf } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
@@ -76,4 +78,33 @@ async function freeOfNobody(store: Store, address: string): Promise<boolean> {
   if (identity === undefined || (await store.collection('users').get(identity.user_id)) !== undefined)
     return false;
   return store.collection('identities').delete(identity.id);
+}
+
+/** A user of a database connection. */
+export interface NewDatabaseUser {
+  /** The connection's name. */
+  connection: string;
+  email: string;
+  username?: string | undefined;
+  password: string;
+  profile?: Profile | undefined;
+}
+
+/** Makes a user of a database connection. @returns as {@link createUser}. */
+export async function createDatabaseUser(
+  deps: UsersDependencies,
+  { connection, email, username, password, profile }: NewDatabaseUser,
+): ReturnType<typeof createUser> {
+  const addresses = {
+    email: normalizeEmail(email) ?? email,
+    ...(username !== undefined && { username: username.trim().toLowerCase() }),
+  };
+  const { unique } = STRATEGIES[DATABASE];
+  // Hashed before anything is looked up: a taken address answers no sooner than a free one.
+  const passwordHash = await deps.hasher.hash(password);
+  return createUser(deps, {
+    identity: { connection, provider: DATABASE, addresses, unique },
+    profile,
+    passwordHash,
+  });
 }

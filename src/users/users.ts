@@ -1,25 +1,14 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
-import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
-import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
+import type { AddressKind } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
-import { createUser, type Profile } from './create.ts';
+import { confirmEmail, proveEmail, removeUser, updateUser } from './changes.ts';
+import { createDatabaseUser, type NewDatabaseUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import { type ConnectionAddress, findByAddress, type Identity, idByAddress, NOBODY } from './identities.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import type { User, UsersDependencies } from './user.ts';
-
-/** A user of a database connection. */
-export interface NewDatabaseUser {
-  /** The connection's name. */
-  connection: string;
-  email: string;
-  username?: string | undefined;
-  password: string;
-  profile?: Profile | undefined;
-}
 
 export interface Users {
   get(id: string): Promise<User | undefined>;
@@ -76,9 +65,8 @@ export interface Users {
 
 /** The users in a store. */
 export function createUsers(deps: UsersDependencies): Users {
-  const { store, hasher, clock } = deps;
+  const { store, clock } = deps;
   const users = store.collection('users');
-  const identities = store.collection('identities');
   const credentials = createCredentials(deps);
   const now = () => new Date(clock()).toISOString();
   const idInConnection: Users['idInConnection'] = async ({ name: connection }, identifier) => {
@@ -95,23 +83,9 @@ export function createUsers(deps: UsersDependencies): Users {
     idInConnection,
     idByAddress: (address) => idByAddress(store, address),
     findByAddress: (address) => findByAddress(store, address),
-    identitiesOf: (userId) => identities.findBy('user', userId),
+    identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
     whoProved: (address) => userWhoProved(deps, address),
-    create: async ({ connection, email, username, password, profile }) =>
-      createUser(deps, {
-        identity: {
-          connection,
-          provider: DATABASE,
-          addresses: {
-            email: normalizeEmail(email) ?? email,
-            ...(username !== undefined && { username: username.trim().toLowerCase() }),
-          },
-          unique: STRATEGIES[DATABASE].unique,
-        },
-        profile,
-        // Hashed before anything is looked up: a taken address answers no sooner than a free one.
-        passwordHash: await hasher.hash(password),
-      }),
+    create: (user) => createDatabaseUser(deps, user),
     verifyPassword: credentials.verify,
     passwordOf: credentials.load,
     credentialVersion: credentials.version,
@@ -127,95 +101,9 @@ export function createUsers(deps: UsersDependencies): Users {
         return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
       },
     }),
-    confirmEmail: async (userId, email) => {
-      let isTheirs = false;
-      const updated = await users.update(userId, (before) => {
-        isTheirs = before.email === email;
-        const proved = { email_verified: true, updated_at: now() };
-        return isTheirs ? { ...before, ...proved, ...emailHistory(before, proved, clock) } : before;
-      });
-      return isTheirs ? updated : undefined;
-    },
-    remove: async (userId) => {
-      const all = await identities.findBy('user', userId);
-      await store.batch([
-        { collection: 'users', delete: userId },
-        { collection: 'credentials', delete: userId },
-        ...all.map(({ id }) => ({ collection: 'identities' as const, delete: id })),
-      ]);
-    },
-    proveEmail: async (userId, email) => {
-      await users.update(userId, (before) => {
-        if (before.email_verified || before.email !== email) return before;
-        const proved = { email_verified: true, user_metadata: {}, updated_at: now() };
-        return { ...withoutProfile(before), ...proved, ...emailHistory(before, proved, clock) };
-      });
-    },
-    update: (userId, patch) =>
-      updateUser(deps, userId, patch, (before) => ({
-        ...before,
-        ...patch,
-        id: userId,
-        updated_at: now(),
-        ...emailHistory(before, patch, clock),
-      })),
+    confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
+    remove: (userId) => removeUser(deps, userId),
+    proveEmail: (userId, email) => proveEmail(deps, userId, email),
+    update: (userId, patch) => updateUser(deps, userId, patch),
   };
-}
-
-/** Changes a user and, in the same write, the identities that are found by an address that changes. */
-async function updateUser(
-  { store }: UsersDependencies,
-  userId: string,
-  patch: Partial<UserRecord>,
-  change: (before: User) => User,
-): Promise<User | undefined> {
-  const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
-  if (kinds.length === 0) return store.collection('users').update(userId, change);
-  const identities = await store.collection('identities').findBy('user', userId);
-  let before: User | undefined;
-  let after: User | undefined;
-  await store.batch([
-    {
-      collection: 'users',
-      update: userId,
-      change: (current) => {
-        before = current;
-        after = change(current);
-        return after;
-      },
-    },
-    ...identities.map(
-      ({ id }): Write => ({
-        collection: 'identities',
-        update: id,
-        change: (identity) => {
-          const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
-          return { ...identity, ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])) };
-        },
-      }),
-    ),
-  ]);
-  return after;
-}
-
-/** Without what a sign-up may say of its user, beside the identifiers. */
-function withoutProfile(user: User): User {
-  const { name: _1, given_name: _2, family_name: _3, nickname: _4, picture: _5, ...rest } = user;
-  return rest;
-}
-
-/** Longer than any access token lives, by default: after that nobody asks for the address of back then. */
-const EMAIL_HISTORY = 20;
-
-function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): Partial<User> {
-  const changes =
-    ('email' in patch && patch.email !== before.email) ||
-    ('email_verified' in patch && patch.email_verified !== before.email_verified);
-  if (!changes) return {};
-  const entry = {
-    ...(before.email === undefined ? {} : { email: before.email }),
-    email_verified: before.email_verified,
-    until: epochSeconds(clock),
-  };
-  return { email_history: [...(before.email_history ?? []), entry].slice(-EMAIL_HISTORY) };
 }

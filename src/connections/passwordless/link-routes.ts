@@ -1,0 +1,101 @@
+// The link of a passwordless mail, followed by a browser (docs/wire/passwordless.md).
+import type { Context } from 'koa';
+import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Views } from '../../pages/views.ts';
+import type { LoginTickets } from '../../protection/login-tickets.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { ProofDependencies } from '../strategy.ts';
+import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { authorizationUrl, failureUrl, isExpected, LINK_PATH, withDefaults } from './link.ts';
+import { checkRedirectUri, FIELD_ERRORS, type LinkParameters, linkParameters } from './requests.ts';
+import { PURPOSE, subjectOf } from './strategy.ts';
+import { redeem } from './verify.ts';
+
+export interface LinkDependencies extends ProofDependencies {
+  config: Config;
+  tickets: LoginTickets;
+  rateLimits: RateLimits;
+  views: Views;
+  csrf: Csrf;
+  random: Random;
+}
+
+/** A link, checked without consuming it. */
+interface Link {
+  client: Client;
+  connection: PasswordlessConnection;
+  address: string | undefined;
+  secret: string;
+  params: LinkParameters;
+}
+
+async function readLink(deps: LinkDependencies, fields: Fields): Promise<Link> {
+  const clientId = requiredField(fields, 'client_id', FIELD_ERRORS);
+  const client = await deps.config.client(clientId);
+  if (client === undefined) throw new AuthError(400, 'invalid_request', 'Unknown client.');
+  const name = requiredField(fields, 'connection', FIELD_ERRORS);
+  const connection = await passwordlessConnection(deps.config, clientId, name);
+  const params = linkParameters(fields, 'invalid_request');
+  checkRedirectUri(client, params);
+  const given = textField(fields, connection.strategy.kind, FIELD_ERRORS) ?? '';
+  const secret = requiredField(fields, 'verification_code', FIELD_ERRORS);
+  return { client, connection, address: connection.strategy.normalize(given), secret, params };
+}
+
+/** `GET /passwordless/verify_redirect`: a link that is expected is followed; other browsers are asked first. */
+export async function handleLink(deps: LinkDependencies, ctx: Context): Promise<void> {
+  const link = await readLink(deps, ctx.query);
+  const { client, connection, address, secret } = link;
+  const subject = subjectOf(client.client_id, connection.record, address ?? '');
+  const of = { client, purpose: PURPOSE, subject, secret };
+
+  if (await isExpected(ctx, deps.challenges, of)) {
+    return follow(deps, ctx, link);
+  }
+  const { client_id: _, ...fields } = textsOf(ctx.query);
+  await deps.views.page(
+    ctx,
+    'passwordless/continue',
+    {
+      action: LINK_PATH,
+      csrf: deps.csrf.token(ctx),
+      client: { name: client.name, logo: client.logo_uri },
+      fields: Object.entries({ ...fields, client_id: client.client_id }),
+      address: link.address,
+    },
+    { uiLocales: link.params.ui_locales, formAction: withDefaults(client, link.params).redirect_uri },
+  );
+}
+
+/** `POST /passwordless/verify_redirect`: the user has confirmed the link. */
+export async function handleConfirmed(deps: LinkDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  await follow(deps, ctx, await readLink(deps, bodyObject(ctx, FIELD_ERRORS)));
+}
+
+/** Consumes a link: on to the authorization request, or back to the application with an error. */
+async function follow(
+  deps: LinkDependencies,
+  ctx: Context,
+  { client, connection, address, secret, params }: Link,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  try {
+    await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
+    const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
+    const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, caller });
+    const ticket = await deps.tickets.issue(ctx, login, client.client_id);
+    ctx.redirect(authorizationUrl(client, connection, params, ticket));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    const { error, error_description } = thrown;
+    const told = error === 'invalid_grant' ? 'unauthorized' : error;
+    ctx.redirect(failureUrl(client, params, { error: told, error_description }));
+  }
+}

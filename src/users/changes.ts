@@ -1,0 +1,107 @@
+// Changes of users: their addresses, what they have proved, their removal.
+import { ADDRESS_KINDS } from '../records/identities.ts';
+import type { UserRecord } from '../records/users.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Write } from '../store/contract.ts';
+import type { User, UsersDependencies } from './user.ts';
+
+const now = ({ clock }: UsersDependencies) => new Date(clock()).toISOString();
+
+/** Changes a user and, in the same write, the identities that are found by an address that changes. */
+export async function updateUser(
+  deps: UsersDependencies,
+  userId: string,
+  patch: Partial<UserRecord>,
+): Promise<User | undefined> {
+  const { store, clock } = deps;
+  const change = (current: User): User => ({
+    ...current,
+    ...patch,
+    id: userId,
+    updated_at: now(deps),
+    ...emailHistory(current, patch, clock),
+  });
+  const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
+  if (kinds.length === 0) return store.collection('users').update(userId, change);
+  const identities = await store.collection('identities').findBy('user', userId);
+  let before: User | undefined;
+  let after: User | undefined;
+  await store.batch([
+    {
+      collection: 'users',
+      update: userId,
+      change: (current) => {
+        before = current;
+        after = change(current);
+        return after;
+      },
+    },
+    ...identities.map(
+      ({ id }): Write => ({
+        collection: 'identities',
+        update: id,
+        change: (identity) => {
+          const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
+          return { ...identity, ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])) };
+        },
+      }),
+    ),
+  ]);
+  return after;
+}
+
+/** @see Users.confirmEmail */
+export async function confirmEmail(
+  deps: UsersDependencies,
+  userId: string,
+  email: string,
+): Promise<User | undefined> {
+  let isTheirs = false;
+  const updated = await deps.store.collection('users').update(userId, (before) => {
+    isTheirs = before.email === email;
+    const proved = { email_verified: true, updated_at: now(deps) };
+    return isTheirs ? { ...before, ...proved, ...emailHistory(before, proved, deps.clock) } : before;
+  });
+  return isTheirs ? updated : undefined;
+}
+
+/** @see Users.proveEmail */
+export async function proveEmail(deps: UsersDependencies, userId: string, email: string): Promise<void> {
+  await deps.store.collection('users').update(userId, (before) => {
+    if (before.email_verified || before.email !== email) return before;
+    const proved = { email_verified: true, user_metadata: {}, updated_at: now(deps) };
+    return { ...withoutProfile(before), ...proved, ...emailHistory(before, proved, deps.clock) };
+  });
+}
+
+/** Removes a user, their identities and their credential, in one write. */
+export async function removeUser({ store }: UsersDependencies, userId: string): Promise<void> {
+  const identities = await store.collection('identities').findBy('user', userId);
+  await store.batch([
+    { collection: 'users', delete: userId },
+    { collection: 'credentials', delete: userId },
+    ...identities.map(({ id }) => ({ collection: 'identities' as const, delete: id })),
+  ]);
+}
+
+/** Without what a sign-up may say of its user, beside the identifiers. */
+function withoutProfile(user: User): User {
+  const { name: _1, given_name: _2, family_name: _3, nickname: _4, picture: _5, ...rest } = user;
+  return rest;
+}
+
+/** Longer than any access token lives, by default: after that nobody asks for the address of back then. */
+const EMAIL_HISTORY = 20;
+
+function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): Partial<User> {
+  const changes =
+    ('email' in patch && patch.email !== before.email) ||
+    ('email_verified' in patch && patch.email_verified !== before.email_verified);
+  if (!changes) return {};
+  const entry = {
+    ...(before.email === undefined ? {} : { email: before.email }),
+    email_verified: before.email_verified,
+    until: epochSeconds(clock),
+  };
+  return { email_history: [...(before.email_history ?? []), entry].slice(-EMAIL_HISTORY) };
+}
