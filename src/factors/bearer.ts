@@ -1,4 +1,4 @@
-// Whose authenticators a request is about, and with what right: by an MFA token, or by an access token for the MFA API.
+// The bearer token of an MFA API request: an MFA token, or an access token for the MFA API.
 import type { Context } from 'koa';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { AuthError } from '../http/errors.ts';
@@ -17,13 +17,13 @@ export interface BearerDependencies extends FactorDependencies {
   readApiToken: ApiTokenReader;
 }
 
-/** What a request's token says. */
+/** A verified bearer token. */
 interface Bearer {
   user: User;
   clientId: string;
   /** The version of the credential that the login was proved by. */
   credentialVersion: number;
-  /** By an access token for the MFA API: it, and what it may do now. */
+  /** For an access token for the MFA API: the token and its present right. */
   managing?: { token: ApiToken; right: Right };
 }
 

@@ -1,5 +1,5 @@
-// Browsers that a user has logged in with: known ones, for the policy that asks strangers alone, and ones that
-// the user wants remembered, which are not asked for thirty days.
+// Browsers that a user has logged in with: known ones, for the risk policy, and those that the user wants remembered for
+// thirty days.
 import type { Context } from 'koa';
 import { browserOf, markBrowser } from '../http/browser.ts';
 import type { BrowserRecord } from '../records/authenticators.ts';
@@ -12,11 +12,11 @@ import { FIRST_VERSION, type Login } from '../users/login.ts';
 const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
 
-/** A user by their login: a browser that is known to one by the old password is not by the new one. */
+/** A user with the credential version: a new password makes all browsers unknown. */
 export type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
 export interface KnownBrowsers {
-  /** Whether the user has asked that this browser be not asked for a second factor. */
+  /** Whether the user wants no second factor in this browser. */
   isRemembered(ctx: Context, user: KnownUser): Promise<boolean>;
   /** Whether the user has logged in with this browser, and last from this address. */
   isKnown(ctx: Context, user: KnownUser): Promise<boolean>;
@@ -30,7 +30,7 @@ export interface KnownBrowsers {
   forgetAllOf(userId: string): Promise<void>;
 }
 
-/** The browsers in a store; a cookie alone is nothing without its record, so each can be revoked. */
+/** The browsers in a store; a cookie needs its record, so each can be revoked. */
 export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: Random }): KnownBrowsers {
   const { store, clock, random } = deps;
   const browsers = store.collection('browsers');
@@ -74,7 +74,7 @@ function idOf(browser: string, userId: string): string {
   return sha256(`${browser}\n${userId}`);
 }
 
-/** No browser can pass for an address: one has 43 characters and no colon. */
+/** Distinct from a browser's id, which has 43 characters and no colon. */
 function addressId(ip: string, userId: string): string {
   return idOf(`address:${ip}`, userId);
 }

@@ -1,6 +1,5 @@
-// What an access token for the MFA API may do. It is judged at each use by what is so then: it outlives neither a
-// new password nor a change of the user's factors by somebody else, and a token that proves no second factor has no
-// say where there is one.
+// What an access token for the MFA API may do, judged at each use: it ends with a new password and with a change of the
+// user's factors by another token; one without a second factor is refused once the user has one.
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { JudgedLogin } from '../engine/second-factor.ts';
 import type { Users } from '../users/users.ts';

@@ -1,5 +1,5 @@
-// When the factors of users changed, and by what: for tokens that must not outlive a change that was not their own,
-// and for sessions that proved a factor which may be gone. The last change is kept, and those that a token may have seen.
+// When users' factors changed and by which token: for tokens that end with another's change, and sessions whose factor may
+// be gone. Keeps the last change and those within a token's lifetime.
 
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';

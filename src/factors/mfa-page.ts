@@ -1,4 +1,4 @@
-// A page of the second factor: who has come so far, which factors they may choose from, and what stopped them.
+// What all pages of the second factor share: the claimant, the factors to choose from, the alerts.
 import type { Context } from 'koa';
 import { openRequestPage, requestLanguages } from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
@@ -60,7 +60,7 @@ const ALERTS: Record<string, string> = {
   invalid_authenticator: 'mfa.expired',
 };
 
-/** Failures that the person at the page can do something about; others are thrown on. */
+/** The alert of an error that the user can correct; others are thrown. */
 export function alertOf(thrown: unknown): { alert: string; status: number } {
   const isOver = thrown instanceof AuthError && thrown.extra.reason === 'request_expired';
   const alert = thrown instanceof AuthError && !isOver ? ALERTS[thrown.error] : undefined;

@@ -1,4 +1,4 @@
-// The MFA token: what an application that lacks a second factor goes on with (spec "Multi-factor authentication").
+// The MFA token of `mfa_required` (spec "Multi-factor authentication"; docs/wire/mfa.md).
 import type { CompletedRequest } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
@@ -35,7 +35,7 @@ export async function issueMfaToken(
     tries: TOKEN_TRIES,
     data: { clientId, request: { ...request } },
   });
-  // Its end in the clear, so that a token whose record is gone can still be called expired.
+  // The expiry is readable, so that a token whose record is gone is still `expired_token`.
   return `${secret}.${(epochSeconds(clock) + TOKEN_SECONDS).toString(36)}`;
 }
 
@@ -63,7 +63,7 @@ export async function readMfaToken(
   return { userId: met.userId, clientId: own, request, ticket };
 }
 
-/** SDKs compare the text letter by letter. */
+/** SDKs compare the text (docs/wire/mfa.md). */
 export function malformed(): AuthError {
   return new AuthError(401, 'invalid_grant', 'Malformed mfa_token');
 }

@@ -1,4 +1,4 @@
-// The MFA endpoints (spec "Multi-factor authentication"). Nothing is decided here.
+// The routes of the MFA API (spec "Multi-factor authentication"; docs/wire/mfa.md).
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// Failed proofs of who somebody is, whatever way in (password grant, hosted page, passwordless, MFA).
+// Counts wrong passwords and codes of every way to log in (password grant, hosted page, passwordless, MFA), and locks.
 
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
@@ -68,7 +68,7 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
     const counts = all.filter(({ blocks }) => blocks);
     const look = async () => {
       const failed = await Promise.all(counts.map((count) => failures.now(count)));
-      // What time has not quite given back is not there yet.
+      // The counter is a fraction: a failure not fully forgotten still counts.
       const full = counts.find(({ most }, index) => (failed[index] ?? 0) > most - 1);
       if (full !== undefined) throw new AuthError(429, 'too_many_attempts', full.refusal);
       return counts.map(({ most }, index) => most - (failed[index] ?? 0));
@@ -84,7 +84,7 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
       const levels = await Promise.all(counts.map((count) => failures.count(count)));
       for (const [index, { most, onFull }] of counts.entries()) {
         const level = levels[index] ?? 0;
-        // Told when it gets full, not for each that was under way at that time.
+        // Reported once, when it gets full, not for each concurrent attempt.
         if (level > most - 1 && level <= most) onFull(attempt);
       }
     } finally {
@@ -113,7 +113,7 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { failures, reserve, release, fail, succeed } = createCounting(deps);
   return {
     admit: async (attempt) => {
-      // Whoever has the password has come by the first proof; for what follows nobody is known by it.
+      // Known callers count for the first factor only: a thief of the password must not be known for the second.
       const first = attempt.step === undefined;
       const seen = first ? await callers.look(attempt.userId, attempt) : undefined;
       const known = seen?.known?.room;

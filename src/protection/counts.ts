@@ -1,5 +1,5 @@
-// What failed proofs are counted for: an account from one address, an account from all strangers, and an address
-// across accounts.
+// The counts of failed attempts: of an account from one address, of an account from all strangers, of an address across
+// accounts.
 import type { Bucket } from '../records/limits.ts';
 import type { AttackProtection } from '../records/protection.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -17,14 +17,14 @@ const LOCKED =
 export const THROTTLED =
   'We have detected suspicious login behavior and further attempts will be blocked. Please contact the administrator.';
 
-/** A lock ends so long after the last failure: 30 days. */
+/** A lock ends 30 days after the last failure. */
 const LOCK_SECONDS = 30 * 86_400;
 
 /** One of the counts that an attempt belongs to. */
 export interface Count extends FailureCounter {
-  /** So many failures, and it is full. */
+  /** Failures at which it is full. */
   most: number;
-  /** Whether a full count stands in the way, or is just told. */
+  /** Whether a full count blocks, or is only reported. */
   blocks: boolean;
   refusal: string;
   onFull(attempt: Attempt): void;
@@ -86,7 +86,7 @@ function guessesCount(
 ): Count[] {
   const isCode = attempt.what === 'code';
   const isOff = !locks.enabled || attempt.locks === false || known !== undefined;
-  // The second factor has a count for the user of its own.
+  // The second factor has its own count for each user.
   if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
   const name = isCode ? 'codeFailures' : 'passwordFailures';
   const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];

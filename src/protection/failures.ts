@@ -1,16 +1,16 @@
-// Counts of failed proofs, kept in the store: of an account, of an address. Written at failures alone.
+// Counters of failed attempts in the store, written only at failures.
 
 import type { FailureRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 
-/** A count, and how it forgets. */
+/** A counter and its decay. */
 export interface FailureCounter {
   id: string;
   /** The account it is about, hashed; none for an address across accounts. */
   account?: string;
-  /** Milliseconds after which one failure is forgotten; `Infinity` where none is before all are. */
+  /** Milliseconds after which one failure is forgotten; `Infinity`: only all at once. */
   rate: number;
   /** Seconds after the last failure until all are forgotten; where there is a rate that says it. */
   lastsSeconds?: number;

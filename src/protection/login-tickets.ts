@@ -10,7 +10,7 @@ import type { Challenges } from './challenges.ts';
 
 const PURPOSE = 'login_ticket';
 
-/** From the ticket's making to the request that carries it; the browser is on its way already. */
+/** Seconds from the ticket's creation to the request that carries it. */
 const LIFETIME_SECONDS = 120;
 
 /** `None`: the cross-origin login of an application sets it from the application's own site. */
