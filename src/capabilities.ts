@@ -1,7 +1,7 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { LimitLogin } from './connections/database/limit-login.ts';
+import type { LimitLogin } from './connections/database/login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
@@ -20,6 +20,7 @@ import { createWebPush } from './factors/push/web-push.ts';
 import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
 import { AuthError } from './http/errors.ts';
+import { managementApi, withApi } from './management/api.ts';
 import { createViews } from './pages/views.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
@@ -108,9 +109,10 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
 
 export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
 
-/** The tenant's configuration with what is there beside it: the MFA API, and the application of "Try login". */
+/** The tenant's configuration with what is there beside it: the APIs that are ours, and the application of "Try login". */
 function withOurs(tenantConfig: Config, settings: Settings): Config {
-  const config = withMfaApi(tenantConfig, settings.issuer);
+  const { issuer } = settings;
+  const config = withApi(withMfaApi(tenantConfig, issuer), managementApi(issuer));
   return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
 }
 

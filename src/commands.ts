@@ -1,10 +1,12 @@
 // The `gatehouse` command's subcommands.
+
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
 import { rotateSigningKeys } from './engine/keys.ts';
 import { LIMITS } from './features.ts';
+import { managementAudience } from './management/api.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { fail, faultText, isFirstStart, runServer } from './run.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -83,10 +85,14 @@ async function apply(): Promise<void> {
   const { tenant } = await tenantOf(settings);
   await withStore(settings, async (store) => {
     const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
-    await applyTenant({ store, users, random: systemRandom }, tenant, {
-      mode: 'match',
-      users: !settings.production,
-    });
+    await applyTenant(
+      { store, users, random: systemRandom, managementAudience: managementAudience(settings.issuer) },
+      tenant,
+      {
+        mode: 'match',
+        users: !settings.production,
+      },
+    );
   });
   console.log(`applied ${settings.tenantFile}`);
 }

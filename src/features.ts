@@ -10,6 +10,7 @@ import { authenticator } from './factors/push/feature.ts';
 import { flow } from './flow/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
+import { management } from './management/feature.ts';
 import { protection } from './protection/declaration.ts';
 import type { Declaration, EventMeanings } from './records/declaration.ts';
 import type { Limits } from './records/limits.ts';
@@ -27,6 +28,7 @@ export const FEATURES: readonly Feature<never>[] = [
   authenticator,
   logout,
   saml,
+  management,
   development,
   health,
 ];

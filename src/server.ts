@@ -5,11 +5,13 @@ import Koa from 'koa';
 import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
+import { askToVerify } from './connections/database/verification-link.ts';
 import { loginPages } from './connections/login-page.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections, hasRealm } from './connections/resolve.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
+import { rotateSigningKeys } from './engine/keys.ts';
 import { engine as engineFeature } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
@@ -26,6 +28,8 @@ import { createRouter, type Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
+import { managementApi, managementAudience } from './management/api.ts';
+import { management } from './management/feature.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
@@ -101,7 +105,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   };
 }
 
-/** The routes of all features, each given what it needs by name. Long, because it is the one list of all dependencies. */
+/** The routes of all features, each given what it needs by name. */
 function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -113,7 +117,8 @@ function routesOf(
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
     capabilities;
   const { outbox, messages, tickets, views, csrf, authenticators, webPush, browsers, streams } = capabilities;
-  const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins } = tenantEngine;
+  const { engine, finish, credentialGrants, readApiToken, readCallerToken, idp, delegatedLogins } =
+    tenantEngine;
   const { interactions, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const allowLoopback = isForThisMachine(settings);
   const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
@@ -240,6 +245,40 @@ function routesOf(
       users,
       views,
       wallClock,
+    }),
+    ...bind(management, {
+      askToVerify: async (user, connection, clientId, ip) => {
+        const client = clientId === undefined ? undefined : await config.client(clientId);
+        await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
+      },
+      audience: managementAudience(issuer),
+      config,
+      endSessions: async (userId, reason) => {
+        await sessions.endAllOf(userId, { reason, refreshTokens: true });
+      },
+      events,
+      hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
+      now: () => new Date(wallClock()).toISOString(),
+      random,
+      readToken: readCallerToken,
+      removeUser,
+      removeUserByEmail: async (connection, email) => {
+        const user = await users.findInConnection(connection, email);
+        if (user !== undefined) await removeUser(user.id);
+      },
+      removeUsersOf: async ({ name }) => {
+        const identities = await store.collection('identities').findBy('connection', name);
+        for (const { user_id } of identities) await removeUser(user_id);
+      },
+      revokeKey: async (kid) => {
+        await store.collection('signingKeys').delete(kid);
+      },
+      rotateKeys: () => rotateSigningKeys(store, wallClock, new URL(baseUrl).hostname),
+      scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
+      store,
+      systemApis: () => [managementApi(issuer)],
+      tenantName: new URL(baseUrl).hostname,
+      users,
     }),
     ...(isForThisMachine(settings)
       ? bind(development, {

@@ -1,4 +1,5 @@
 // Starts and stops a server, for the process and for tests.
+
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -9,6 +10,7 @@ import type { TenantDependencies } from './capabilities.ts';
 import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
+import { managementAudience } from './management/api.ts';
 import { unknownLimits } from './protection/settings.ts';
 import type { TenantFile } from './records/tenant.ts';
 import { because } from './runtime/because.ts';
@@ -136,7 +138,11 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
   );
   const settings = withPort(read, await listen(server, read));
   try {
-    await applyTenant({ store, users, random }, file, { mode: 'create-missing', users: !read.production });
+    await applyTenant(
+      { store, users, random, managementAudience: managementAudience(settings.issuer) },
+      file,
+      { mode: 'create-missing', users: !read.production },
+    );
     refuseStore(
       read,
       'cannot be served; correct the tenant file and run gatehouse apply',

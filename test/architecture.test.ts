@@ -18,7 +18,7 @@ const LAYERS: string[][] = [
   ['capabilities.ts'],
   ['features.ts'],
   ['settings.ts'],
-  ['connections', 'factors', 'logout', 'saml', 'development', 'health.ts'],
+  ['connections', 'factors', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],
   ['delivery', 'protection', 'tls'],

@@ -1,5 +1,5 @@
 // Verifies access tokens for our own APIs.
-import { errors as joseErrors, jwtVerify } from 'jose';
+import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import type { PublishedKeys } from './published-keys.ts';
@@ -17,23 +17,41 @@ export interface ApiToken {
 /** Verifies an access token. @returns undefined when it is invalid, expired, or for another audience. */
 export type ApiTokenReader = (token: string, audience: string) => Promise<ApiToken | undefined>;
 
-/** A reader for the tokens of an issuer. */
-export function apiTokenReader(deps: { issuer: string; keys: PublishedKeys; clock: Clock }): ApiTokenReader {
+/** A verified access token of an application or of a user. */
+export interface CallerToken {
+  /** `<client_id>@clients` for an application's own. */
+  subject: string;
+  clientId: string;
+  scopes: string[];
+  /** Whether an application got it for itself (RFC 6749 §4.4). */
+  isMachine: boolean;
+}
+
+/** Verifies an access token of an application or a user. @returns why it is not good, where it is not. */
+export type CallerTokenReader = (
+  token: string,
+  audience: string,
+) => Promise<CallerToken | { fault: 'expired' | 'signature' | 'invalid' }>;
+
+interface ReaderDependencies {
+  issuer: string;
+  keys: PublishedKeys;
+  clock: Clock;
+}
+
+const MACHINE = 'client-credentials';
+
+/** A reader for the tokens that users have of an issuer. */
+export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   return async (token, audience) => {
     try {
-      const { payload } = await jwtVerify(token, deps.keys.find, {
-        issuer: deps.issuer,
-        audience,
-        algorithms: ['RS256'],
-        requiredClaims: ['exp', 'iat', 'sub'],
-        currentDate: new Date(deps.clock()),
-      });
+      const payload = await verify(deps, token, audience);
       // A client_credentials token has no user.
-      if (payload.gty === 'client-credentials') return undefined;
+      if (payload.gty === MACHINE) return undefined;
       return {
         userId: String(payload.sub),
-        clientId: String(payload.azp ?? payload.client_id),
-        scopes: String(payload.scope ?? '').split(' '),
+        clientId: clientIdOf(payload),
+        scopes: scopesOf(payload),
         id: hashSecret(token),
         claims: payload,
       };
@@ -42,4 +60,47 @@ export function apiTokenReader(deps: { issuer: string; keys: PublishedKeys; cloc
       throw thrown;
     }
   };
+}
+
+/** A reader for the tokens of applications and users alike. */
+export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
+  return async (token, audience) => {
+    try {
+      const payload = await verify(deps, token, audience);
+      return {
+        subject: String(payload.sub),
+        clientId: clientIdOf(payload),
+        scopes: scopesOf(payload),
+        isMachine: payload.gty === MACHINE,
+      };
+    } catch (thrown) {
+      if (thrown instanceof joseErrors.JWTExpired) return { fault: 'expired' };
+      if (thrown instanceof joseErrors.JWSSignatureVerificationFailed) return { fault: 'signature' };
+      if (thrown instanceof joseErrors.JOSEError) return { fault: 'invalid' };
+      throw thrown;
+    }
+  };
+}
+
+async function verify(
+  { issuer, keys, clock }: ReaderDependencies,
+  token: string,
+  audience: string,
+): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(token, keys.find, {
+    issuer,
+    audience,
+    algorithms: ['RS256'],
+    requiredClaims: ['exp', 'iat', 'sub'],
+    currentDate: new Date(clock()),
+  });
+  return payload;
+}
+
+function clientIdOf(payload: JWTPayload): string {
+  return String(payload.azp ?? payload.client_id);
+}
+
+function scopesOf({ scope }: JWTPayload): string[] {
+  return String(scope ?? '').split(' ');
 }

@@ -89,8 +89,8 @@ export function resourceIndicators(config: Config): ResourceIndicators {
       const api = await config.resourceServer(audience);
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)
-        ? await clientScope(config, ctx, client, audience)
-        : [...OIDC_SCOPES, ...api.scopes.map(({ value }) => value)];
+        ? await clientScope(config, ctx, client, api)
+        : [...OIDC_SCOPES, ...userScopes(api)];
       return {
         audience,
         scope: scope.join(' '),
@@ -100,6 +100,12 @@ export function resourceIndicators(config: Config): ResourceIndicators {
       };
     },
   };
+}
+
+/** The scopes of an API that a user's token can have: of our Management API those for the user's own record. */
+function userScopes({ scopes, is_system }: Api): string[] {
+  const all = scopes.map(({ value }) => value);
+  return is_system === true ? all.filter((scope) => scope.includes(':current_user')) : all;
 }
 
 function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
@@ -121,7 +127,9 @@ function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign
 }
 
 /** The client grant's scopes; all of them when none is requested, as with the hosted service. */
-async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Client, audience: string) {
+async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Client, api: Api) {
+  const audience = api.identifier;
+  const scopes = api.scopes.map(({ value }) => value);
   const grant = await config.clientGrant(client.clientId, audience);
   if (grant === undefined) {
     throw new errors.AccessDenied(
@@ -130,10 +138,11 @@ async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Clie
   }
   const { params } = ctx.oidc;
   const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;
-  const refused = requested?.filter((scope) => !grant.scope.includes(scope)) ?? [];
+  const allowed = grant.allow_all_scopes === true ? scopes : grant.scope;
+  const refused = requested?.filter((scope) => !allowed.includes(scope)) ?? [];
   if (refused.length > 0) {
     throw new errors.AccessDenied(`Client has not been granted scopes: ${refused.join(', ')}`);
   }
-  if (requested === undefined && params !== undefined) params.scope = grant.scope.join(' ');
-  return [...grant.scope];
+  if (requested === undefined && params !== undefined) params.scope = allowed.join(' ');
+  return [...allowed];
 }

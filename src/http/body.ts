@@ -7,6 +7,8 @@ import { bodyOf } from './body-fields.ts';
 import { AuthError } from './errors.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
+/** The methods whose bodies are read; a DELETE may name what is to go. */
+const WITH_BODY = ['POST', 'PUT', 'PATCH', 'DELETE'];
 const JSON_TYPES = ['application/json', 'application/*+json'];
 
 /** Levels of nesting in JSON; user_metadata nests a little. */
@@ -19,7 +21,7 @@ const MOST_FIELDS = 500;
 const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
 
 /**
- * Leaves a POST's body, parsed, at `ctx.request.body`: an object or an array for JSON; for a form an object of strings,
+ * Leaves a body, parsed, at `ctx.request.body`: an object or an array for JSON; for a form an object of strings,
  * of lists of strings where a name is repeated, and of objects of these for `name[key]`; an empty object for other types
  * and for no body at all.
  * @param largest in bytes.
@@ -28,7 +30,7 @@ const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
 export function readBody(largest: number): Middleware {
   const read = textReader(largest);
   return async (ctx, next) => {
-    if (ctx.method === 'POST') {
+    if (WITH_BODY.includes(ctx.method)) {
       refuseCoded(ctx);
       await read(ctx, async () => undefined);
       Object.assign(ctx.request, { body: parse(ctx) });
@@ -43,7 +45,7 @@ export function readBody(largest: number): Middleware {
  */
 function textReader(largest: number): Middleware {
   return bodyParser({
-    parsedMethods: ['POST'],
+    parsedMethods: WITH_BODY,
     enableTypes: ['text'],
     extendTypes: { text: [FORM, ...JSON_TYPES] },
     textLimit: largest,

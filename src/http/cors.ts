@@ -28,7 +28,7 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
   const answer = cors({
     origin: (ctx) => ctx.get('Origin'),
     credentials: true,
-    allowMethods: ['GET', 'POST', 'DELETE'],
+    allowMethods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowHeaders: ALLOWED_HEADERS,
     exposeHeaders: EXPOSED_HEADERS,
     maxAge: MAX_AGE,

@@ -9,7 +9,7 @@ import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
 import { findPath, type PathTree, pathTree } from './path-tree.ts';
 
-export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE';
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** What a route says of itself, its address apart. */
 interface RouteRules {
@@ -96,7 +96,7 @@ export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] 
   }));
 }
 
-const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'DELETE'] satisfies Method[];
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies Method[];
 
 /** The methods and the path of a declared route. @throws Error when its key says none. */
 export function addressOf(key: string): Pick<Route, 'methods' | 'path'> {

@@ -42,9 +42,23 @@ export const resourceServerSchema = resourceServerFields.superRefine((api, conte
   }
 });
 
+/**
+ * Whether an audience is that of a Management API: ours, or that of the tenant that a file was exported from, which
+ * means ours when it is applied here.
+ */
+export function isManagementAudience(audience: string): boolean {
+  return /^https?:\/\/[^/?#]+\/api\/v2\/$/.test(audience);
+}
+
 export const clientGrantSchema = z.looseObject({
   id: z.string().optional(),
   client_id: z.string().min(1),
   audience: z.string().min(1),
   scope: z.array(scopeToken).default([]),
+  /** Whether every scope that the API has is allowed, whatever `scope` says. */
+  allow_all_scopes: z.boolean().optional(),
+  subject_type: z.enum(['client', 'user']).optional(),
+  organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
+  allow_any_organization: z.boolean().optional(),
+  default_for: z.string().optional(),
 });

@@ -2,11 +2,14 @@
 // Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
 
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
+import type { DocumentRecord } from './documents.ts';
 import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { LogEventRecord } from './log-events.ts';
+import type { InvitationRecord, MembershipRecord } from './organizations.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
+import type { RoleRecord } from './roles.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
 import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
 import type {
@@ -26,6 +29,10 @@ export interface Records {
   clientGrants: ClientGrantRecord & Stored;
   connections: ConnectionRecord & Stored;
   organizations: OrganizationRecord & Stored;
+  roles: RoleRecord;
+  memberships: MembershipRecord;
+  invitations: InvitationRecord;
+  documents: DocumentRecord;
   users: UserRecord;
   identities: IdentityRecord;
   /** What was brought to its present form, by name. */
@@ -144,9 +151,27 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     indexes: {},
     kept: 'configuration',
   },
+  documents: {
+    unique: { name: (one) => (one.name === undefined ? undefined : `${one.kind}\n${one.name}`) },
+    indexes: { kind: (one) => one.kind },
+    kept: 'configuration',
+  },
+  memberships: {
+    unique: {},
+    indexes: {
+      organization: (one) => one.organization_id,
+      user: (one) => one.user_id,
+      role: (one) => one.roles,
+    },
+  },
+  invitations: {
+    unique: { ticket: (one) => one.ticketHash },
+    indexes: { organization: (one) => one.organization_id },
+  },
+  roles: { unique: { name: (role) => role.name }, indexes: {}, kept: 'configuration' },
   users: {
     unique: {},
-    indexes: { email: (user) => user.email },
+    indexes: { email: (user) => user.email, role: (user) => user.roles },
     fields: {
       email: 'text',
       email_verified: 'boolean',
@@ -165,7 +190,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       user_metadata: 'members',
       app_metadata: 'members',
     },
-    indexed: ['email', 'created_at'],
+    indexed: ['email', 'name', 'created_at'],
   },
   identities: {
     unique: {
@@ -175,6 +200,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
     indexes: {
       user: (identity) => identity.user_id,
+      connection: (identity) => identity.connection,
       address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
     },
   },

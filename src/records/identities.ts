@@ -16,6 +16,8 @@ export interface IdentityRecord extends Stored {
   /** What the connection calls the user; `user_id` in the management vocabulary's `identities`. */
   upstream_id: string;
   isSocial: boolean;
+  /** What the connection says of the user, of an identity that was linked to another. */
+  profile?: Record<string, unknown>;
   /** Lower case. */
   email?: string;
   /** Lower case. */

@@ -26,6 +26,8 @@ export interface UserRecord extends Stored {
   app_metadata: Record<string, unknown>;
   /** What the user may do at an API (management vocabulary); scopes of an API with `enforce_policies`. */
   permissions?: { resource_server_identifier: string; permission_name: string }[];
+  /** Ids of roles. */
+  roles?: string[];
   /** E-mail addresses this user had before, newest last, each with the epoch second until which it held. */
   email_history?: { email?: string; email_verified: boolean; until: number }[];
   blocked?: boolean;

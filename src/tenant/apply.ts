@@ -1,5 +1,6 @@
 // Applies a tenant file to the store: missing records at start, everything by `gatehouse apply`.
 import { createHash } from 'node:crypto';
+import { isManagementAudience } from '../records/apis.ts';
 import { type AuthenticationMethod, authenticationMethod } from '../records/client-authentication.ts';
 import { collections, type Records } from '../records/collections.ts';
 import type {
@@ -35,6 +36,8 @@ interface ApplyDependencies {
   store: Store;
   users: DevelopmentUsers;
   random: Random;
+  /** The identifier of the Management API here. */
+  managementAudience: string;
 }
 
 type Section = 'clients' | 'resourceServers' | 'connections' | 'clientGrants' | 'organizations';
@@ -60,7 +63,7 @@ export async function applyTenant(
     file.resourceServers.map((api) => ({ ...api, id: api.id ?? stableId('rs', api.identifier) })),
   );
   await applySection(deps, 'connections', mode, connectionsOf(file));
-  await applySection(deps, 'clientGrants', mode, clientGrantsOf(file));
+  await applySection(deps, 'clientGrants', mode, clientGrantsOf(file, deps.managementAudience));
   await applySection(
     deps,
     'organizations',
@@ -135,7 +138,7 @@ const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
 };
 
 /** The type's default grant types, without client_credentials for a public application. */
-function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
+export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
   return GRANT_TYPES[app_type].filter((type) => method !== 'none' || type !== 'client_credentials');
 }
 
@@ -171,11 +174,12 @@ function connectionsOf(file: TenantFile): Records['connections'][] {
   }));
 }
 
-function clientGrantsOf(file: TenantFile): Records['clientGrants'][] {
+function clientGrantsOf(file: TenantFile, managementAudience: string): Records['clientGrants'][] {
   const clientId = clientIdOf(file);
   return file.clientGrants.map((grant) => {
     const client_id = clientId(grant.client_id);
-    return { ...grant, client_id, id: grant.id ?? stableId('cgr', `${client_id}\n${grant.audience}`) };
+    const audience = isManagementAudience(grant.audience) ? managementAudience : grant.audience;
+    return { ...grant, audience, client_id, id: grant.id ?? stableId('cgr', `${client_id}\n${audience}`) };
   });
 }
 

@@ -1,6 +1,7 @@
 // Consistency between the parts of a tenant file.
 
 import { hasForbiddenScheme } from '../http/schemes.ts';
+import { isManagementAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import { strategyRecord } from '../records/connections.ts';
 import type { TenantFile } from '../records/tenant.ts';
@@ -98,7 +99,7 @@ function referenceFaults(file: TenantFile): string[] {
   file.clientGrants.forEach((grant, index) => {
     if (!clients.has(grant.client_id))
       faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);
-    if (!apis.has(grant.audience))
+    if (!apis.has(grant.audience) && !isManagementAudience(grant.audience))
       faults.push(`clientGrants[${index}].audience: ${grant.audience} is no API here`);
   });
   const { default_directory: directory, default_audience: audience } = file.tenant;

@@ -7,7 +7,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 
 /** An event to record; `user_name` is the identifier as typed. */
-export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'details' | 'type'> & {
+export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'type'> & {
   type: EventType;
 };
 
@@ -51,7 +51,7 @@ export function createEvents({ store, clock, random, log, budget, types }: Event
       if (!isRecorded) return;
       const record: LogEventRecord = {
         ...event,
-        ...(leftOut === 0 ? {} : { details: { left_out: leftOut } }),
+        ...(leftOut === 0 ? {} : { details: { ...event.details, left_out: leftOut } }),
         // Ids sort by time, and so do lists of events.
         id: `${new Date(clock()).toISOString().replaceAll(/\D/g, '')}${random(12).toString('hex')}`,
         date: new Date(clock()).toISOString(),

@@ -9,38 +9,27 @@ import type { User, UsersDependencies } from './user.ts';
 
 /** What may be said of a new user, beside who they are. */
 export type Profile = Partial<
-  Pick<
-    UserRecord,
-    | 'given_name'
-    | 'family_name'
-    | 'name'
-    | 'nickname'
-    | 'picture'
-    | 'user_metadata'
-    | 'app_metadata'
-    | 'email_verified'
-    | 'phone_verified'
-    | 'blocked'
-    | 'multifactor'
-    | 'permissions'
-  >
+  Omit<UserRecord, 'id' | 'expiresAt' | 'created_at' | 'updated_at' | 'logins_count'>
 >;
 
 /** A user to be made, by the first of their identities. */
-interface NewUser {
-  /** Its `upstreamId` is made here, as the part of the user's id after the bar. */
-  identity: Omit<NewIdentity, 'upstreamId'>;
+export interface NewUser {
+  /** Its `upstreamId`, the part of the user's id after the bar, is made here where it says none. */
+  identity: Omit<NewIdentity, 'upstreamId'> & { upstreamId?: string | undefined };
   profile?: Profile | undefined;
   passwordHash?: string | undefined;
 }
 
-/** @returns the new user, or which of the addresses is taken; of any number at once exactly one gets an address. */
+/**
+ * @returns the new user, or which of the addresses is taken; of any number at once exactly one gets an address.
+ * @throws UniqueKeyError when there is a user with the `upstreamId` asked for.
+ */
 export async function createUser(
   deps: UsersDependencies,
   { identity, profile, passwordHash }: NewUser,
 ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }> {
   const { store, clock, random } = deps;
-  const upstreamId = random(12).toString('hex');
+  const upstreamId = identity.upstreamId ?? random(12).toString('hex');
   const id = `${identity.provider}|${upstreamId}`;
   const at = new Date(clock()).toISOString();
   const user: UserRecord = {

@@ -4,7 +4,7 @@ import type { AddressKind } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { confirmEmail, proveEmail, removeUser, updateUser } from './changes.ts';
-import { createDatabaseUser, type NewDatabaseUser } from './create.ts';
+import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import { type ConnectionAddress, findByAddress, type Identity, idByAddress, NOBODY } from './identities.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
@@ -29,6 +29,10 @@ export interface Users {
   whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
   /** @returns the new user, or which of its addresses is taken. */
   create(user: NewDatabaseUser): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
+  /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
+  make(
+    user: Pick<NewUser, 'identity' | 'profile'> & { password?: string | undefined },
+  ): ReturnType<typeof createUser>;
   /**
    * Whether a password is the user's; takes the same time for no user.
    * @returns the version of the credential that it was right for; undefined when it was wrong.
@@ -86,6 +90,12 @@ export function createUsers(deps: UsersDependencies): Users {
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
     whoProved: (address) => userWhoProved(deps, address),
     create: (user) => createDatabaseUser(deps, user),
+    make: async ({ identity, profile, password }) =>
+      createUser(deps, {
+        identity,
+        profile,
+        passwordHash: password === undefined ? undefined : await deps.hasher.hash(password),
+      }),
     verifyPassword: credentials.verify,
     passwordOf: credentials.load,
     credentialVersion: credentials.version,

@@ -71,10 +71,14 @@ describe('the key of the store', function () {
   const applyAgain = async () => {
     const store = await openStore({ dataDir, clock: Date.now });
     const nobody = { findInConnection: async () => undefined, create: async () => ({}) };
-    await applyTenant({ store, users: nobody, random: systemRandom }, readTenant(tenant).tenant, {
-      mode: 'match',
-      users: false,
-    });
+    await applyTenant(
+      { store, users: nobody, random: systemRandom, managementAudience: 'https://localhost/api/v2/' },
+      readTenant(tenant).tenant,
+      {
+        mode: 'match',
+        users: false,
+      },
+    );
     await store.close();
   };
 

@@ -88,10 +88,14 @@ describe('production on a data directory of development', () => {
   it('is not refused for secrets any more when the tenant file was applied', async () => {
     const { users: _users, ...file } = await example();
     await inDevelopment(file, ({ store, users }) =>
-      applyTenant({ store, users, random: systemRandom }, readTenant(CLEAN).tenant, {
-        mode: 'match',
-        users: false,
-      }),
+      applyTenant(
+        { store, users, random: systemRandom, managementAudience: 'https://localhost/api/v2/' },
+        readTenant(CLEAN).tenant,
+        {
+          mode: 'match',
+          users: false,
+        },
+      ),
     );
     expect(await refusal()).to.equal('');
   });

@@ -347,10 +347,14 @@ describe('applying a tenant file', () => {
   afterEach(() => server.stop());
 
   const apply = (file: object, mode: 'create-missing' | 'match') =>
-    applyTenant({ store, users: server.users, random: systemRandom }, readTenant(file).tenant, {
-      mode,
-      users: true,
-    });
+    applyTenant(
+      { store, users: server.users, random: systemRandom, managementAudience: 'https://localhost/api/v2/' },
+      readTenant(file).tenant,
+      {
+        mode,
+        users: true,
+      },
+    );
   const client = (id: string) => store.collection('clients').get(id);
 
   it('at start creates what is missing and changes nothing that is there', async () => {

@@ -45,26 +45,49 @@ interface WriterOptions {
   onFailure(error: Error | undefined): void;
 }
 
-/** What a writer knows: the group that gathers writes, the commit under way, and the last failure. */
-interface WriterState extends WriterOptions {
-  waiting: Group | undefined;
-  flushing: Promise<void> | undefined;
-  failed: (Error & { fatal?: boolean }) | undefined;
-}
-
 /** Begins to write to a connection. */
 export function createWriter({ connection, onFailure }: WriterOptions): Writer {
-  const state: WriterState = {
-    connection,
-    onFailure,
-    waiting: undefined,
-    flushing: undefined,
-    failed: undefined,
-  };
+  let waiting: Group | undefined;
+  let flushing: Promise<void> | undefined;
+  let failed: (Error & { fatal?: boolean }) | undefined;
+
+  const isFatal = () => failed?.fatal === true;
+
+  async function flush(): Promise<void> {
+    for (;;) {
+      // The writers just acknowledged get a turn to append again, so that they share the next commit.
+      await nextTurn();
+      if (waiting === undefined || waiting.settled.length === 0) break;
+      const group = waiting;
+      waiting = undefined;
+      try {
+        if (failed !== undefined && isFatal()) throw failed;
+        await connection.commit(group.operations);
+        if (failed !== undefined && !isFatal()) {
+          onFailure(undefined);
+          failed = undefined;
+        }
+        for (const settle of group.settled) settle();
+        group.durable.resolve();
+      } catch (error) {
+        refuse(group, error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+    flushing = undefined;
+  }
+
+  function refuse(group: Group, error: Error): void {
+    if (failed === undefined) onFailure(error);
+    if (!isFatal()) failed = error;
+    const groups = waiting === undefined ? [group] : [group, waiting];
+    waiting = undefined;
+    for (const settle of groups.flatMap((one) => one.settled)) settle();
+    for (const { durable } of groups) durable.reject(error);
+  }
 
   const begun = () => {
-    state.waiting ??= { operations: [], settled: [], durable: Promise.withResolvers() };
-    return state.waiting;
+    waiting ??= { operations: [], settled: [], durable: Promise.withResolvers() };
+    return waiting;
   };
   return {
     next: () => begun().durable.promise,
@@ -72,60 +95,23 @@ export function createWriter({ connection, onFailure }: WriterOptions): Writer {
       const group = begun();
       for (const operation of operations) group.operations.push(operation);
       group.settled.push(settled);
-      state.flushing ??= flush(state);
+      flushing ??= flush();
       return group.durable.promise;
     },
     stop(reason) {
-      if (state.failed === undefined) onFailure(reason);
-      state.failed = Object.assign(reason, { fatal: true });
+      if (failed === undefined) onFailure(reason);
+      failed = Object.assign(reason, { fatal: true });
     },
-    failure: () => state.failed,
+    failure: () => failed,
     async compact() {
-      await state.flushing;
+      await flushing;
       await connection.compact();
     },
     async close() {
-      await state.flushing;
+      await flushing;
       await connection.close();
     },
   };
-}
-
-async function flush(state: WriterState): Promise<void> {
-  for (;;) {
-    // The writers just acknowledged get a turn to append again, so that they share the next commit.
-    await nextTurn();
-    if (state.waiting === undefined || state.waiting.settled.length === 0) break;
-    const group = state.waiting;
-    state.waiting = undefined;
-    try {
-      if (state.failed?.fatal === true) throw state.failed;
-      await state.connection.commit(group.operations);
-      if (state.failed !== undefined && !isFatal(state)) {
-        state.onFailure(undefined);
-        state.failed = undefined;
-      }
-      for (const settle of group.settled) settle();
-      group.durable.resolve();
-    } catch (error) {
-      refuse(state, group, error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-  state.flushing = undefined;
-}
-
-/** Asked again after each wait: a writer may be stopped meanwhile. */
-function isFatal({ failed }: WriterState): boolean {
-  return failed?.fatal === true;
-}
-
-function refuse(state: WriterState, group: Group, error: Error): void {
-  if (state.failed === undefined) state.onFailure(error);
-  if (!isFatal(state)) state.failed = error;
-  const groups = state.waiting === undefined ? [group] : [group, state.waiting];
-  state.waiting = undefined;
-  for (const settle of groups.flatMap((one) => one.settled)) settle();
-  for (const { durable } of groups) durable.reject(error);
 }
 
 function nextTurn(): Promise<void> {

@@ -1,4 +1,4 @@
-// The limit of passwords that are tried, whatever way they come in.
+// Logging in with a password, whatever way it came in.
 import type { Context } from 'koa';
 import type { Connection } from '../../records/collections.ts';
 

@@ -1,0 +1,69 @@
+// Who calls the Management API, and what their token allows.
+import type { Context } from 'koa';
+import type { CallerTokenReader } from '../engine/api-tokens.ts';
+import type { AuthError } from '../http/errors.ts';
+import type { Users } from '../users/users.ts';
+import type { Caller, CallRules } from './call.ts';
+import { apiError } from './errors.ts';
+
+export interface CallerDependencies {
+  /** The identifier of this API. */
+  audience: string;
+  readToken: CallerTokenReader;
+  users: Pick<Users, 'get'>;
+  /** Whether there is such an application: the token of one that is gone is good no more. */
+  hasClient(clientId: string): Promise<boolean>;
+}
+
+/**
+ * Reads the token of a request (RFC 6750 §2.1).
+ * @throws AuthError 401 for none, or one that is not good; 400 for a header that is not a bearer's.
+ */
+export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<Caller> {
+  const header = ctx.get('Authorization');
+  if (header === '') throw apiError(401, 'Missing authentication');
+  const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
+  if (token === undefined) throw apiError(400, 'Bad HTTP authentication header format', 'Bearer');
+  const read = await deps.readToken(token, deps.audience);
+  if ('fault' in read) throw refusal(read.fault);
+  const { subject, clientId, scopes, isMachine } = read;
+  if (!(await deps.hasClient(clientId))) throw refusal('invalid');
+  if (!isMachine) {
+    const user = await deps.users.get(subject);
+    if (user === undefined || user.blocked === true) throw refusal('invalid');
+  }
+  return { subject, clientId, scopes: new Set(scopes), isUser: !isMachine };
+}
+
+function refusal(fault: 'expired' | 'signature' | 'invalid'): AuthError {
+  const messages = {
+    expired: 'Expired token received for JSON Web Token validation',
+    signature: 'Invalid signature received for JSON Web Token validation',
+    invalid: 'Invalid token',
+  };
+  return apiError(401, messages[fault]);
+}
+
+/**
+ * Whether the caller may make a call.
+ * @throws AuthError 403 `insufficient_scope`, in the words that deploy tools look for; 403 for a user's own token at
+ *   somebody else's id.
+ */
+export function authorize(call: CallRules, caller: Caller, params: Readonly<Record<string, string>>): void {
+  const { scopes, allScopes, ownScopes = [] } = call;
+  const has = (scope: string) => caller.scopes.has(scope);
+  if (caller.isUser) {
+    // Whatever else is in it: a user's own token reaches nobody but them.
+    if (!ownScopes.some(has)) throw insufficient(ownScopes.length > 0 ? ownScopes : scopes);
+    if ((params.user_id ?? params.id ?? caller.subject) !== caller.subject) {
+      throw apiError(403, 'User to be acted on does not match subject in bearer token.');
+    }
+    return;
+  }
+  const isAllowed = allScopes === undefined ? scopes.some(has) : allScopes.every(has);
+  if (!isAllowed) throw insufficient([...(allScopes ?? scopes), ...ownScopes]);
+}
+
+function insufficient(scopes: readonly string[]): AuthError {
+  return apiError(403, `Insufficient scope, expected any of: ${scopes.join(',')}`, 'insufficient_scope');
+}

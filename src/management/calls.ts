@@ -1,0 +1,54 @@
+// The list of resources: a new one is its file, and a line here.
+import type { Call } from './call.ts';
+import type { KeptDependencies } from './kept.ts';
+import { actionCalls } from './resources/actions.ts';
+import { lookCalls } from './resources/branding.ts';
+import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
+import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
+import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
+import { customDomainCalls } from './resources/custom-domains.ts';
+import { emailCalls } from './resources/emails.ts';
+import { guardianCalls } from './resources/guardian.ts';
+import { logStreamCalls } from './resources/log-streams.ts';
+import { logCalls } from './resources/logs.ts';
+import { type OrganizationsDependencies, organizationCalls } from './resources/organizations.ts';
+import { promptTextCalls } from './resources/prompts.ts';
+import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
+import { type RolesDependencies, roleCalls } from './resources/roles.ts';
+import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
+import { tenantCalls } from './resources/tenant.ts';
+import { unusedCalls } from './resources/unused.ts';
+import { type UsersDependencies, userRecordCalls } from './resources/users/users.ts';
+
+/** What the calls are given, all together. */
+export type ManagementDependencies = ClientsDependencies &
+  ResourceServersDependencies &
+  ClientGrantsDependencies &
+  ConnectionsDependencies &
+  OrganizationsDependencies &
+  RolesDependencies &
+  SigningKeysDependencies &
+  UsersDependencies &
+  KeptDependencies;
+
+/** All calls of the Management API. */
+export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
+  ...clientCalls,
+  ...resourceServerCalls,
+  ...clientGrantCalls,
+  ...connectionCalls,
+  ...userRecordCalls,
+  ...roleCalls,
+  ...organizationCalls,
+  ...signingKeyCalls,
+  ...guardianCalls,
+  ...emailCalls,
+  ...tenantCalls,
+  ...lookCalls,
+  ...promptTextCalls,
+  ...customDomainCalls,
+  ...logCalls,
+  ...logStreamCalls,
+  ...actionCalls,
+  ...unusedCalls,
+];

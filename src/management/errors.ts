@@ -1,0 +1,91 @@
+// How the Management API words its failures: {statusCode, error, message, errorCode}.
+import { STATUS_CODES } from 'node:http';
+import type { Context } from 'koa';
+import type { z } from 'zod';
+import { AuthError, type ErrorShape, isBusy } from '../http/errors.ts';
+
+/**
+ * A failure of a management call.
+ * @param errorCode the machine-readable word, where the hosted service has one.
+ */
+export function apiError(status: number, message: string, errorCode = ''): AuthError {
+  return new AuthError(status, errorCode, message);
+}
+
+/** The body of every failure; management clients decode nothing else. */
+export const managementShape: ErrorShape = (ctx: Context, error: AuthError): void => {
+  const { status, error_description: message } = error;
+  ctx.status = status;
+  ctx.set('Cache-Control', 'no-store');
+  if (isBusy(error)) ctx.set('Retry-After', '1');
+  if (status === 401) ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"');
+  const errorCode = COMMON_CODES[error.error] ?? error.error;
+  ctx.body = {
+    statusCode: status,
+    error: STATUS_CODES[status] ?? 'Error',
+    message: status === 429 ? 'Global limit has been reached' : message,
+    ...(errorCode === '' ? {} : { errorCode }),
+    ...error.extra,
+  };
+};
+
+/** What the router and the body reader call a failure, in the words of this API. */
+const COMMON_CODES: Readonly<Record<string, string>> = {
+  invalid_request: 'invalid_body',
+  server_error: '',
+  not_found: '',
+  access_denied: '',
+};
+
+/** Which part of a request was refused, and the code that goes with it. */
+const PARTS = {
+  body: { name: 'Payload', code: 'invalid_body' },
+  query: { name: 'Query', code: 'invalid_query_string' },
+  path: { name: 'Path', code: 'invalid_uri' },
+} as const;
+
+/** The failure of a value that a schema refused; the first fault is told, with the member that it is at. */
+export function validationError(part: keyof typeof PARTS, error: z.ZodError): AuthError {
+  const { name, code } = PARTS[part];
+  const [issue] = error.issues;
+  const fault = issue === undefined ? 'Invalid value' : wordingOf(issue);
+  const place = issue === undefined || issue.path.length === 0 ? '' : ` on property ${pathOf(issue.path)}`;
+  return apiError(400, `${name} validation error: '${fault}'${place}.`, code);
+}
+
+function wordingOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys')
+    return `Additional properties not allowed: ${issue.keys.join(', ')}`;
+  if (issue.code !== 'invalid_type') return issue.message;
+  if (issue.input === undefined) return `Missing required property: ${String(issue.path.at(-1) ?? '')}`;
+  return `Expected type ${issue.expected} but found type ${typeOf(issue.input)}`;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+/** `groups[0].email`. */
+function pathOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) =>
+      typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`,
+    )
+    .join('');
+}
+
+/**
+ * Reads a value by a schema.
+ * @throws AuthError 400 with the vendor's wording.
+ */
+export function validated<S extends z.ZodType>(
+  part: keyof typeof PARTS,
+  schema: S,
+  value: unknown,
+): z.output<S> {
+  // The value is told again beside each fault, so that a missing member is told from one of another type.
+  const result = schema.safeParse(value, { reportInput: true });
+  if (!result.success) throw validationError(part, result.error);
+  return result.data;
+}

@@ -1,0 +1,30 @@
+// The Management API.
+import { feature } from '../engine/feature.ts';
+import type { Limits } from '../records/limits.ts';
+import { MANAGEMENT_CALLS, type ManagementDependencies } from './calls.ts';
+import { type ManagementRoutesDependencies, routesOfCalls } from './routes.ts';
+
+const limits = {
+  management: { capacity: 300, perMinute: 1800, per: 'address', where: '`/api/v2/*`' },
+} satisfies Limits;
+
+const events = {
+  sapi: 'A call of the Management API changed something; who, what, before and after are its details.',
+  fapi: 'A call of the Management API that would have changed something was refused.',
+};
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const management = feature<ManagementDependencies & ManagementRoutesDependencies>({
+  name: 'management',
+  limits,
+  events,
+  routes: routesOfCalls(MANAGEMENT_CALLS),
+  collections: ['documents', 'invitations', 'memberships', 'roles'],
+});

@@ -1,0 +1,32 @@
+// `fields` and `include_fields`: which top-level members of a record are answered.
+import { z } from 'zod';
+
+/** A boolean of a query string. */
+export const flag = z
+  .enum(['true', 'false', '1', '0', ''])
+  .transform((text) => text === 'true' || text === '1');
+
+export const fieldsQuery = {
+  fields: z.string().max(1024).optional(),
+  include_fields: flag.optional(),
+};
+
+export interface FieldsQuery {
+  fields?: string | undefined;
+  include_fields?: boolean | undefined;
+}
+
+/** The members of a record that a query asks for: the named ones, or all but those. */
+export function selectFields(
+  record: object,
+  { fields, include_fields: include = true }: FieldsQuery,
+): object {
+  const names = new Set(
+    (fields ?? '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+  );
+  if (names.size === 0) return record;
+  return Object.fromEntries(Object.entries(record).filter(([name]) => names.has(name) === include));
+}

@@ -1,0 +1,232 @@
+// A resource whose records are a collection of the configuration: the calls that list, read, make, change and remove it.
+import { z } from 'zod';
+import type { AuthError } from '../http/errors.ts';
+import type { Records } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Store, UniqueKeyError } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+import { type Call, type Caller, callsWith, created, noContent, ok } from './call.ts';
+import { apiError, validationError } from './errors.ts';
+import { fieldsQuery, selectFields } from './fields.ts';
+import { arraySource, cursorQuery, type ListShape, listAnswer, mapped, pageQuery } from './list.ts';
+
+/** The collections that are small enough to be filtered in memory. */
+export type ConfigurationName =
+  | 'clients'
+  | 'resourceServers'
+  | 'clientGrants'
+  | 'connections'
+  | 'organizations'
+  | 'roles';
+
+type Stored<N extends ConfigurationName> = Frozen<Records[N]> & { readonly id: string };
+
+/**
+ * A resource.
+ * @template D what its own rules are given.
+ */
+export interface Resource<N extends ConfigurationName, D extends ResourceDependencies> {
+  collection: N;
+  /** Below `/api/v2`. */
+  path: string;
+  /** What it is called in summaries: `client`, `resource server`. */
+  name: string;
+  /** Scopes are `read:<noun>` and so on. */
+  noun: string;
+  /** Further scopes that allow reading. */
+  readScopes?: readonly string[];
+  updateScopes?: readonly string[];
+  list: ListShape;
+  /** Query members of the list, beside those of paging and `fields`. */
+  filters?: z.ZodRawShape;
+  matches?(record: Stored<N>, query: Readonly<Record<string, unknown>>): boolean;
+  /** Records of our own that are in no store, which a list shows, too. */
+  more?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
+  /** Changes one of those. @returns undefined for a record of the store. */
+  changeOwn?(deps: D, record: Stored<N>, body: Record<string, unknown>): Promise<Stored<N> | undefined>;
+  /** In which order a list is, by this text; by id otherwise. */
+  orderOf?(record: Stored<N>): string;
+  createBody: z.ZodType<Record<string, unknown>>;
+  patchBody: z.ZodType<Record<string, unknown>>;
+  /** The record that a body asks for. @throws AuthError 4xx */
+  make(deps: D, body: Record<string, unknown>): Promise<Records[N]>;
+  /** The record with what a body changes; judged as a whole afterwards. @throws AuthError 4xx */
+  change(deps: D, record: Stored<N>, body: Record<string, unknown>): Records[N];
+  /** Refuses a record that could not work, or that contradicts others. @throws AuthError 4xx */
+  check?(deps: D, record: Records[N]): Promise<void>;
+  /** As it is answered. */
+  view(deps: D, record: Stored<N>, caller: Caller): object;
+  /** By the id of a path. */
+  find?(deps: D, id: string): Promise<Stored<N> | undefined>;
+  missing: () => AuthError;
+  taken: (key: string) => AuthError;
+  /** What goes with a record that was removed. */
+  removed?(deps: D, record: Stored<N>): Promise<void>;
+  /** The body of the answer to a removal, where it has one. */
+  removedBody?(deps: D): object;
+  /** Refuses a change or removal of a record of our own. @throws AuthError 4xx */
+  guard?(deps: D, record: Stored<N>): void;
+  /** Of the answer to a creation and a removal, where they are not 201 and 204. */
+  statuses?: { create?: number; remove?: number };
+  /** Whether removing or patching what is not there is 404; removing is 204 otherwise. */
+  isRemovalStrict?: boolean;
+}
+
+export interface ResourceDependencies {
+  store: Store;
+}
+
+/** The record that a path names. */
+function lookUp<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  id = '',
+): Promise<Stored<N> | undefined> {
+  const found = resource.find?.(deps, id) ?? deps.store.collection(resource.collection).get(id);
+  return found as Promise<Stored<N> | undefined>;
+}
+
+/** @throws AuthError 404 */
+async function require<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  id: string | undefined,
+): Promise<Stored<N>> {
+  const record = await lookUp(deps, resource, id);
+  if (record === undefined) throw resource.missing();
+  return record;
+}
+
+/** The five calls of a resource. */
+export function resourceCalls<N extends ConfigurationName, D extends ResourceDependencies>(
+  resource: Resource<N, D>,
+): Call<D>[] {
+  const call = callsWith<D>();
+  const { path, name, noun, readScopes = [], updateScopes = [], statuses = {} } = resource;
+  const read = [`read:${noun}`, ...readScopes];
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: read,
+      summary: `List ${name}s`,
+      query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
+      handle: async (deps, { query, caller }) => ok(await list(deps, resource, query, caller)),
+    }),
+    call({
+      method: 'POST',
+      path,
+      scopes: [`create:${noun}`],
+      summary: `Create a ${name}`,
+      body: resource.createBody,
+      handle: async (deps, { body, caller }) => {
+        const record = await resource.make(deps, body);
+        await resource.check?.(deps, record);
+        await deps.store
+          .collection(resource.collection)
+          .insert(record as never)
+          .catch(refuseTaken(resource));
+        const answer = created(resource.view(deps, record as Stored<N>, caller));
+        return { ...answer, status: statuses.create ?? 201 };
+      },
+    }),
+    call({
+      method: 'GET',
+      path: `${path}/:id`,
+      scopes: read,
+      summary: `Get a ${name}`,
+      query: z.strictObject(fieldsQuery),
+      handle: async (deps, { params, query, caller }) => {
+        const record = await require(deps, resource, params.id);
+        return ok(selectFields(resource.view(deps, record, caller), query));
+      },
+    }),
+    call({
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scopes: [`update:${noun}`, ...updateScopes],
+      summary: `Update a ${name}`,
+      body: resource.patchBody,
+      handle: async (deps, { params, body, caller }) => {
+        const before = await require(deps, resource, params.id);
+        const own = await resource.changeOwn?.(deps, before, body);
+        const after = own ?? (await patch(deps, resource, before, body));
+        const view = (record: Stored<N>) => resource.view(deps, record, caller);
+        return ok(view(after), { before: view(before), after: view(after) });
+      },
+    }),
+    call({
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scopes: [`delete:${noun}`],
+      summary: `Delete a ${name}`,
+      handle: async (deps, { params, caller }) => {
+        const record = await lookUp(deps, resource, params.id);
+        if (record === undefined) {
+          if (resource.isRemovalStrict === true) throw resource.missing();
+          return noContent();
+        }
+        resource.guard?.(deps, record);
+        const isOurs = await deps.store.collection(resource.collection).delete(record.id);
+        if (isOurs) await resource.removed?.(deps, record);
+        const log = { before: resource.view(deps, record, caller) };
+        return { ...noContent(log), status: statuses.remove ?? 204, body: resource.removedBody?.(deps) };
+      },
+    }),
+  ];
+}
+
+function refuseTaken<N extends ConfigurationName, D extends ResourceDependencies>({ taken }: Resource<N, D>) {
+  return (thrown: unknown): never => {
+    throw thrown instanceof UniqueKeyError ? taken(thrown.key) : thrown;
+  };
+}
+
+async function list<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  query: Readonly<Record<string, unknown>>,
+  caller: Caller,
+): Promise<unknown> {
+  const all = (await listAll(deps.store.collection(resource.collection) as never)) as Stored<N>[];
+  const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
+  const chosen = [...all, ...((await resource.more?.(deps)) ?? [])]
+    .filter((record) => resource.matches?.(record, query) ?? true)
+    .sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  const source = arraySource(chosen, ({ id }) => id);
+  const view = (record: Stored<N>) => selectFields(resource.view(deps, record, caller), query);
+  return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
+}
+
+/** Changes a record; what another call has changed meanwhile stays. */
+async function patch<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  before: Stored<N>,
+  body: Record<string, unknown>,
+): Promise<Stored<N>> {
+  resource.guard?.(deps, before);
+  await resource.check?.(deps, resource.change(deps, before, body));
+  const after = await deps.store
+    .collection(resource.collection)
+    .update(before.id, (current) => resource.change(deps, current as Stored<N>, body) as never)
+    .catch(refuseTaken(resource));
+  if (after === undefined) throw resource.missing();
+  return after as Stored<N>;
+}
+
+/** A record by the schema of the tenant file: what could not be applied from a file cannot be set here. @throws AuthError 400 */
+export function checkedBy<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (!result.success) throw validationError('body', result.error);
+  return result.data;
+}
+
+/** The members of a body over those of a record; null removes one. */
+export function merged<T extends object>(record: T, body: Readonly<Record<string, unknown>>): T {
+  const changed: Record<string, unknown> = { ...record, ...body };
+  return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) as T;
+}
+
+export const notFound = (message: string, code?: string) => (): AuthError => apiError(404, message, code);
+export const conflict = (message: string, code?: string) => (): AuthError => apiError(409, message, code);

@@ -1,0 +1,251 @@
+// `/actions`: code that runs in a login. It is kept and bound as deploy tools do it; running it is not built in yet.
+import { z } from 'zod';
+import type { DocumentRecord } from '../../records/documents.ts';
+import { type Call, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { flag } from '../fields.ts';
+import { documentOf, documentsOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
+import { pageQuery } from '../list.ts';
+import { notFound } from '../resource.ts';
+
+const TRIGGERS = [
+  'post-login',
+  'credentials-exchange',
+  'pre-user-registration',
+  'post-user-registration',
+  'post-change-password',
+  'send-phone-message',
+  'custom-phone-provider',
+  'custom-email-provider',
+  'password-reset-post-challenge',
+  'custom-token-exchange',
+  'event-stream',
+  'password-hash-migration',
+  'login-post-identifier',
+  'signup-post-identifier',
+] as const;
+
+const named = z.looseObject({ name: z.string().max(255) });
+const members = {
+  name: z.string().min(1).max(255),
+  code: z.string().max(100_000),
+  dependencies: z.array(named).max(100),
+  secrets: z.array(named).max(100),
+  runtime: z.string().max(16),
+  modules: z.array(z.record(z.string(), z.unknown())),
+  deploy: z.boolean(),
+};
+const supported = z
+  .array(z.looseObject({ id: z.enum(TRIGGERS), version: z.string().max(16).optional() }))
+  .min(1)
+  .max(1);
+
+const resource: Kept = {
+  kind: 'action',
+  path: '/actions/actions',
+  name: 'action',
+  noun: 'actions',
+  newId: (random) => {
+    const hex = random(16).toString('hex');
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  },
+  createBody: z.strictObject({
+    ...z.strictObject(members).partial().shape,
+    name: members.name,
+    supported_triggers: supported,
+  }),
+  patchBody: z.strictObject({
+    ...z.strictObject(members).partial().shape,
+    supported_triggers: supported.optional(),
+  }),
+  usual: {
+    code: '',
+    dependencies: [],
+    secrets: [],
+    runtime: 'node22',
+    status: 'built',
+    all_changes_deployed: false,
+  },
+  uniqueMember: 'name',
+  list: { key: 'actions', perPage: 20 },
+  missing: notFound('That action does not exist.'),
+  taken: 'An action with the same name already exists.',
+  isRemovalStrict: true,
+};
+
+/** Secrets are never given back: their names are. */
+function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const secrets = Array.isArray(view.secrets) ? (view.secrets as { name: string }[]) : [];
+  return { ...view, secrets: secrets.map(({ name }) => ({ name })) };
+}
+
+const call = callsWith<KeptDependencies>();
+
+async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<unknown[]> {
+  const found = (await documentsOf(store, 'trigger')).find(({ name }) => name === trigger);
+  return (found?.body.bindings as unknown[] | undefined) ?? [];
+}
+
+function calls(): Call<KeptDependencies>[] {
+  const [, create, read, update, remove] = keptCalls(resource).map((one) => withSecretsHidden(one));
+  return [
+    call({
+      method: 'GET',
+      path: '/actions/actions',
+      scopes: ['read:actions'],
+      summary: 'List actions',
+      query: z.strictObject({
+        ...pageQuery,
+        triggerId: z.string().optional(),
+        actionName: z.string().optional(),
+        deployed: flag.optional(),
+        installed: flag.optional(),
+      }),
+      handle: async (deps, { query }) => {
+        const all = (await documentsOf(deps.store, 'action'))
+          .map((one) => shown(keptView(resource, one)))
+          .filter((one) => query.actionName === undefined || one.name === query.actionName)
+          .filter((one) => query.triggerId === undefined || isFor(one, query.triggerId))
+          .filter(
+            (one) => query.deployed === undefined || (one.deployed_version !== undefined) === query.deployed,
+          )
+          .filter(() => query.installed !== true);
+        return ok(wrapped('actions', all, query));
+      },
+    }),
+    ...[create, read, update, remove].filter((one) => one !== undefined),
+    call({
+      method: 'POST',
+      path: '/actions/actions/:id/deploy',
+      scopes: ['create:actions'],
+      summary: 'Deploy an action',
+      handle: async (deps, { params }) => {
+        const action = await documentOf(deps.store, resource, params.id);
+        const deployed = {
+          id: `${action.id}-${deps.now()}`,
+          action_id: action.id,
+          code: action.body.code,
+          deployed: true,
+          number: 1,
+          status: 'built',
+          built_at: deps.now(),
+        };
+        await deps.store.collection('documents').update(action.id, (current) => ({
+          ...current,
+          body: { ...current.body, all_changes_deployed: true, deployed_version: deployed },
+        }));
+        return ok(deployed);
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/actions/triggers',
+      scopes: ['read:actions'],
+      summary: 'List triggers',
+      handle: async () =>
+        ok({
+          triggers: TRIGGERS.map((id) => ({
+            id,
+            version: id === 'post-login' ? 'v3' : 'v2',
+            status: 'CURRENT',
+            runtimes: ['node22'],
+            default_runtime: 'node22',
+            binding_policy: 'trigger-bound',
+          })),
+        }),
+    }),
+    call({
+      method: 'GET',
+      path: '/actions/triggers/:triggerId/bindings',
+      scopes: ['read:actions'],
+      summary: 'Get the actions bound to a trigger',
+      query: z.strictObject(pageQuery),
+      handle: async (deps, { params, query }) =>
+        ok(wrapped('bindings', await bindingsOf(deps, params.triggerId ?? ''), query)),
+    }),
+    call({
+      method: 'PATCH',
+      path: '/actions/triggers/:triggerId/bindings',
+      scopes: ['update:actions'],
+      summary: 'Bind actions to a trigger',
+      body: z.strictObject({
+        bindings: z
+          .array(
+            z.strictObject({
+              ref: z.strictObject({
+                type: z.enum(['action_name', 'action_id', 'binding_id']),
+                value: z.string().max(255),
+              }),
+              display_name: z.string().max(255).optional(),
+              secrets: z.array(named).optional(),
+            }),
+          )
+          .max(100),
+      }),
+      handle: async (deps, { params, body }) => {
+        const trigger = TRIGGERS.find((id) => id === params.triggerId);
+        if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
+        const before = await bindingsOf(deps, trigger);
+        const actions = await documentsOf(deps.store, 'action');
+        const bindings = body.bindings.map(({ ref, display_name }, index) => {
+          const action = actions.find((one) => one.id === ref.value || one.body.name === ref.value);
+          if (action === undefined)
+            throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
+          return {
+            id: `${trigger}-${index}`,
+            trigger_id: trigger,
+            display_name: display_name ?? String(action.body.name),
+            action: shown(keptView(resource, action)),
+            created_at: deps.now(),
+            updated_at: deps.now(),
+          };
+        });
+        const record: DocumentRecord = {
+          id: `trigger-${trigger}`,
+          kind: 'trigger',
+          name: trigger,
+          body: { bindings },
+          created_at: deps.now(),
+          updated_at: deps.now(),
+        };
+        await deps.store.collection('documents').put(record);
+        return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
+      },
+    }),
+  ];
+}
+
+/** All calls of actions. */
+export const actionCalls: Call<KeptDependencies>[] = calls();
+
+function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
+  return {
+    ...one,
+    handle: async (deps, request) => {
+      const answer = await one.handle(deps, request);
+      return answer.body === undefined
+        ? answer
+        : { ...answer, body: shown(answer.body as Record<string, unknown>) };
+    },
+  };
+}
+
+function isFor(action: Readonly<Record<string, unknown>>, trigger: string): boolean {
+  return (
+    (action.supported_triggers as { id: string }[] | undefined)?.some(({ id }) => id === trigger) ?? false
+  );
+}
+
+/** The actions' own form of a page, which is wrapped whatever the query asks. */
+function wrapped(
+  key: string,
+  all: readonly unknown[],
+  { page = 0, per_page: perPage = 20 }: { page?: number | undefined; per_page?: number | undefined },
+): object {
+  return {
+    total: all.length,
+    page,
+    per_page: perPage,
+    [key]: all.slice(page * perPage, (page + 1) * perPage),
+  };
+}

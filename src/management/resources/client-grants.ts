@@ -1,0 +1,87 @@
+// What applications may ask of APIs for themselves, or for their users: `/client-grants`.
+import { z } from 'zod';
+import { clientGrantSchema } from '../../records/apis.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Call } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { flag } from '../fields.ts';
+import { idOf } from '../ids.ts';
+import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+
+export interface ClientGrantsDependencies {
+  store: Store;
+  random: Random;
+  /** Whether there is such an API, ours among them, and the scopes it has. */
+  scopesOf(audience: string): Promise<readonly string[] | undefined>;
+}
+
+const settable = {
+  scope: z.array(z.string().min(1).max(280)).max(1000).nullable().optional(),
+  organization_usage: z.enum(['deny', 'allow', 'require']).nullable().optional(),
+  allow_any_organization: z.boolean().nullable().optional(),
+  allow_all_scopes: z.boolean().nullable().optional(),
+  authorization_details_types: z.array(z.string()).nullable().optional(),
+};
+
+const createBody = z.strictObject({
+  ...settable,
+  client_id: z.string().min(1).max(255),
+  audience: z.string().min(1).max(600),
+  subject_type: z.enum(['client', 'user']).optional(),
+  default_for: z.string().max(64).optional(),
+});
+
+const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
+  collection: 'clientGrants',
+  path: '/client-grants',
+  name: 'client grant',
+  noun: 'client_grants',
+  list: { key: 'client_grants', isByCursor: true },
+  filters: {
+    audience: z.string().max(600).optional(),
+    client_id: z.string().max(255).optional(),
+    allow_any_organization: flag.optional(),
+    subject_type: z.enum(['client', 'user']).optional(),
+    default_for: z.string().max(64).optional(),
+  },
+  matches: (grant, query) =>
+    (query.audience === undefined || grant.audience === query.audience) &&
+    (query.client_id === undefined || grant.client_id === query.client_id) &&
+    (query.subject_type === undefined || (grant.subject_type ?? 'client') === query.subject_type) &&
+    (query.default_for === undefined || grant.default_for === query.default_for) &&
+    (query.allow_any_organization === undefined ||
+      (grant.allow_any_organization ?? false) === query.allow_any_organization),
+  createBody,
+  patchBody: z.strictObject(settable),
+  make: async ({ random }, body) => ({
+    ...checkedBy(clientGrantSchema, merged({ scope: [], subject_type: 'client' }, body)),
+    id: idOf('cgr', random),
+  }),
+  change: (_deps, grant, body) => ({
+    ...checkedBy(clientGrantSchema, merged(structuredClone(grant) as Record<string, unknown>, body)),
+    id: grant.id,
+  }),
+  check: async ({ store, scopesOf }, { client_id, audience, scope, subject_type }) => {
+    if (subject_type !== 'user' && (await store.collection('clients').get(client_id)) === undefined) {
+      throw apiError(404, 'The client does not exist', 'inexistent_client');
+    }
+    const known = await scopesOf(audience);
+    if (known === undefined)
+      throw apiError(404, 'The resource server does not exist', 'inexistent_resource_server');
+    const unknown = scope.filter((one) => !known.includes(one));
+    if (unknown.length > 0) {
+      throw apiError(
+        400,
+        `Scopes are not defined at the resource server: ${unknown.join(', ')}`,
+        'invalid_body',
+      );
+    }
+  },
+  view: (_deps, grant) => grant,
+  missing: notFound('The client grant does not exist', 'inexistent_client_grant'),
+  taken: conflict('A client grant for the same client and audience already exists.'),
+};
+
+/** All calls of client grants. */
+export const clientGrantCalls: Call<ClientGrantsDependencies>[] = resourceCalls(resource);

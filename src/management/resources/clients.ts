@@ -1,0 +1,244 @@
+// Applications: `/clients`.
+import { z } from 'zod';
+import { authenticationMethod } from '../../records/client-authentication.ts';
+import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
+import type { Client, Records } from '../../records/collections.ts';
+import type { ClientRecord } from '../../records/tenant.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import { listAll } from '../../store/list-all.ts';
+import { defaultGrantTypes } from '../../tenant/apply.ts';
+import { type Call, type Caller, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { flag } from '../fields.ts';
+import { letters } from '../ids.ts';
+import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
+
+export interface ClientsDependencies {
+  store: Store;
+  random: Random;
+  /** The tenant's name, as records say it. */
+  tenantName: string;
+}
+
+const text = (longest = 1024) => z.string().max(longest);
+const texts = z.array(z.string().max(2048)).max(1000);
+const object = z.record(z.string(), z.unknown());
+const nullable = <S extends z.ZodType>(schema: S) => schema.nullable();
+
+/** Members that a caller sets. Those that mean something here are judged by the tenant file's schema beside. */
+const members = {
+  name: text(255)
+    .min(1)
+    .regex(/^[^<>]*$/, 'String does not match pattern ^[^<>]+$'),
+  description: text(140),
+  client_secret: text(255),
+  logo_uri: text(),
+  app_type: text(64),
+  callbacks: texts,
+  allowed_origins: texts,
+  web_origins: texts,
+  allowed_logout_urls: texts,
+  client_aliases: texts,
+  allowed_clients: texts,
+  grant_types: texts,
+  token_endpoint_auth_method: z.enum(['none', 'client_secret_post', 'client_secret_basic']),
+  client_authentication_methods: object,
+  signed_request_object: object,
+  require_pushed_authorization_requests: z.boolean(),
+  par_request_expiry: z.number().int().min(10).max(600),
+  require_proof_of_possession: z.boolean(),
+  compliance_level: text(64),
+  is_first_party: z.boolean(),
+  oidc_conformant: z.boolean(),
+  standard_claims: z.boolean(),
+  jwt_configuration: object,
+  refresh_token: object,
+  oidc_logout: object,
+  oidc_backchannel_logout: object,
+  frontchannel_logout_uri: text(),
+  session_transfer: object,
+  organization_usage: z.enum(['deny', 'allow', 'require']),
+  organization_require_behavior: z.enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt']),
+  organization_discovery_methods: texts,
+  default_organization: object,
+  sso: z.boolean(),
+  sso_disabled: z.boolean(),
+  cross_origin_authentication: z.boolean(),
+  cross_origin_auth: z.boolean(),
+  cross_origin_loc: text(),
+  custom_login_page: text(100_000),
+  custom_login_page_on: z.boolean(),
+  custom_login_page_preview: text(100_000),
+  form_template: text(100_000),
+  addons: object,
+  client_metadata: z
+    .record(text(255), text(255))
+    .refine((all) => Object.keys(all).length <= 10, 'At most 10 keys'),
+  mobile: object,
+  native_social_login: object,
+  initiate_login_uri: text(),
+  is_token_endpoint_ip_header_trusted: z.boolean(),
+  encryption_key: object,
+  token_exchange: object,
+  token_quota: object,
+  skip_non_verifiable_callback_uri_confirmation_prompt: z.boolean(),
+  my_organization_configuration: object,
+  async_approval_notification_channels: texts,
+  express_configuration: object,
+  resource_server_identifier: text(600),
+  third_party_security_mode: text(64),
+  redirection_policy: text(64),
+};
+
+const settable = z.strictObject(
+  Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, nullable(schema).optional()])),
+);
+const createBody = settable.extend({ name: members.name });
+
+/** What a new application has that its maker did not say. */
+const DEFAULTS = {
+  is_first_party: true,
+  oidc_conformant: false,
+  sso_disabled: false,
+  cross_origin_authentication: false,
+  custom_login_page_on: true,
+} as const;
+
+/** Shown to those alone who may read keys. */
+const KEYS = ['client_secret', 'encryption_key'] as const;
+const KEY_SCOPES = ['read:client_keys', 'read:client_credentials', 'update:client_keys'];
+
+const newSecret = (random: Random): string => random(48).toString('base64url');
+
+/** What is stored of an application beside what its schema gives: its secret, its grants, how it authenticates. */
+function completed(client: ClientRecord, secret: () => string): Records['clients'] {
+  const method = authenticationMethod(client);
+  const record: Records['clients'] = {
+    ...client,
+    id: client.client_id,
+    grant_types: client.grant_types ?? defaultGrantTypes(client, method),
+  };
+  if (method === 'private_key_jwt') return record;
+  record.token_endpoint_auth_method = method;
+  // Every application has one, whether its method uses it or not: a change of the method finds it.
+  record.client_secret ??= secret();
+  return record;
+}
+
+/** An application as it is answered. */
+export function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
+  const { id: _, ...members } = client;
+  const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));
+  const shown = Object.fromEntries(
+    Object.entries(members).filter(([name]) => mayReadKeys || !(KEYS as readonly string[]).includes(name)),
+  );
+  return {
+    tenant,
+    global: false,
+    ...DEFAULTS,
+    ...shown,
+    callbacks: client.callbacks,
+    jwt_configuration: { secret_encoded: false, ...client.jwt_configuration },
+    ...('client_authentication_methods' in shown
+      ? { client_authentication_methods: credentialIds(client.client_authentication_methods) }
+      : {}),
+  };
+}
+
+/** Keys are read at `/clients/{id}/credentials`; here are their ids alone. */
+function credentialIds(methods: Client['client_authentication_methods']): object {
+  return Object.fromEntries(
+    Object.entries(methods ?? {}).map(([method, value]) => [
+      method,
+      {
+        credentials: ((value as { credentials?: { id?: string }[] }).credentials ?? []).map(({ id }) => ({
+          id,
+        })),
+      },
+    ]),
+  );
+}
+
+const resource: Resource<'clients', ClientsDependencies> = {
+  collection: 'clients',
+  path: '/clients',
+  name: 'client',
+  noun: 'clients',
+  readScopes: ['read:client_keys', 'read:client_credentials', 'read:client_summary'],
+  updateScopes: [
+    'update:client_keys',
+    'update:client_credentials',
+    'update:client_token_vault_privileged_access',
+  ],
+  list: { key: 'clients', isByCursor: true },
+  filters: {
+    is_global: flag.optional(),
+    is_first_party: flag.optional(),
+    app_type: z.string().max(1024).optional(),
+    external_client_id: z.string().max(2048).optional(),
+    q: z.string().max(1024).optional(),
+  },
+  matches: (client, query) =>
+    (query.is_global === undefined || (client.id === GLOBAL_CLIENT) === query.is_global) &&
+    (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
+    (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type)) &&
+    query.external_client_id === undefined,
+  more: async (deps) => [await globalClient(deps)],
+  find: async (deps, id) =>
+    id === GLOBAL_CLIENT ? globalClient(deps) : deps.store.collection('clients').get(id),
+  changeOwn: async (deps, { id }, body) =>
+    id === GLOBAL_CLIENT ? changeGlobalClient(deps, body) : undefined,
+  orderOf: (client) => `${client.name}\n${client.id}`,
+  createBody,
+  patchBody: settable,
+  make: async ({ random }, body) => {
+    const client_id = letters(32, random);
+    const asked = merged({ ...DEFAULTS }, body);
+    return completed(checkedBy(clientSchema, { ...asked, client_id }), () => newSecret(random));
+  },
+  change: ({ random }, client, body) => {
+    const { id: _, ...before } = client;
+    const asked = merged(structuredClone(before) as Record<string, unknown>, body);
+    return completed(checkedBy(clientSchema, asked), () => newSecret(random));
+  },
+  view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),
+  missing: notFound('The client does not exist', 'inexistent_client'),
+  taken: conflict('A client with the same id already exists'),
+  guard: (_deps, { id }) => {
+    if (id === TRY_LOGIN || id === GLOBAL_CLIENT)
+      throw apiError(403, 'The account is not allowed to perform this operation.');
+  },
+  removed: async ({ store }, { id }) => {
+    await store.collection('clientGrants').deleteBy('client', id);
+    for (const connection of await listAll(store.collection('connections'))) {
+      if (!connection.enabled_clients.includes(id)) continue;
+      await store.collection('connections').update(connection.id, (current) => ({
+        ...current,
+        enabled_clients: current.enabled_clients.filter((one) => one !== id),
+      }));
+    }
+  },
+};
+
+const call = callsWith<ClientsDependencies>();
+
+/** All calls of applications. */
+export const clientCalls: Call<ClientsDependencies>[] = [
+  ...resourceCalls(resource),
+  call({
+    method: 'POST',
+    path: '/clients/:id/rotate-secret',
+    scopes: ['update:client_keys'],
+    summary: 'Rotate a client secret',
+    handle: async ({ store, random, tenantName }, { params, caller }) => {
+      const client = await store
+        .collection('clients')
+        .update(params.id ?? '', (current) => ({ ...current, client_secret: newSecret(random) }));
+      if (client === undefined) throw resource.missing();
+      const scopes = new Set([...caller.scopes, 'read:client_keys']);
+      return ok(clientView(client, { scopes }, tenantName));
+    },
+  }),
+];

@@ -1,0 +1,255 @@
+// Connections: `/connections`.
+import { z } from 'zod';
+import type { Connection, Records } from '../../records/collections.ts';
+import { connectionSchema, databaseSchema } from '../../records/connections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import { listAll } from '../../store/list-all.ts';
+import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { idOf } from '../ids.ts';
+import { arraySource, cursorQuery, listAnswer } from '../list.ts';
+import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+
+export interface ConnectionsDependencies {
+  store: Store;
+  random: Random;
+  /** When it is, ISO 8601. */
+  now(): string;
+  /** Removes the users that came by a connection alone. @returns when the first page of them is gone. */
+  removeUsersOf(connection: Connection): Promise<void>;
+  /** Removes the user of a database who has an e-mail address, where there is one. */
+  removeUserByEmail(connection: Connection, email: string): Promise<void>;
+}
+
+const object = z.record(z.string(), z.unknown());
+
+const members = {
+  display_name: z.string().max(128).nullish(),
+  options: object.nullish(),
+  enabled_clients: z.array(z.string().max(255)).nullish(),
+  is_domain_connection: z.boolean().nullish(),
+  show_as_button: z.boolean().nullish(),
+  realms: z.array(z.string().max(128)).nullish(),
+  metadata: z.record(z.string().max(255), z.string().max(255).nullable()).nullish(),
+  authentication: object.nullish(),
+  connected_accounts: object.nullish(),
+  cross_app_access_requesting_app: object.nullish(),
+};
+
+const createBody = z.strictObject({
+  ...members,
+  name: z
+    .string()
+    .max(128)
+    .regex(
+      /^[a-zA-Z0-9](-[a-zA-Z0-9]|[a-zA-Z0-9])*$/,
+      'String does not match pattern ^[a-zA-Z0-9](-[a-zA-Z0-9]|[a-zA-Z0-9])*$',
+    ),
+  strategy: z.string().min(1).max(64),
+});
+
+/** Members of options that are kept when the new options leave them out: exported files hold none of them. */
+const SECRETS = [
+  'client_secret',
+  'app_secret',
+  'twilio_token',
+  'signing_key',
+  'decryptionKey',
+  'gateway_authentication',
+];
+
+/** The new options, without what is null; secrets that they leave out stay. */
+function optionsOf(
+  current: Connection['options'] | undefined,
+  asked: Readonly<Record<string, unknown>>,
+): object {
+  const before = (current ?? {}) as Record<string, unknown>;
+  const kept = SECRETS.filter((name) => !(name in asked) && before[name] !== undefined);
+  return { ...Object.fromEntries(kept.map((name) => [name, before[name]])), ...merged({}, asked) };
+}
+
+function checked(record: Record<string, unknown>): Records['connections'] {
+  const schema = record.strategy === 'auth0' ? databaseSchema : connectionSchema;
+  return checkedBy(schema as z.ZodType, record) as Records['connections'];
+}
+
+const textsOf = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : value === undefined ? [] : [value]).map(String);
+
+const missing = notFound('The connection does not exist', 'inexistent_connection');
+
+const repeatable = z.union([z.string(), z.array(z.string())]).optional();
+
+const resource: Resource<'connections', ConnectionsDependencies> = {
+  collection: 'connections',
+  path: '/connections',
+  name: 'connection',
+  noun: 'connections',
+  list: { key: 'connections', perPage: 100, isByCursor: true },
+  filters: {
+    name: z.string().max(128).optional(),
+    strategy: repeatable,
+    domain_alias: z.string().optional(),
+  },
+  matches: (connection, { name, strategy }) =>
+    (name === undefined || connection.name === name) &&
+    (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
+  createBody,
+  patchBody: z.strictObject(members),
+  make: async ({ random }, body) => {
+    const id = idOf('con', random);
+    const { options, ...rest } = body;
+    const realms = [String(body.name)];
+    return {
+      ...checked({
+        realms,
+        ...merged({}, rest),
+        options: optionsOf(undefined, (options ?? {}) as object as Record<string, unknown>),
+        id,
+      }),
+      id,
+    };
+  },
+  change: (_deps, connection, body) => {
+    const { options, ...rest } = body;
+    const { display_name: _, ...before } = structuredClone(connection) as Record<string, unknown>;
+    return {
+      // Without `display_name` it is the name again.
+      ...checked({
+        ...merged(before, rest),
+        options:
+          options == null
+            ? connection.options
+            : optionsOf(connection.options, options as Record<string, unknown>),
+      }),
+      id: connection.id,
+    };
+  },
+  check: async ({ store }, connection) => {
+    for (const client of connection.enabled_clients) await requireClient(store, client);
+    const others = (await listAll(store.collection('connections'))).filter(({ id }) => id !== connection.id);
+    if (others.some((other) => other.realms?.some((realm) => connection.realms?.includes(realm)))) {
+      if (!others.some(({ name }) => name === connection.name)) {
+        throw apiError(409, 'There is already another connection with some realms from "realms" parameter');
+      }
+    }
+  },
+  view: (_deps, connection) => connectionView(connection),
+  missing,
+  taken: conflict('A connection with the same name already exists', 'conflict'),
+  statuses: { remove: 202 },
+  removedBody: ({ now }) => ({ deleted_at: now() }),
+  removed: ({ removeUsersOf }, connection) => removeUsersOf(connection),
+};
+
+/** A connection as it is answered. Tools take options without a member for options that they may not read. */
+function connectionView(connection: Connection): object {
+  return {
+    show_as_button: false,
+    authentication: { active: true },
+    connected_accounts: { active: false },
+    realms: [connection.name],
+    ...connection,
+    options: Object.keys(connection.options).length === 0 ? { disable_signup: false } : connection.options,
+  };
+}
+
+async function requireClient(store: Store, clientId: string): Promise<void> {
+  if ((await store.collection('clients').get(clientId)) !== undefined) return;
+  throw apiError(404, 'The client does not exist', 'inexistent_client');
+}
+
+async function find({ store }: ConnectionsDependencies, id = ''): Promise<Connection> {
+  const found = await store.collection('connections').get(id);
+  if (found === undefined) throw missing();
+  return found;
+}
+
+const call = callsWith<ConnectionsDependencies>();
+
+/** All calls of connections. */
+export const connectionCalls: Call<ConnectionsDependencies>[] = [
+  ...resourceCalls(resource),
+  call({
+    method: 'GET',
+    path: '/connections/:id/clients',
+    scopes: ['read:connections'],
+    summary: 'Get enabled clients of a connection',
+    query: z.strictObject(cursorQuery),
+    handle: async (deps, { params, query }) => {
+      const { enabled_clients } = await find(deps, params.id);
+      const clients = enabled_clients.map((client_id) => ({ client_id }));
+      const source = arraySource(clients, ({ client_id }) => client_id);
+      return ok(await listAnswer({ take: 50, ...query }, source, { key: 'clients', isByCursor: true }));
+    },
+  }),
+  call({
+    method: 'PATCH',
+    path: '/connections/:id/clients',
+    scopes: ['update:connections'],
+    summary: 'Update enabled clients of a connection',
+    body: z
+      .array(z.strictObject({ client_id: z.string().max(255), status: z.boolean() }))
+      .min(1)
+      .max(50),
+    handle: async (deps, { params, body }) => {
+      const { id, enabled_clients: before } = await find(deps, params.id);
+      for (const { client_id, status } of body) if (status) await requireClient(deps.store, client_id);
+      const after = await deps.store.collection('connections').update(id, (current) => {
+        const enabled = new Set(current.enabled_clients);
+        for (const { client_id, status } of body) {
+          if (status) enabled.add(client_id);
+          else enabled.delete(client_id);
+        }
+        return { ...current, enabled_clients: [...enabled] };
+      });
+      return noContent({ before, after: after?.enabled_clients });
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/connections/:id/status',
+    scopes: ['read:connections'],
+    summary: 'Check the status of a connection',
+    handle: async (deps, { params }) => {
+      await find(deps, params.id);
+      return { status: 200 };
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/connections/:id/users',
+    scopes: ['delete:users'],
+    summary: 'Delete a user of a connection',
+    query: z.strictObject({ email: z.string().max(320) }),
+    handle: async (deps, { params, query }) => {
+      await deps.removeUserByEmail(await find(deps, params.id), query.email);
+      return noContent();
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/clients/:id/connections',
+    scopes: ['read:connections', 'read:clients', 'read:client_summary'],
+    summary: 'Get enabled connections of a client',
+    query: z.strictObject({
+      ...cursorQuery,
+      strategy: z.union([z.string(), z.array(z.string())]).optional(),
+      fields: z.string().optional(),
+      include_fields: z.string().optional(),
+    }),
+    handle: async (deps, { params, query }) => {
+      const clientId = params.id ?? '';
+      await requireClient(deps.store, clientId);
+      const enabled = (await listAll(deps.store.collection('connections')))
+        .filter((one) => one.enabled_clients.includes(clientId))
+        .filter((one) => query.strategy === undefined || textsOf(query.strategy).includes(one.strategy));
+      const source = arraySource(
+        enabled.map((one) => connectionView(one) as Connection),
+        ({ id }) => id,
+      );
+      return ok(await listAnswer({ take: 50, ...query }, source, { key: 'connections', isByCursor: true }));
+    },
+  }),
+];

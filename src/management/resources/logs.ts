@@ -1,0 +1,128 @@
+// The tenant's log: `/logs`, `/users/{id}/logs`.
+import { z } from 'zod';
+import type { LogEventRecord } from '../../records/log-events.ts';
+import type { Frozen } from '../../records/record.ts';
+import type { Query, Store } from '../../store/contract.ts';
+import { type Call, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { fieldsQuery, selectFields } from '../fields.ts';
+import { type ListSource, listAnswer, pageQuery } from '../list.ts';
+import { notFound } from '../resource.ts';
+import { LOG_FIELDS, logFilter } from '../search/fields.ts';
+import { parseSort } from '../search/sort.ts';
+
+export interface LogsDependencies {
+  store: Store;
+}
+
+type LogEvent = Frozen<LogEventRecord>;
+
+/** An event as it is answered: with the names that tools read. */
+function logView(event: LogEvent): Record<string, unknown> {
+  const { id, expiresAt: _, details, ...rest } = event;
+  return { ...rest, log_id: id, _id: id, isMobile: false, ...(details === undefined ? {} : { details }) };
+}
+
+/** A list of events, newest first where the query does not say. */
+function logSource(store: Store, query: Pick<Query, 'where' | 'sort'>): ListSource {
+  const logs = store.collection('logs');
+  const { where, sort = { field: 'date', descending: true } } = query;
+  return {
+    page: async ({ page, perPage }) => {
+      const { records, total = 0 } = await logs.list({
+        ...(where && { where }),
+        sort,
+        page,
+        limit: perPage,
+        total: true,
+      });
+      return { items: records.map(logView), total };
+    },
+    after: async ({ cursor, take }) => {
+      const { records } = await logs.list({
+        ...(where && { where }),
+        ...(cursor && { after: cursor }),
+        limit: take,
+      });
+      return { items: records.map(logView) };
+    },
+  };
+}
+
+/** `search` and `q` are the same; a checkpoint is an event's id. */
+const listQuery = z.strictObject({
+  ...pageQuery,
+  ...fieldsQuery,
+  sort: z.string().max(128).optional(),
+  q: z.string().max(4000).optional(),
+  search: z.string().max(4000).optional(),
+  from: z.string().max(128).optional(),
+  take: z
+    .string()
+    .regex(/^\d{1,3}$/)
+    .transform(Number)
+    .refine((count) => count >= 1 && count <= 100, 'Value must be between 1 and 100')
+    .optional(),
+});
+
+const call = callsWith<LogsDependencies>();
+
+/** The calls. */
+export const logCalls: Call<LogsDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/logs',
+    scopes: ['read:logs', 'read:logs_users'],
+    summary: 'Search log events',
+    query: listQuery,
+    handle: async ({ store }, { query }) => {
+      const text = query.q ?? query.search;
+      const where = text === undefined || text.trim() === '' ? undefined : logFilter(text);
+      const source = logSource(store, { ...(where && { where }), ...sortOf(query.sort) });
+      if (query.from !== undefined || query.take !== undefined) {
+        // The checkpoint form of this list is bare, oldest first, and `from` is the last event that was read.
+        const { items } = await source.after({ cursor: query.from, take: query.take ?? 50 });
+        return ok(items.map((one) => selectFields(one, query)));
+      }
+      const page = {
+        ...source,
+        page: async (asked: { page: number; perPage: number }) => {
+          const found = await source.page(asked);
+          return { ...found, items: found.items.map((one) => selectFields(one, query)) };
+        },
+      };
+      return ok(await listAnswer(query, page, { key: 'logs', hasLength: true, reach: 1000 }));
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/logs/:id',
+    scopes: ['read:logs', 'read:logs_users'],
+    summary: 'Get a log event',
+    handle: async ({ store }, { params }) => {
+      const event = await store.collection('logs').get(params.id ?? '');
+      if (event === undefined) throw notFound('Log not found')();
+      return ok(logView(event));
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/users/:id/logs',
+    scopes: ['read:logs', 'read:logs_users'],
+    summary: 'Get the log events of a user',
+    query: z.strictObject({ ...pageQuery, sort: z.string().max(128).optional() }),
+    handle: async ({ store }, { params, query }) => {
+      const where = { field: 'user_id', equals: params.id ?? '' };
+      const source = logSource(store, { where, ...sortOf(query.sort) });
+      return ok(await listAnswer(query, source, { key: 'logs', hasLength: true }));
+    },
+  }),
+];
+
+function sortOf(sort: string | undefined): Pick<Query, 'sort'> {
+  if (sort === undefined) return {};
+  const { field, descending } = parseSort(sort);
+  const stored = LOG_FIELDS[field];
+  if (stored === undefined) throw apiError(400, `Cannot sort by ${field}`, 'invalid_query_string');
+  return { sort: { field: stored, descending } };
+}

@@ -1,0 +1,122 @@
+// APIs: `/resource-servers`. They are addressed by id or by identifier, which clients encode once or twice.
+import { z } from 'zod';
+import { resourceServerSchema } from '../../records/apis.ts';
+import type { ResourceServer } from '../../records/collections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Call } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+
+export interface ResourceServersDependencies {
+  store: Store;
+  random: Random;
+  /** APIs of our own, which are in no store. */
+  systemApis(): readonly ResourceServer[];
+}
+
+const object = z.record(z.string(), z.unknown());
+const scope = z.strictObject({
+  value: z.string().min(1).max(280),
+  description: z.string().max(500).nullish(),
+});
+
+const members = {
+  name: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[^<>]*$/, 'String does not match pattern ^[^<>]+$'),
+  scopes: z.array(scope).max(1000),
+  signing_alg: z.enum(['HS256', 'RS256', 'RS512', 'PS256']),
+  signing_secret: z.string().min(16),
+  allow_offline_access: z.boolean(),
+  allow_online_access: z.boolean(),
+  token_lifetime: z.number().int().max(2_592_000),
+  token_lifetime_for_web: z.number().int().max(2_592_000),
+  skip_consent_for_verifiable_first_party_clients: z.boolean(),
+  enforce_policies: z.boolean(),
+  token_dialect: z.enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz']),
+  token_encryption: object,
+  consent_policy: z.string().max(64),
+  authorization_details: z.array(object),
+  proof_of_possession: object,
+  subject_type_authorization: object,
+  verification_location: z.string().max(1024),
+};
+
+const settable = z.strictObject(
+  Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, schema.nullable().optional()])),
+);
+const createBody = settable.extend({ identifier: z.string().min(1).max(600) });
+
+const texts = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
+
+const taken = conflict(
+  'A resource server with the same identifier already exists.',
+  'resource_server_exists',
+);
+
+const resource: Resource<'resourceServers', ResourceServersDependencies> = {
+  collection: 'resourceServers',
+  path: '/resource-servers',
+  name: 'resource server',
+  noun: 'resource_servers',
+  list: { key: 'resource_servers' },
+  filters: { identifiers: texts.refine((all) => all.length <= 10, 'At most 10').optional() },
+  matches: (api, { identifiers }) => !Array.isArray(identifiers) || identifiers.includes(api.identifier),
+  more: ({ systemApis }) => systemApis(),
+  orderOf: (api) => `${api.name}\n${api.id}`,
+  createBody,
+  patchBody: settable,
+  make: async ({ random, systemApis }, body) => {
+    const identifier = String(body.identifier);
+    if (systemApis().some((api) => api.identifier === identifier)) throw taken();
+    const api = checkedBy(resourceServerSchema, merged({ name: identifier }, body));
+    return { ...api, id: random(12).toString('hex') };
+  },
+  change: (_deps, api, body) => {
+    const { id, identifier } = api;
+    const asked = merged(structuredClone(api) as Record<string, unknown>, body);
+    return { ...checkedBy(resourceServerSchema, { ...asked, identifier }), id };
+  },
+  view: (_deps, api) => ({ is_system: false, ...api }),
+  find: async ({ store, systemApis }, id) => {
+    const apis = store.collection('resourceServers');
+    for (const name of new Set([id, decoded(id)])) {
+      const found =
+        (await apis.get(name)) ??
+        (await apis.findBy('identifier', name))[0] ??
+        systemApis().find((api) => api.id === name || api.identifier === name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  },
+  missing: notFound('The resource server does not exist', 'inexistent_resource_server'),
+  taken,
+  guard: ({ systemApis }, api) => {
+    if (systemApis().some(({ id }) => id === api.id)) {
+      throw apiError(400, 'System resource servers cannot be patched');
+    }
+  },
+  removed: async ({ store }, { identifier }) => {
+    for (const grant of await store
+      .collection('clientGrants')
+      .list({ where: { field: 'audience', equals: identifier }, limit: 1000 })
+      .then(({ records }) => records)) {
+      await store.collection('clientGrants').delete(grant.id);
+    }
+  },
+};
+
+/** What a client has encoded twice. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** All calls of APIs. */
+export const resourceServerCalls: Call<ResourceServersDependencies>[] = resourceCalls(resource);

@@ -1,0 +1,101 @@
+// `/keys/signing`: the keys that tokens are signed with.
+import { createHash, X509Certificate } from 'node:crypto';
+import type { SigningKeyRecord } from '../../records/engine.ts';
+import type { Frozen } from '../../records/record.ts';
+import type { Store } from '../../store/contract.ts';
+import { type Call, callsWith, created, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { notFound } from '../resource.ts';
+
+export interface SigningKeysDependencies {
+  store: Store;
+  /** Makes the next key the current one. @returns its `kid`. */
+  rotateKeys(): Promise<string>;
+  /** Takes a key out of use at once. */
+  revokeKey(kid: string): Promise<void>;
+}
+
+type SigningKey = Frozen<SigningKeyRecord>;
+
+const noKey = notFound('The key does not exist', 'inexistent_key');
+
+/** The public half of a key. */
+function keyView({ id, state, x5c, createdAt }: SigningKey): object {
+  const certificate = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64'));
+  const colons = (hash: string) =>
+    (createHash(hash).update(certificate.raw).digest('hex').toUpperCase().match(/../g) ?? []).join(':');
+  return {
+    kid: id,
+    cert: certificate.toString(),
+    pkcs7: certificate.toString(),
+    fingerprint: colons('sha1'),
+    thumbprint: createHash('sha1').update(certificate.raw).digest('hex').toUpperCase(),
+    ...(state === 'current'
+      ? { current: true, current_since: new Date(createdAt * 1000).toISOString() }
+      : {}),
+    ...(state === 'next' ? { next: true } : {}),
+    ...(state === 'previous' ? { previous: true } : {}),
+    revoked: false,
+  };
+}
+
+async function find({ store }: SigningKeysDependencies, kid = ''): Promise<SigningKey> {
+  const found = await store.collection('signingKeys').get(kid);
+  if (found === undefined) throw noKey();
+  return found;
+}
+
+const call = callsWith<SigningKeysDependencies>();
+
+/** The calls. */
+export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/keys/signing',
+    scopes: ['read:signing_keys'],
+    summary: 'Get all signing keys',
+    handle: async (deps) => {
+      const order = ['current', 'next', 'previous'];
+      const { records } = await deps.store.collection('signingKeys').list({ limit: 100 });
+      return ok(records.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state)).map(keyView));
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/keys/signing/:kid',
+    scopes: ['read:signing_keys'],
+    summary: 'Get a signing key',
+    handle: async (deps, { params }) => ok(keyView(await find(deps, params.kid))),
+  }),
+  call({
+    method: 'POST',
+    path: '/keys/signing/rotate',
+    scopes: ['create:signing_keys', 'update:signing_keys'],
+    summary: 'Rotate the signing key',
+    handle: async (deps) => {
+      const kid = await deps.rotateKeys();
+      const { x5c } = await find(deps, kid);
+      const cert = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64')).toString();
+      return { ...created({ kid, cert }), after: { kid } };
+    },
+  }),
+  call({
+    method: 'PUT',
+    path: '/keys/signing/:kid/revoke',
+    scopes: ['update:signing_keys'],
+    summary: 'Revoke a signing key',
+    handle: async (deps, { params }) => {
+      const key = await find(deps, params.kid);
+      // What signs now, and what signs next, is needed: a rotation comes first.
+      if (key.state !== 'previous')
+        throw apiError(
+          400,
+          'The current and the next signing key cannot be revoked: rotate first.',
+          'invalid_body',
+        );
+      await deps.revokeKey(key.id);
+      const cert = new X509Certificate(Buffer.from(key.x5c[0] ?? '', 'base64')).toString();
+      return ok({ kid: key.id, cert }, { before: { kid: key.id } });
+    },
+  }),
+];

@@ -1,0 +1,284 @@
+// The tenant's own settings: `/tenants/settings`, `/attack-protection/*`, `/branding`, `/prompts`.
+import { z } from 'zod';
+import { attackProtectionSchema } from '../../records/protection.ts';
+import { brandingSchema, tenantSettingsSchema } from '../../records/tenant.ts';
+import { type Call, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { fieldsQuery, selectFields } from '../fields.ts';
+import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
+
+const call = callsWith<SectionDependencies>();
+
+const object = z.record(z.string(), z.unknown());
+const texts = z.array(z.string().max(2048)).max(1000);
+const hours = z.number().positive();
+const minutes = z.number().int().positive();
+const page = z.looseObject({ enabled: z.boolean().optional(), html: z.string().max(100_000).optional() });
+
+/** Members of the settings that a caller sets. */
+const settings = z.strictObject(
+  Object.fromEntries(
+    Object.entries({
+      friendly_name: z.string().max(255),
+      picture_url: z.string().max(2048),
+      support_email: z.string().max(255),
+      support_url: z.string().max(2048),
+      allowed_logout_urls: texts,
+      default_directory: z.string().max(255),
+      default_audience: z.string().max(600),
+      default_redirection_uri: z.string().max(2048),
+      default_organization: object,
+      session_lifetime: hours,
+      session_lifetime_in_minutes: minutes,
+      idle_session_lifetime: hours,
+      idle_session_lifetime_in_minutes: minutes,
+      ephemeral_session_lifetime: hours,
+      ephemeral_session_lifetime_in_minutes: minutes,
+      idle_ephemeral_session_lifetime: hours,
+      idle_ephemeral_session_lifetime_in_minutes: minutes,
+      session_cookie: object,
+      sessions: object,
+      oidc_logout: object,
+      enabled_locales: texts,
+      sandbox_version: z.string().max(16),
+      legacy_sandbox_version: z.string().max(16),
+      change_password: page,
+      guardian_mfa_page: page,
+      error_page: object,
+      device_flow: object,
+      flags: object,
+      customize_mfa_in_postlogin_action: z.boolean(),
+      allow_organization_name_in_authentication_api: z.boolean(),
+      acr_values_supported: texts,
+      mtls: object,
+      pushed_authorization_requests_supported: z.boolean(),
+      authorization_response_iss_parameter_supported: z.boolean(),
+      skip_non_verifiable_callback_uri_confirmation_prompt: z.boolean(),
+      resource_parameter_profile: z.string().max(64),
+      client_id_metadata_document_supported: z.boolean(),
+      enable_ai_guide: z.boolean(),
+      phone_consolidated_experience: z.boolean(),
+      dynamic_client_registration_security_mode: z.string().max(64),
+      country_codes: object,
+      security_headers: object,
+      default_token_quota: object,
+    }).map(([name, schema]) => [name, schema.nullable().optional()]),
+  ),
+);
+
+/** Each lifetime can be said in hours or in minutes; it is stored in hours. */
+const LIFETIMES = [
+  'session_lifetime',
+  'idle_session_lifetime',
+  'ephemeral_session_lifetime',
+  'idle_ephemeral_session_lifetime',
+];
+
+function inHours(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const changed: Record<string, unknown> = { ...body };
+  for (const name of LIFETIMES) {
+    const { [`${name}_in_minutes`]: inMinutes } = changed;
+    delete changed[`${name}_in_minutes`];
+    if (typeof inMinutes !== 'number') continue;
+    if (typeof changed[name] === 'number') {
+      throw apiError(400, `Cannot specify both ${name} and ${name}_in_minutes`, 'invalid_body');
+    }
+    changed[name] = inMinutes / 60;
+  }
+  return changed;
+}
+
+/** Every tenant has these, whether somebody has set them or not. */
+const SHOWN = {
+  allowed_logout_urls: [],
+  change_password: { enabled: false, html: '' },
+  guardian_mfa_page: { enabled: false, html: '' },
+  error_page: { html: '', show_log_link: false, url: '' },
+  flags: {},
+  sandbox_version: '22',
+};
+
+function settingsCalls(): Call<SectionDependencies>[] {
+  const part = section('tenant', tenantSettingsSchema);
+  const view = (value: object = {}) => ({ ...SHOWN, ...value });
+  return [
+    call({
+      method: 'GET',
+      path: '/tenants/settings',
+      scopes: ['read:tenant_settings'],
+      summary: 'Get tenant settings',
+      query: z.strictObject(fieldsQuery),
+      handle: async (deps, { query }) => ok(selectFields(view(await part.read(deps)), query)),
+    }),
+    call({
+      method: 'PATCH',
+      path: '/tenants/settings',
+      scopes: ['update:tenant_settings'],
+      summary: 'Update tenant settings',
+      body: settings,
+      handle: async (deps, { body }) => {
+        const changes = inHours(body);
+        const { flags, ...others } = changes;
+        const { before, after } = await part.change(deps, (current) => ({
+          ...(deeplyMerged({}, { ...current, ...others }) as object),
+          // Flags are switched one by one; all else replaces what was there.
+          flags: deeplyMerged(current?.flags ?? {}, flags ?? {}),
+        }));
+        return ok(view(after), { before, after });
+      },
+    }),
+  ];
+}
+
+const shields = z.array(z.string().max(64)).max(10);
+const allowlist = z.array(z.string().max(64)).max(1000);
+const stage = z.record(z.string(), z.record(z.string(), z.unknown()));
+
+/** The protections that can be set, by their path; the section of the tenant file that each is. */
+const PROTECTIONS = {
+  'brute-force-protection': {
+    member: 'bruteForceProtection',
+    body: z.strictObject({
+      enabled: z.boolean().optional(),
+      shields: shields.optional(),
+      allowlist: allowlist.optional(),
+      mode: z.enum(['count_per_identifier_and_ip', 'count_per_identifier']).optional(),
+      max_attempts: z.number().int().min(1).max(100).optional(),
+    }),
+    usual: {},
+  },
+  'suspicious-ip-throttling': {
+    member: 'suspiciousIpThrottling',
+    body: z.strictObject({
+      enabled: z.boolean().optional(),
+      shields: shields.optional(),
+      allowlist: allowlist.optional(),
+      stage: stage.optional(),
+    }),
+    usual: {},
+  },
+  // Kept for tools; nothing here asks a login whether it is a robot's.
+  'bot-detection': { member: 'botDetection', body: z.looseObject({}), usual: {} },
+  captcha: { member: 'captcha', body: z.looseObject({}), usual: {} },
+  'breached-password-detection': {
+    member: 'breachedPasswordDetection',
+    body: z.strictObject({
+      enabled: z.boolean().optional(),
+      shields: shields.optional(),
+      admin_notification_frequency: shields.optional(),
+      method: z.enum(['standard', 'enhanced']).optional(),
+      stage: stage.optional(),
+    }),
+    usual: {
+      enabled: false,
+      shields: [],
+      admin_notification_frequency: [],
+      method: 'standard',
+      stage: { 'pre-user-registration': { shields: [] }, 'pre-change-password': { shields: [] } },
+    },
+  },
+} as const;
+
+function protectionCalls(): Call<SectionDependencies>[] {
+  const part = section('attackProtection', attackProtectionSchema);
+  return Object.entries(PROTECTIONS).flatMap(([name, { member, body: schema, usual }]) => {
+    const view = (all: object | undefined) => ({
+      ...usual,
+      ...(all as Record<string, object> | undefined)?.[member],
+    });
+    return [
+      call({
+        method: 'GET',
+        path: `/attack-protection/${name}`,
+        scopes: ['read:attack_protection'],
+        summary: `Get ${name} settings`,
+        handle: async (deps) => ok(view(await part.read(deps))),
+      }),
+      call({
+        method: 'PATCH',
+        path: `/attack-protection/${name}`,
+        scopes: ['update:attack_protection'],
+        summary: `Update ${name} settings`,
+        body: schema,
+        handle: async (deps, { body }) => {
+          const { before, after } = await part.change(deps, (current) =>
+            deeplyMerged(current, { [member]: deeplyMerged(view(current), body) }),
+          );
+          return ok(view(after), { before: view(before), after: view(after) });
+        },
+      }),
+    ];
+  });
+}
+
+const brandingBody = z.strictObject({
+  colors: object.nullish(),
+  logo_url: z.string().max(2048).nullish(),
+  favicon_url: z.string().max(2048).nullish(),
+  font: object.nullish(),
+  identifiers: object.nullish(),
+  terms_url: z.string().max(2048).nullish(),
+  privacy_url: z.string().max(2048).nullish(),
+});
+
+function brandingCalls(): Call<SectionDependencies>[] {
+  const part = section('branding', brandingSchema);
+  return [
+    call({
+      method: 'GET',
+      path: '/branding',
+      scopes: ['read:branding'],
+      summary: 'Get branding settings',
+      handle: async (deps) => ok((await part.read(deps)) ?? {}),
+    }),
+    call({
+      method: 'PATCH',
+      path: '/branding',
+      scopes: ['update:branding'],
+      summary: 'Update branding settings',
+      body: brandingBody,
+      handle: async (deps, { body }) => {
+        const { before, after } = await part.change(deps, (current) => deeplyMerged(current, body));
+        return ok(after, { before, after });
+      },
+    }),
+  ];
+}
+
+const promptsSchema = z.strictObject({
+  universal_login_experience: z.enum(['new', 'classic']).default('new'),
+  identifier_first: z.boolean().default(false),
+  webauthn_platform_first_factor: z.boolean().default(false),
+});
+
+function promptsCalls(): Call<SectionDependencies>[] {
+  const part = section('prompts', promptsSchema);
+  return [
+    call({
+      method: 'GET',
+      path: '/prompts',
+      scopes: ['read:prompts'],
+      summary: 'Get prompt settings',
+      handle: async (deps) => ok(promptsSchema.parse((await part.read(deps)) ?? {})),
+    }),
+    call({
+      method: 'PATCH',
+      path: '/prompts',
+      scopes: ['update:prompts'],
+      summary: 'Update prompt settings',
+      body: promptsSchema.partial(),
+      handle: async (deps, { body }) => {
+        const { before, after } = await part.change(deps, (current) => deeplyMerged(current, body));
+        return ok(after, { before, after });
+      },
+    }),
+  ];
+}
+
+/** All calls of the tenant's own settings. */
+export const tenantCalls: Call<SectionDependencies>[] = [
+  ...settingsCalls(),
+  ...protectionCalls(),
+  ...brandingCalls(),
+  ...promptsCalls(),
+];

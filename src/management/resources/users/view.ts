@@ -1,0 +1,43 @@
+// A user as the Management API answers them.
+import { createHash } from 'node:crypto';
+import type { Frozen } from '../../../records/record.ts';
+import type { UserRecord } from '../../../records/users.ts';
+import { type Identity, primaryIdentity } from '../../../users/identities.ts';
+
+/** What the record holds beside, and nobody is told. */
+const OWN = new Set(['id', 'email_history', 'permissions', 'roles', 'expiresAt']);
+
+/** The identity that a user was made with comes first. */
+export function identityViews(identities: readonly Identity[]): object[] {
+  const primary = primaryIdentity(identities);
+  return [...(primary === undefined ? [] : [primary]), ...identities.filter((one) => one !== primary)].map(
+    (one) => ({
+      connection: one.connection,
+      user_id: one.upstream_id,
+      provider: one.provider,
+      isSocial: one.isSocial,
+      ...(one === primary || one.profile === undefined ? {} : { profileData: one.profile }),
+    }),
+  );
+}
+
+/** A user with their identities. */
+export function userView(user: Frozen<UserRecord>, identities: readonly Identity[]): Record<string, unknown> {
+  const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !OWN.has(name)));
+  const name = user.name ?? user.email ?? user.username ?? user.phone_number;
+  return {
+    user_id: user.id,
+    ...shown,
+    name,
+    nickname: user.nickname ?? user.username ?? user.email?.split('@')[0] ?? name,
+    picture: user.picture ?? pictureOf(user.email ?? String(name ?? user.id)),
+    identities: identityViews(identities),
+  };
+}
+
+/** The hosted service's default: a gravatar, or two letters. */
+function pictureOf(text: string): string {
+  const hash = createHash('md5').update(text.trim().toLowerCase()).digest('hex');
+  const letters = encodeURIComponent(text.slice(0, 2).toLowerCase());
+  return `https://s.gravatar.com/avatar/${hash}?s=480&r=pg&d=https%3A%2F%2Fcdn.auth0.com%2Favatars%2F${letters}.png`;
+}

@@ -1,0 +1,73 @@
+// Calls as routes: every call is authorized, validated and recorded here, so that none has to remember it.
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { bodyOf } from '../http/body-fields.ts';
+import { AuthError } from '../http/errors.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Call, CallRequest } from './call.ts';
+import { authorize, type CallerDependencies, callerOf } from './caller.ts';
+import { managementShape, validated } from './errors.ts';
+import { recordCall } from './events.ts';
+
+export interface ManagementRoutesDependencies extends CallerDependencies {
+  events: Pick<Events, 'record'>;
+}
+
+const NOTHING = z.strictObject({});
+
+/** The routes of calls. */
+export function routesOfCalls<D>(
+  calls: readonly Call<D>[],
+): RouteDeclarations<D & ManagementRoutesDependencies> {
+  return Object.fromEntries(
+    calls.map((call) => [
+      `${call.method} /api/v2${call.path}`,
+      {
+        limit: 'management',
+        cors: 'applications',
+        errors: managementShape,
+        handle: (deps: D & ManagementRoutesDependencies, ctx: Context) => answer(deps, call, ctx),
+      },
+    ]),
+  );
+}
+
+async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
+  const caller = await callerOf(deps, ctx);
+  const params = ctx.params as Record<string, string>;
+  const about = {
+    params,
+    query: {},
+    body: bodyOf(ctx),
+    caller,
+    ip: ctx.ip,
+    userAgent: ctx.get('User-Agent'),
+  };
+  try {
+    authorize(call, caller, params);
+    const request: CallRequest = {
+      ...about,
+      query: validated('query', call.query ?? NOTHING, queryOf(ctx)),
+      body: call.body === undefined ? undefined : validated('body', call.body, about.body ?? {}),
+    };
+    const given = await call.handle(deps, request as CallRequest<never, never>);
+    ctx.status = given.status;
+    ctx.set('Cache-Control', 'no-store');
+    if (given.body === undefined) ctx.body = null;
+    else ctx.body = given.body;
+    // Koa answers an empty body with 204 unless it is told otherwise after.
+    ctx.status = given.status;
+    recordCall(deps.events, call, about, { answer: given });
+  } catch (thrown) {
+    const isOurs = thrown instanceof AuthError;
+    const { status, message } = isOurs ? thrown : { status: 500, message: 'An unexpected error occurred.' };
+    recordCall(deps.events, call, about, { status, message });
+    throw thrown;
+  }
+}
+
+/** A repeated name is a list; all others are texts. */
+function queryOf(ctx: Context): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== undefined));
+}

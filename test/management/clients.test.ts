@@ -1,0 +1,98 @@
+// Applications by the published client of the Management API.
+
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import type { TestServer } from '../support/server.ts';
+import { managementClient, managementToken, startManaged } from './support.ts';
+
+describe('applications of the Management API', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+
+  before(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+  });
+  after(() => server.stop());
+
+  const tokenFor = (client_id: string, client_secret: string | undefined) =>
+    fetch(`${server.url}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        grant_type: 'client_credentials',
+        client_id,
+        client_secret,
+        audience: 'https://api.example.test/',
+      }),
+    });
+
+  it('are made, granted an API, and get tokens with the next request', async () => {
+    const made = await management.clients.create({ name: 'Robot', app_type: 'non_interactive' });
+    expect(made.client_id).to.match(/^[A-Za-z0-9]{32}$/);
+    expect((await tokenFor(made.client_id ?? '', made.client_secret)).status).to.equal(403);
+    await management.clientGrants.create({
+      client_id: made.client_id ?? '',
+      audience: 'https://api.example.test/',
+      scope: ['read:things'],
+    });
+    const token = await tokenFor(made.client_id ?? '', made.client_secret);
+    expect(await token.json()).to.include({ token_type: 'Bearer', scope: 'read:things' });
+  });
+
+  it('have another secret with the next request after it was rotated', async () => {
+    const made = await management.clients.create({ name: 'Rotated', app_type: 'non_interactive' });
+    const rotated = await management.clients.rotateSecret(made.client_id ?? '');
+    expect(rotated.client_secret).not.to.equal(made.client_secret);
+    expect((await tokenFor(made.client_id ?? '', made.client_secret)).status).to.equal(401);
+  });
+
+  it('are changed member by member, and gone once they are deleted', async () => {
+    const { client_id = '' } = await management.clients.create({
+      name: 'Shop',
+      app_type: 'spa',
+      callbacks: ['https://shop.example.test/callback'],
+    });
+    const changed = await management.clients.update(client_id, {
+      callbacks: ['https://shop.example.test/new'],
+    });
+    expect(changed).to.include({ name: 'Shop', app_type: 'spa' });
+    expect(changed.callbacks).to.deep.equal(['https://shop.example.test/new']);
+    await management.clients.delete(client_id);
+    await management.clients.delete(client_id);
+    const missing = await management.clients.get(client_id).catch((thrown: unknown) => thrown);
+    expect(missing).to.deep.include({ statusCode: 404 });
+  });
+
+  it('refuse members that they do not have, and those that are read-only', async () => {
+    const token = await managementToken(server);
+    for (const body of [
+      { name: 'x', foo: 1 },
+      { name: 'x', client_id: 'mine' },
+      { name: 'x', global: true },
+      {},
+    ]) {
+      const response = await fetch(`${server.url}/api/v2/clients`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      expect(response.status, JSON.stringify(body)).to.equal(400);
+      expect(await response.json()).to.include({
+        statusCode: 400,
+        error: 'Bad Request',
+        errorCode: 'invalid_body',
+      });
+    }
+  });
+
+  it('show their secrets only to who may read keys', async () => {
+    const token = await managementToken(server, 'read:clients');
+    const response = await fetch(`${server.url}/api/v2/clients`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const clients = (await response.json()) as object[];
+    expect(clients.length).to.be.above(2);
+    for (const client of clients) expect(client).not.to.have.property('client_secret');
+  });
+});

@@ -1,0 +1,55 @@
+// A tenant whose Management API is called by an application that may do everything there.
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { ManagementClient } from 'auth0';
+import { parse } from 'yaml';
+import { startServer, type TestServer } from '../support/server.ts';
+import { EXAMPLE } from './example.ts';
+
+export const ADMIN = { client_id: 'admin', client_secret: 'a-secret-of-the-management-tests' };
+
+/** Starts the example tenant, with that application in it. */
+export async function startManaged(tenant: object = parse(EXAMPLE) as object): Promise<TestServer> {
+  const { clients = [], clientGrants = [] } = tenant as { clients?: object[]; clientGrants?: object[] };
+  const server = await startServer({
+    tenant: {
+      ...tenant,
+      clients: [...clients, { ...ADMIN, name: 'Administration', app_type: 'non_interactive' }],
+      clientGrants: [
+        ...clientGrants,
+        {
+          client_id: ADMIN.client_id,
+          audience: 'https://tenant.example.test/api/v2/',
+          allow_all_scopes: true,
+        },
+      ],
+    },
+  });
+  // The published client brings its own way to ask, which goes by what the process trusts.
+  setDefaultCACertificates([...getCACertificates('default'), server.ca]);
+  return server;
+}
+
+/** The published client of the Management API. */
+export function managementClient({ url }: TestServer): ManagementClient {
+  return new ManagementClient({
+    domain: new URL(url).host,
+    clientId: ADMIN.client_id,
+    clientSecret: ADMIN.client_secret,
+  });
+}
+
+/** An access token for the Management API. @param scope those granted where none is named. */
+export async function managementToken(server: TestServer, scope?: string): Promise<string> {
+  const response = await fetch(`${server.url}/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      grant_type: 'client_credentials',
+      ...ADMIN,
+      audience: `${server.issuer}api/v2/`,
+      ...(scope === undefined ? {} : { scope }),
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return token;
+}
