@@ -29,6 +29,7 @@ import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
 import { managementApi, managementAudience } from './management/api.ts';
+import { resumeRemovals } from './management/connection-removal.ts';
 import { management } from './management/feature.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
@@ -123,6 +124,8 @@ function routesOf(
   const allowLoopback = isForThisMachine(settings);
   const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
   const { endAll, endPending, endSessions, removeUser } = endings;
+  const now = () => new Date(wallClock()).toISOString();
+  background.run('the removal of connections', () => resumeRemovals({ store, background, now, removeUser }));
   const loginPageOf = loginPages({ config, csrf, finish, interactions, views });
   const pages = { baseUrl, config, csrf, finish, interactions, loginPageOf, random, tickets, users, views };
   return [
@@ -252,23 +255,20 @@ function routesOf(
         await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
       },
       audience: managementAudience(issuer),
+      background,
       config,
       endSessions: async (userId, reason) => {
         await sessions.endAllOf(userId, { reason, refreshTokens: true });
       },
       events,
       hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
-      now: () => new Date(wallClock()).toISOString(),
+      now,
       random,
       readToken: readCallerToken,
       removeUser,
       removeUserByEmail: async (connection, email) => {
         const user = await users.findInConnection(connection, email);
         if (user !== undefined) await removeUser(user.id);
-      },
-      removeUsersOf: async ({ name }) => {
-        const identities = await store.collection('identities').findBy('connection', name);
-        for (const { user_id } of identities) await removeUser(user_id);
       },
       revokeKey: async (kid) => {
         await store.collection('signingKeys').delete(kid);

@@ -60,6 +60,8 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   find?(deps: D, id: string): Promise<Stored<N> | undefined>;
   missing: () => AuthError;
   taken: (key: string) => AuthError;
+  /** What is to be known before a record is removed, lest a crash leave it half done. */
+  removing?(deps: D, record: Stored<N>): Promise<void>;
   /** What goes with a record that was removed. */
   removed?(deps: D, record: Stored<N>): Promise<void>;
   /** The body of the answer to a removal, where it has one. */
@@ -167,6 +169,7 @@ export function resourceCalls<N extends ConfigurationName, D extends ResourceDep
           return noContent();
         }
         resource.guard?.(deps, record);
+        await resource.removing?.(deps, record);
         const isOurs = await deps.store.collection(resource.collection).delete(record.id);
         if (isOurs) await resource.removed?.(deps, record);
         const log = { before: resource.view(deps, record, caller) };

@@ -6,18 +6,19 @@ import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
+import {
+  noteRemoval,
+  type RemovalDependencies,
+  refuseWhileRemoved,
+  removeUsersOf,
+} from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 
-export interface ConnectionsDependencies {
-  store: Store;
+export interface ConnectionsDependencies extends RemovalDependencies {
   random: Random;
-  /** When it is, ISO 8601. */
-  now(): string;
-  /** Removes the users that came by a connection alone. @returns when the first page of them is gone. */
-  removeUsersOf(connection: Connection): Promise<void>;
   /** Removes the user of a database who has an e-mail address, where there is one. */
   removeUserByEmail(connection: Connection, email: string): Promise<void>;
 }
@@ -97,7 +98,8 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
   createBody,
   patchBody: z.strictObject(members),
-  make: async ({ random }, body) => {
+  make: async ({ store, random }, body) => {
+    await refuseWhileRemoved(store, String(body.name));
     const id = idOf('con', random);
     const { options, ...rest } = body;
     const realms = [String(body.name)];
@@ -140,7 +142,8 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   taken: conflict('A connection with the same name already exists', 'conflict'),
   statuses: { remove: 202 },
   removedBody: ({ now }) => ({ deleted_at: now() }),
-  removed: ({ removeUsersOf }, connection) => removeUsersOf(connection),
+  removing: (deps, { name }) => noteRemoval(deps, name),
+  removed: async (deps, { name }) => removeUsersOf(deps, name),
 };
 
 /** A connection as it is answered. Tools take options without a member for options that they may not read. */

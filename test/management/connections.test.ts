@@ -1,0 +1,134 @@
+// Connections by the published client of the Management API.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { createAgent } from '../support/agent.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { EXAMPLE } from './example.ts';
+import { managementClient, startManaged } from './support.ts';
+
+describe('connections of the Management API', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+
+  before(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+  });
+  after(() => server.stop());
+
+  const passwordLogin = (realm: string, username: string, password: string) =>
+    createAgent(server).request('/oauth/token', {
+      method: 'POST',
+      json: {
+        grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+        client_id: 'example-web',
+        client_secret: 'example-web-secret',
+        realm,
+        username,
+        password,
+      },
+    });
+
+  it('are made, enabled for an application, and logged in with at the next request', async () => {
+    await management.clients.update('example-web', {
+      grant_types: ['http://auth0.com/oauth/grant-type/password-realm', 'authorization_code'],
+    });
+    const made = await management.connections.create({ name: 'staff', strategy: 'auth0' });
+    expect(made.id).to.match(/^con_[A-Za-z0-9]{16}$/);
+    await management.users.create({
+      connection: 'staff',
+      email: 'grace@example.test',
+      password: 'A-good-Passw0rd',
+    });
+    const before = await passwordLogin('staff', 'grace@example.test', 'A-good-Passw0rd');
+    expect(before.status).not.to.equal(200);
+    await management.connections.clients.update(made.id ?? '', [{ client_id: 'example-web', status: true }]);
+    const after = await passwordLogin('staff', 'grace@example.test', 'A-good-Passw0rd');
+    expect(after.status).to.equal(200);
+  });
+
+  it('replace their options as a whole, and keep a secret that the new ones leave out', async () => {
+    const { id = '' } = await management.connections.create({
+      name: 'upstream',
+      strategy: 'oauth2',
+      options: { client_id: 'ours', client_secret: 'their-secret', scope: 'a' },
+    });
+    await management.connections.update(id, { options: { client_id: 'other' } });
+    const { options } = await management.connections.get(id);
+    expect(options).to.deep.equal({ client_id: 'other', client_secret: 'their-secret' });
+  });
+
+  it('take their users with them, but not those who come by another one, too', async () => {
+    const { id = '' } = await management.connections.create({ name: 'leaving', strategy: 'auth0' });
+    const password = 'A-good-Passw0rd';
+    const gone = await management.users.create({
+      connection: 'leaving',
+      email: 'gone@example.test',
+      password,
+    });
+    const stays = await management.users.create({
+      connection: 'leaving',
+      email: 'stays@example.test',
+      password,
+    });
+    await server.store.collection('identities').insert({
+      id: 'email|0123',
+      user_id: stays.user_id ?? '',
+      connection: 'email',
+      provider: 'email',
+      upstream_id: '0123',
+      isSocial: false,
+      unique: [],
+    });
+    await management.connections.delete(id);
+    // The name is free again once they are gone.
+    const again = async () => {
+      for (;;) {
+        const made = await management.connections
+          .create({ name: 'leaving', strategy: 'auth0' })
+          .catch((thrown: unknown) => thrown as { statusCode: number });
+        if (!('statusCode' in made)) return made;
+        expect(made.statusCode).to.equal(409);
+      }
+    };
+    await again();
+    expect(await server.store.collection('users').get(gone.user_id ?? '')).to.equal(undefined);
+    expect(await server.store.collection('users').get(stays.user_id ?? '')).not.to.equal(undefined);
+  });
+});
+
+describe('a connection whose removal was cut short', () => {
+  it('loses its users at the next start', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-removal-'));
+    const tenant = parse(EXAMPLE) as object;
+    try {
+      const first = await startServer({ tenant, dataDir });
+      const made = await first.users.create({
+        connection: 'staff',
+        email: 'left@example.test',
+        password: 'A-good-Passw0rd',
+      });
+      const id = 'user' in made ? made.user.id : '';
+      await first.store.collection('documents').insert({
+        id: 'connection-removal/staff',
+        kind: 'connection-removal',
+        body: { name: 'staff' },
+        created_at: '2026-01-01T00:00:00.000Z',
+        updated_at: '2026-01-01T00:00:00.000Z',
+      });
+      await first.stop();
+      const second = await startServer({ tenant, dataDir });
+      await second.stop();
+      const third = await startServer({ tenant, dataDir });
+      expect(await third.store.collection('users').get(id)).to.equal(undefined);
+      expect(await third.store.collection('documents').get('connection-removal/staff')).to.equal(undefined);
+      await third.stop();
+    } finally {
+      await rm(dataDir, { recursive: true });
+    }
+  });
+});
