@@ -1,11 +1,12 @@
-// Password hashes: argon2id (OWASP's m=19456 KiB, t=2, p=1), bcrypt verified for imported users, in a bounded
-// queue, so that a burst of logins can exhaust neither memory nor every core.
+// Password hashes: argon2id (OWASP's m=19456 KiB, t=2, p=1), those of other systems verified for imported users, in a
+// bounded queue, so that a burst of logins can exhaust neither memory nor every core.
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import PQueue from 'p-queue';
 import { AuthError } from '../http/errors.ts';
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 
 /** What one hash costs: memory in KiB, and passes over it. */
 export interface HashCost {
@@ -48,8 +49,12 @@ export function createHasher(
   const verify = (hash: string, password: string): Promise<boolean> => {
     const normal = normalizePassword(password);
     if (Buffer.byteLength(normal) > LONGEST_PASSWORD) return Promise.resolve(false);
-    if (BCRYPT.test(hash)) return enqueue(() => bcrypt.compare(normal, hash));
-    return enqueue(() => argon2Verify(hash, normal));
+    if (hash.startsWith('$argon2id$')) return enqueue(() => argon2Verify(hash, normal));
+    return enqueue(async () => {
+      // Cheap ones take our own's time beside theirs: an answer that comes sooner would tell that there is such a user.
+      const [ok] = await Promise.all([verifyForeign(hash, normal), argon2Verify(nobody, normal)]);
+      return ok;
+    });
   };
   return {
     hash: (password) => enqueue(() => argon2Hash(normalizePassword(password), parameters)),
@@ -61,6 +66,11 @@ export function createHasher(
       await verify(nobody, password);
     },
   };
+}
+
+async function verifyForeign(hash: string, password: string): Promise<boolean> {
+  if (BCRYPT.test(hash)) return bcrypt.compare(password, hash);
+  return isImported(hash) && verifyImported(hash, password);
 }
 
 function boundedQueue(concurrency: number, maxQueued: number): <T>(work: () => Promise<T>) => Promise<T> {

@@ -1,0 +1,194 @@
+// One verifier per algorithm. Each judges a hash when it is imported, so that no login ever meets one that costs too
+// much or proves too little, and makes of it what compares a password.
+import { pbkdf2, type ScryptOptions, scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
+import { verify as argon2Verify } from '@node-rs/argon2';
+import bcrypt from 'bcryptjs';
+import {
+  type CustomHash,
+  DIGEST_BYTES,
+  decoded,
+  demand,
+  digestOf,
+  hashBytes,
+  hmacOf,
+  isSame,
+  refuseSalt,
+  saltBytes,
+  salted,
+} from './parts.ts';
+
+/** Whether a password, in the bytes that were hashed, is right. */
+export type Compare = (password: Buffer) => Promise<boolean> | boolean;
+
+/** @throws HashFault for a hash that is not taken. */
+export type Algorithm = (custom: CustomHash) => Compare;
+
+const derive = promisify(pbkdf2);
+const deriveScrypt = promisify<string | Buffer, Buffer, number, ScryptOptions, Buffer>(scrypt);
+
+/** The shortest derived key, bytes: a shorter one is met by too many passwords. */
+const SHORTEST_KEY = 16;
+const LONGEST_KEY = 256;
+
+/** bcrypt's own bound, bytes; a salt before the password takes of it. */
+const BCRYPT_BYTES = 72;
+/** What a salt must leave to the password, bytes. */
+const BCRYPT_LEFT = 16;
+const MOST_ROUNDS = 14;
+
+const argon2: Algorithm = (custom) => {
+  refuseSalt(custom);
+  const { value } = custom.hash;
+  const parts =
+    /^\$argon2(?:id|i|d)(?:\$v=(?:16|19))?\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([\w+/]{11,128})\$([\w+/]{22,350})$/.exec(
+      value,
+    );
+  demand(parts !== null, 'hash.value must be a PHC string of argon2.');
+  const [memory, passes, lanes] = parts.slice(1, 4).map(Number) as [number, number, number];
+  demand(
+    memory <= 262_144 && passes <= 16 && lanes <= 16,
+    'The cost is too high: m ≤ 262144, t ≤ 16, p ≤ 16.',
+  );
+  demand(memory * passes <= 1_048_576, 'The cost is too high: m × t ≤ 1048576.');
+  demand(passes >= 1 && lanes >= 1 && memory >= 8 * lanes, 'The cost is none that argon2 knows.');
+  return (password) => argon2Verify(value, password);
+};
+
+const bcryptHash: Algorithm = (custom) => {
+  const { value, encoding } = custom.hash;
+  demand(encoding === undefined || encoding === 'utf8', 'hash.encoding must be utf8.');
+  const rounds = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(value)?.[1];
+  demand(rounds !== undefined, 'hash.value must be a hash of bcrypt: $2a$, $2b$ or $2y$.');
+  demand(
+    Number(rounds) >= 4 && Number(rounds) <= MOST_ROUNDS,
+    `The cost is too high: 4 to ${MOST_ROUNDS} rounds.`,
+  );
+  const isAfter = custom.salt?.position === 'suffix';
+  demand(
+    isAfter || saltBytes(custom).length <= BCRYPT_BYTES - BCRYPT_LEFT,
+    'The salt leaves too little of the 72 bytes of bcrypt to the password.',
+  );
+  // The library takes texts; these bytes are UTF-8, whatever is not stays wrong.
+  return (password) => {
+    const bytes = salted(password, custom);
+    const text = bytes.toString('utf8');
+    return Buffer.from(text).equals(bytes) && bcrypt.compare(text, value);
+  };
+};
+
+/** Of a plain digest. */
+const digest =
+  (name: string): Algorithm =>
+  (custom) => {
+    const expected = hashBytes(custom, DIGEST_BYTES[name] ?? 0);
+    saltBytes(custom);
+    return (password) => isSame(digestOf(name, salted(password, custom)), expected);
+  };
+
+const hmac: Algorithm = (custom) => {
+  const { digest: name = '', key } = custom.hash;
+  const length = DIGEST_BYTES[name];
+  demand(length !== undefined, `hash.digest must be one of ${Object.keys(DIGEST_BYTES).join(', ')}.`);
+  demand(key !== undefined, 'hash.key.value is required.');
+  const keyBytes = decoded(key.value, key.encoding ?? 'utf8');
+  const expected = hashBytes(custom, length);
+  saltBytes(custom);
+  return (password) => isSame(hmacOf(name, keyBytes, salted(password, custom)), expected);
+};
+
+/** Schemes of RFC 2307 userPassword values, and their successors with longer digests. */
+const LDAP: Readonly<Record<string, string>> = {
+  MD5: 'md5',
+  SMD5: 'md5',
+  SHA: 'sha1',
+  SSHA: 'sha1',
+  SHA256: 'sha256',
+  SSHA256: 'sha256',
+  SHA384: 'sha384',
+  SSHA384: 'sha384',
+  SHA512: 'sha512',
+  SSHA512: 'sha512',
+};
+
+const ldap: Algorithm = (custom) => {
+  refuseSalt(custom);
+  const [, scheme = '', text = ''] = /^\{(\w{3,7})\}([A-Za-z0-9+/]+={0,2})$/.exec(custom.hash.value) ?? [];
+  const name = LDAP[scheme.toUpperCase()];
+  demand(name !== undefined, 'hash.value must be {MD5}, {SMD5}, {SHA} or {SSHA} with its digest (RFC 2307).');
+  const bytes = decoded(text, 'base64');
+  const length = DIGEST_BYTES[name] ?? 0;
+  const isSalted = /^S(MD5|SHA)/i.test(scheme);
+  const fits = isSalted ? bytes.length > length && bytes.length <= length + 128 : bytes.length === length;
+  demand(fits, 'hash.value is not as long as its scheme makes it.');
+  const [expected, salt] = [bytes.subarray(0, length), bytes.subarray(length)];
+  return (password) => isSame(digestOf(name, Buffer.concat([password, salt])), expected);
+};
+
+/** Most iterations, counted for each block of the derived key (RFC 8018 §5.2). */
+const MOST_ITERATIONS = 4_000_000;
+
+const pbkdf2Hash: Algorithm = (custom) => {
+  refuseSalt(custom);
+  const [, name = '', parameters = '', saltText = '', hashText = ''] =
+    /^\$pbkdf2-(sha1|sha224|sha256|sha384|sha512|md5)((?:\$[il]=\d{1,8}(?:,[il]=\d{1,8})?)?)\$([A-Za-z0-9+/]{0,512}={0,2})\$([A-Za-z0-9+/]{1,512}={0,2})$/.exec(
+      custom.hash.value,
+    ) ?? [];
+  demand(name !== '', 'hash.value must be a PHC string such as $pbkdf2-sha256$i=100000,l=64$salt$hash.');
+  const iterations = Number(/i=(\d+)/.exec(parameters)?.[1] ?? 100_000);
+  const length = Number(/l=(\d+)/.exec(parameters)?.[1] ?? 64);
+  demand(length >= SHORTEST_KEY && length <= LONGEST_KEY, `l must be ${SHORTEST_KEY} to ${LONGEST_KEY}.`);
+  const blocks = Math.ceil(length / (DIGEST_BYTES[name] ?? 1));
+  demand(
+    iterations >= 1 && iterations * blocks <= MOST_ITERATIONS,
+    `The cost is too high: at most ${Math.floor(MOST_ITERATIONS / blocks)} iterations for this length.`,
+  );
+  const [salt, expected] = [decoded(saltText, 'base64'), decoded(hashText, 'base64')];
+  demand(expected.length === length, `The hash must be ${length} bytes, as l says.`);
+  return async (password) => isSame(await derive(password, salt, iterations, length, name), expected);
+};
+
+/** Most of N × r × p; a block takes 128 bytes of memory: 256 MiB. */
+const MOST_BLOCKS = 2 ** 21;
+
+const scryptHash: Algorithm = (custom) => {
+  const { keylen, cost = 16_384, blockSize = 8, parallelization = 1 } = custom;
+  demand(keylen !== undefined, 'keylen is required.');
+  demand(
+    keylen >= SHORTEST_KEY && keylen <= LONGEST_KEY,
+    `keylen must be ${SHORTEST_KEY} to ${LONGEST_KEY}.`,
+  );
+  demand(
+    cost > 1 && cost <= 2 ** 20 && Number.isInteger(Math.log2(cost)),
+    'cost must be a power of two, at most 1048576.',
+  );
+  demand(blockSize >= 1 && parallelization >= 1, 'blockSize and parallelization must be at least 1.');
+  demand(
+    cost * blockSize * parallelization <= MOST_BLOCKS,
+    `The cost is too high: cost × blockSize × parallelization ≤ ${MOST_BLOCKS}.`,
+  );
+  const salt = saltBytes(custom);
+  const expected = hashBytes(custom, keylen);
+  const parameters = {
+    N: cost,
+    r: blockSize,
+    p: parallelization,
+    maxmem: 128 * blockSize * (cost + parallelization + 2) + 2 ** 20,
+  };
+  return async (password) => isSame(await deriveScrypt(password, salt, keylen, parameters), expected);
+};
+
+/** All algorithms, by the names of import files. */
+export const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
+  argon2,
+  bcrypt: bcryptHash,
+  hmac,
+  ldap,
+  md4: digest('md4'),
+  md5: digest('md5'),
+  sha1: digest('sha1'),
+  sha256: digest('sha256'),
+  sha512: digest('sha512'),
+  pbkdf2: pbkdf2Hash,
+  scrypt: scryptHash,
+};
