@@ -256,11 +256,13 @@ function routesOf(
       },
       audience: managementAudience(issuer),
       background,
+      clock,
       config,
       endSessions: async (userId, reason) => {
         await sessions.endAllOf(userId, { reason, refreshTokens: true });
       },
       events,
+      messages,
       hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
       now,
       random,

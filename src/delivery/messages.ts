@@ -12,6 +12,7 @@ export type EmailKind =
   | 'verify_email'
   | 'reset_email'
   | 'welcome_email'
+  | 'user_invitation'
   | 'blocked_account'
   | 'mfa_oob_code'
   | 'password_changed'
@@ -30,8 +31,12 @@ export interface Notice {
   connection?: Connection | undefined;
   organization?: Organization | undefined;
   user?: User | undefined;
+  /** Who asks somebody to an organization. */
+  inviter?: { readonly name: string };
   url?: string;
   code?: string;
+  /** How long link or code are good, where the template does not decide it. */
+  lifetimeInSeconds?: number;
   languages?: Languages | undefined;
   /** Address of who asked for it, for the log event. */
   ip?: string;

@@ -185,7 +185,12 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
 /** Lifetime of the credential in the message, seconds, for its text. */
-function lifetimeOf(kind: EmailKind, { connection }: Notice, own: Frozen<EmailTemplate> | undefined): number {
+function lifetimeOf(
+  kind: EmailKind,
+  { connection, lifetimeInSeconds }: Notice,
+  own: Frozen<EmailTemplate> | undefined,
+): number {
+  if (lifetimeInSeconds !== undefined) return lifetimeInSeconds;
   if (kind !== 'passwordless_email') return settingsOf(kind, own).urlLifetimeInSeconds;
   const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
   return totp?.time_step ?? 180;
@@ -193,7 +198,7 @@ function lifetimeOf(kind: EmailKind, { connection }: Notice, own: Frozen<EmailTe
 
 function emailModel(
   kind: EmailKind,
-  { code, url, application, to }: Notice,
+  { code, url, application, organization, inviter, to }: Notice,
   { tenant, branding }: Frozen<TenantRecord>,
   locale: Locale,
   lifetime: number,
@@ -201,7 +206,13 @@ function emailModel(
   const name = application?.name ?? tenant.friendly_name;
   const base = kind === 'passwordless_email' ? `${kind}.${url === undefined ? 'code' : 'link'}` : kind;
   const t = (part: string) =>
-    locale.text(`email.${base}.${part}`, { application: name, tenant: tenant.friendly_name, to });
+    locale.text(`email.${base}.${part}`, {
+      application: name,
+      tenant: tenant.friendly_name,
+      organization: organization?.display_name ?? organization?.name ?? '',
+      inviter: inviter?.name ?? '',
+      to,
+    });
   const logo = branding.logo_url ?? tenant.picture_url;
   return {
     subject: t('subject'),

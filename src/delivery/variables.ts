@@ -20,7 +20,7 @@ const USER_FIELDS = [
 /** The variables of a message. */
 export function variablesOf(
   { tenant }: Frozen<TenantRecord>,
-  { to, application, connection, organization, user, url, code, languages }: Notice,
+  { to, application, connection, organization, inviter, user, url, code, languages }: Notice,
   { locale }: { locale: string },
 ): Record<string, unknown> {
   const callback = application?.callbacks[0];
@@ -41,6 +41,7 @@ export function variablesOf(
             display_name: organization.display_name ?? organization.name,
             metadata: organization.metadata,
           },
+    inviter: inviter === undefined ? undefined : { name: inviter.name },
     // A new user has no record yet.
     user: {
       email: to.includes('@') ? to : undefined,

@@ -9,6 +9,7 @@ import { type ConnectionsDependencies, connectionCalls } from './resources/conne
 import { customDomainCalls } from './resources/custom-domains.ts';
 import { emailCalls } from './resources/emails.ts';
 import { guardianCalls } from './resources/guardian.ts';
+import { type InvitationsDependencies, invitationCalls } from './resources/invitations.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { logCalls } from './resources/logs.ts';
 import { type OrganizationsDependencies, organizationCalls } from './resources/organizations.ts';
@@ -26,6 +27,7 @@ export type ManagementDependencies = ClientsDependencies &
   ClientGrantsDependencies &
   ConnectionsDependencies &
   OrganizationsDependencies &
+  InvitationsDependencies &
   RolesDependencies &
   SigningKeysDependencies &
   UsersDependencies &
@@ -40,6 +42,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...userRecordCalls,
   ...roleCalls,
   ...organizationCalls,
+  ...invitationCalls,
   ...signingKeyCalls,
   ...guardianCalls,
   ...emailCalls,

@@ -22,6 +22,8 @@ export interface ListShape {
   perPage?: number;
   /** Whether it can be read by a cursor. */
   isByCursor?: boolean;
+  /** Whether a wrapped page says how many there are in all; it does otherwise. */
+  hasTotal?: boolean;
   /** Whether a wrapped page says `length`, too. */
   hasLength?: boolean;
   /** The most records that can be paged by number: users 1,000. */
@@ -60,7 +62,7 @@ export interface PageQuery {
  * @throws AuthError 400 beyond what can be paged by number.
  */
 export async function listAnswer(query: PageQuery, source: ListSource, shape: ListShape): Promise<unknown> {
-  const { key, perPage: usual = 50, isByCursor = false, hasLength = false, reach } = shape;
+  const { key, perPage: usual = 50, isByCursor = false, hasLength = false, hasTotal = true, reach } = shape;
   if (isByCursor && (query.take !== undefined || query.from !== undefined)) {
     const { items, next } = await source.after({ cursor: query.from, take: query.take ?? 50 });
     return { [key]: items, ...(next === undefined ? {} : { next }) };
@@ -72,7 +74,13 @@ export async function listAnswer(query: PageQuery, source: ListSource, shape: Li
   }
   const { items, total } = perPage === 0 ? await countOf(source) : await source.page({ page, perPage });
   if (query.include_totals !== true) return items;
-  return { start, limit: perPage, ...(hasLength ? { length: items.length } : {}), total, [key]: items };
+  return {
+    start,
+    limit: perPage,
+    ...(hasLength ? { length: items.length } : {}),
+    ...(hasTotal ? { total } : {}),
+    [key]: items,
+  };
 }
 
 /** `per_page=0`: only how many there are. */

@@ -25,6 +25,7 @@ export interface InvitationRecord extends Stored {
   app_metadata: Record<string, unknown>;
   user_metadata: Record<string, unknown>;
   roles: string[];
-  /** ISO 8601. */
+  /** ISO 8601, as `expires_at`. */
   created_at: string;
+  expires_at: string;
 }

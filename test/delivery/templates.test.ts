@@ -14,6 +14,7 @@ const KINDS: MessageKind[] = [
   'verify_email',
   'reset_email',
   'welcome_email',
+  'user_invitation',
   'blocked_account',
   'mfa_oob_code',
   'password_changed',

@@ -1,0 +1,216 @@
+// `/organizations/{id}/invitations`: who is asked to become a member, and with what roles.
+import { z } from 'zod';
+import type { Messages } from '../../delivery/messages.ts';
+import type { Client, Organization } from '../../records/collections.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { InvitationRecord } from '../../records/organizations.ts';
+import type { Frozen } from '../../records/record.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import { hashSecret } from '../../runtime/secrets.ts';
+import type { Store } from '../../store/contract.ts';
+import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { fieldsQuery, selectFields } from '../fields.ts';
+import { idOf } from '../ids.ts';
+import { arraySource, listAnswer, mapped, pageQuery } from '../list.ts';
+import { notFound } from '../resource.ts';
+import { organizationOf } from './organizations.ts';
+
+export interface InvitationsDependencies {
+  store: Store;
+  random: Random;
+  /** When an invitation is gone: never goes back. */
+  clock: Clock;
+  /** ISO 8601. */
+  now(): string;
+  messages: Pick<Messages, 'post'>;
+}
+
+/** Seconds. */
+const USUAL_LIFETIME = 604_800;
+const LONGEST_LIFETIME = 2_592_000;
+
+const object = z.record(z.string(), z.unknown());
+const body = z.strictObject({
+  inviter: z.strictObject({ name: z.string().min(1).max(300) }),
+  invitee: z.strictObject({
+    email: z
+      .string()
+      .max(320)
+      .transform((typed, context) => {
+        const email = normalizeEmail(typed);
+        if (email !== undefined) return email;
+        context.addIssue({ code: 'custom', message: "Object didn't pass validation for format email" });
+        return z.NEVER;
+      }),
+  }),
+  client_id: z.string().min(1).max(64),
+  connection_id: z.string().min(1).max(64).optional(),
+  app_metadata: object.optional(),
+  user_metadata: object.optional(),
+  /** 0 is as good as nothing said. */
+  ttl_sec: z.number().int().min(0).max(LONGEST_LIFETIME).optional(),
+  roles: z.array(z.string().min(1).max(64)).min(1).max(50).optional(),
+  send_invitation_email: z.boolean().optional(),
+});
+
+type Body = z.output<typeof body>;
+type Invitation = Frozen<InvitationRecord>;
+
+const missing = notFound('The invitation does not exist', 'inexistent_invitation');
+
+/** As it is answered: the link and its ticket are told once, when they are made. */
+function view({ ticketHash: _, expiresAt: _gone, ...invitation }: Invitation) {
+  return invitation;
+}
+
+async function invitationOf(store: Store, params: Readonly<Record<string, string>>): Promise<Invitation> {
+  const { id } = await organizationOf(store, params.id);
+  const found = await store.collection('invitations').get(params.invitation_id ?? '');
+  if (found === undefined || found.organization_id !== id) throw missing();
+  return found;
+}
+
+/** What an invitation is for. @throws AuthError 4xx for one that could not be accepted. */
+async function subjectOf(store: Store, organization: Organization, asked: Body) {
+  const client = await store.collection('clients').get(asked.client_id);
+  if (client === undefined) throw apiError(404, 'The client does not exist', 'inexistent_client');
+  const address = client.initiate_login_uri;
+  if (address === undefined || !URL.canParse(address)) {
+    throw apiError(400, 'A default login route is required to generate the invitation url.', 'invalid_body');
+  }
+  if ((client.organization_usage ?? 'deny') === 'deny') {
+    throw apiError(400, 'The client does not allow users of organizations to log in.', 'invalid_body');
+  }
+  const enabled = (organization.enabled_connections ?? []) as { connection_id: string }[];
+  if (
+    asked.connection_id !== undefined &&
+    !enabled.some(({ connection_id }) => connection_id === asked.connection_id)
+  ) {
+    throw apiError(404, 'The connection does not exist', 'inexistent_connection');
+  }
+  for (const role of asked.roles ?? []) {
+    if ((await store.collection('roles').get(role)) === undefined)
+      throw notFound('Role not found', 'inexistent_role')();
+  }
+  return { client, address };
+}
+
+function invitationUrl(address: string, organization: Organization, ticket: string): string {
+  const url = new URL(address);
+  url.searchParams.set('invitation', ticket);
+  url.searchParams.set('organization', organization.id);
+  url.searchParams.set('organization_name', organization.name);
+  return url.href;
+}
+
+/** Keeps a new invitation, and says where it leads. */
+async function invite(deps: InvitationsDependencies, organization: Organization, asked: Body) {
+  const { store, random, clock, now } = deps;
+  const { client, address } = await subjectOf(store, organization, asked);
+  const { ttl_sec = 0, send_invitation_email: isSent = true, roles = [], ...rest } = asked;
+  const lifetime = ttl_sec === 0 ? USUAL_LIFETIME : ttl_sec;
+  const ticket = random(32).toString('base64url');
+  const created_at = now();
+  const { app_metadata = {}, user_metadata = {}, connection_id, ...told } = rest;
+  const record: InvitationRecord = {
+    id: idOf('uinv', random),
+    organization_id: organization.id,
+    ...told,
+    ...(connection_id === undefined ? {} : { connection_id }),
+    app_metadata,
+    user_metadata,
+    roles: [...new Set(roles)],
+    created_at,
+    expires_at: new Date(Date.parse(created_at) + lifetime * 1000).toISOString(),
+    ticketHash: hashSecret(ticket),
+    expiresAt: epochSeconds(clock) + lifetime,
+  };
+  await store.collection('invitations').insert(record);
+  const url = invitationUrl(address, organization, ticket);
+  if (isSent) mail(deps, { record, organization, client, url, lifetime });
+  return { record, ticket, url };
+}
+
+interface Sent {
+  record: InvitationRecord;
+  organization: Organization;
+  client: Client;
+  url: string;
+  lifetime: number;
+}
+
+function mail({ messages }: InvitationsDependencies, { record, organization, client, url, lifetime }: Sent) {
+  messages.post('user_invitation', {
+    to: record.invitee.email,
+    application: client,
+    organization,
+    inviter: record.inviter,
+    url,
+    lifetimeInSeconds: lifetime,
+  });
+}
+
+const call = callsWith<InvitationsDependencies>();
+const path = '/organizations/:id/invitations';
+const noun = 'organization_invitations';
+const sort = z
+  .string()
+  .regex(/^created_at:-?1$/, 'String does not match pattern ^created_at:(1|-1)$')
+  .optional();
+
+/** All calls of invitations. */
+export const invitationCalls: Call<InvitationsDependencies>[] = [
+  call({
+    method: 'GET',
+    path,
+    scopes: [`read:${noun}`],
+    summary: 'Get the invitations to an organization',
+    query: z.strictObject({ ...pageQuery, ...fieldsQuery, sort }),
+    handle: async ({ store }, { params, query }) => {
+      const { id } = await organizationOf(store, params.id);
+      const found = await store.collection('invitations').findBy('organization', id);
+      const order = query.sort === 'created_at:1' ? 1 : -1;
+      const key = (one: Invitation) => `${one.created_at}\n${one.id}`;
+      const sorted = [...found].sort((a, b) => (key(a) < key(b) ? -order : order));
+      const shown = mapped(
+        arraySource(sorted, (one) => one.id),
+        (one: Invitation) => selectFields(view(one), query),
+      );
+      return ok(await listAnswer(query, shown, { key: 'invitations', hasTotal: false }));
+    },
+  }),
+  call({
+    method: 'POST',
+    path,
+    scopes: [`create:${noun}`],
+    summary: 'Invite somebody to an organization',
+    body,
+    handle: async (deps, { params, body: asked }) => {
+      const organization = await organizationOf(deps.store, params.id);
+      const { record, ticket, url } = await invite(deps, organization, asked);
+      return ok({ ...view(record), ticket_id: ticket, invitation_url: url }, { after: view(record) });
+    },
+  }),
+  call({
+    method: 'GET',
+    path: `${path}/:invitation_id`,
+    scopes: [`read:${noun}`],
+    summary: 'Get an invitation to an organization',
+    query: z.strictObject(fieldsQuery),
+    handle: async ({ store }, { params, query }) =>
+      ok(selectFields(view(await invitationOf(store, params)), query)),
+  }),
+  call({
+    method: 'DELETE',
+    path: `${path}/:invitation_id`,
+    scopes: [`delete:${noun}`],
+    summary: 'Take back an invitation to an organization',
+    handle: async ({ store }, { params }) => {
+      const found = await invitationOf(store, params);
+      await store.collection('invitations').delete(found.id);
+      return noContent({ before: view(found) });
+    },
+  }),
+];

@@ -1,0 +1,213 @@
+// Organizations, their connections, members, member roles and invitations, by the published client.
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import type { TestServer } from '../support/server.ts';
+import { managementClient, managementToken, startManaged } from './support.ts';
+
+describe('organizations of the Management API', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+  let organization: string;
+  let client_id: string;
+  let made = 0;
+
+  before(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+    const client = await management.clients.create({
+      name: 'Team',
+      app_type: 'regular_web',
+      organization_usage: 'allow',
+      initiate_login_uri: 'https://team.example.test/start?from=mail',
+    });
+    client_id = client.client_id ?? '';
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    const created = await management.organizations.create({ name: `team-${++made}`, display_name: 'Team' });
+    organization = created.id ?? '';
+  });
+
+  const failure = (promise: PromiseLike<unknown>) =>
+    Promise.resolve(promise).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+  const invitation = (over: object = {}) => ({
+    inviter: { name: 'Grace' },
+    invitee: { email: `Invited-${made}@Example.test` },
+    client_id,
+    ...over,
+  });
+  const invitations = () => management.organizations.invitations;
+  const request = async (path: string, init: RequestInit = {}, scope?: string) =>
+    fetch(`${server.url}/api/v2/organizations/${organization}${path}`, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${await managementToken(server, scope)}`,
+        'content-type': 'application/json',
+      },
+    });
+
+  it('are made, found by name, changed, listed and removed', async () => {
+    const name = `team-${made}`;
+    expect(organization).to.match(/^org_[A-Za-z0-9]{16}$/);
+    const byName = await management.organizations.getByName(name);
+    expect(byName).to.deep.include({ id: organization, name, display_name: 'Team' });
+    const changed = await management.organizations.update(organization, {
+      display_name: 'Other',
+      metadata: { tier: 'gold' },
+    });
+    expect(changed).to.deep.include({ name, display_name: 'Other', metadata: { tier: 'gold' } });
+    const listed = await management.organizations.list();
+    expect(listed.data.map(({ id }) => id)).to.include(organization);
+    expect(await failure(management.organizations.create({ name }))).to.include({ statusCode: 409 });
+    await management.organizations.delete(organization);
+    expect(await failure(management.organizations.get(organization))).to.deep.include({ statusCode: 404 });
+  });
+
+  it('have connections, one of each', async () => {
+    const { data } = await management.connections.list({ name: 'email' });
+    const connection_id = data[0]?.id ?? '';
+    const { enabledConnections } = management.organizations;
+    await enabledConnections.add(organization, { connection_id, assign_membership_on_login: true });
+    expect(await failure(enabledConnections.add(organization, { connection_id }))).to.include({
+      statusCode: 409,
+    });
+    expect(await failure(enabledConnections.add(organization, { connection_id: 'con_none' }))).to.include({
+      statusCode: 404,
+    });
+    await enabledConnections.update(organization, connection_id, { assign_membership_on_login: false });
+    const listed = await enabledConnections.list(organization);
+    expect(listed.data[0]).to.deep.include({
+      connection_id,
+      assign_membership_on_login: false,
+      connection: { name: 'email', strategy: 'email' },
+    });
+    await enabledConnections.delete(organization, connection_id);
+    expect((await enabledConnections.list(organization)).data).to.deep.equal([]);
+  });
+
+  it('have members with roles', async () => {
+    const [user] = (await server.store.collection('users').list({ take: 1 } as never)).records;
+    const role = await management.roles.create({ name: `keeper-${made}` });
+    const { members } = management.organizations;
+    await members.create(organization, { members: [user?.id ?? ''] });
+    expect((await members.list(organization)).data.map(({ user_id }) => user_id)).to.deep.equal([user?.id]);
+    await members.roles.assign(organization, user?.id ?? '', { roles: [role.id ?? ''] });
+    expect((await members.roles.list(organization, user?.id ?? '')).data).to.have.length(1);
+    await members.roles.delete(organization, user?.id ?? '', { roles: [role.id ?? ''] });
+    expect((await members.roles.list(organization, user?.id ?? '')).data).to.deep.equal([]);
+    await members.delete(organization, { members: [user?.id ?? ''] });
+    expect((await members.list(organization)).data).to.deep.equal([]);
+    expect(await failure(members.create(organization, { members: ['auth0|none'] }))).to.include({
+      statusCode: 404,
+    });
+  });
+
+  it('invite by mail; link and ticket are told once, and kept as a hash', async () => {
+    const { id: role = '' } = await management.roles.create({ name: `guest-${made}` });
+    const created = await invitations().create(organization, invitation({ roles: [role], ttl_sec: 3600 }));
+    expect(created.id).to.match(/^uinv_/);
+    const url = new URL(created.invitation_url ?? '');
+    expect(url.origin + url.pathname).to.equal('https://team.example.test/start');
+    expect(Object.fromEntries(url.searchParams)).to.deep.equal({
+      from: 'mail',
+      invitation: created.ticket_id,
+      organization,
+      organization_name: `team-${made}`,
+    });
+    const email = `invited-${made}@example.test`;
+    expect(created.invitee).to.deep.equal({ email });
+    expect(Date.parse(created.expires_at ?? '') - Date.parse(created.created_at ?? '')).to.equal(3_600_000);
+    const message = await nextMessageTo(server, email);
+    expect(message.link).to.equal(url.href);
+    expect(message.text).to.contain('Grace').and.contain('Team');
+    const kept = await server.store.collection('invitations').get(created.id ?? '');
+    expect(JSON.stringify(kept)).not.to.contain(created.ticket_id);
+    const read = await invitations().get(organization, created.id ?? '');
+    expect(read).to.deep.include({ roles: [role], client_id, inviter: { name: 'Grace' } });
+    expect(JSON.stringify(read)).not.to.contain('icket');
+    expect(server.logged()).not.to.contain(created.ticket_id);
+  });
+
+  it('list invitations without a total, the newest first, and take them back', async () => {
+    const first = await invitations().create(organization, invitation({ send_invitation_email: false }));
+    server.tick(1000);
+    const second = await invitations().create(organization, invitation({ send_invitation_email: false }));
+    const answer = await request('/invitations?include_totals=true&per_page=1');
+    const wrapped = (await answer.json()) as { invitations: { id: string }[] };
+    expect(wrapped).to.have.all.keys('start', 'limit', 'invitations');
+    expect(wrapped.invitations[0]?.id).to.equal(second.id);
+    const oldest = await (await request('/invitations?sort=created_at:1&fields=id')).json();
+    expect(oldest).to.deep.equal([{ id: first.id }, { id: second.id }]);
+    await invitations().delete(organization, first.id ?? '');
+    expect(await failure(invitations().get(organization, first.id ?? ''))).to.include({ statusCode: 404 });
+    expect(await messagesTo(server, `invited-${made}@example.test`)).to.deep.equal([]);
+    // Another organization's path reaches nothing of this one.
+    const other = await management.organizations.create({ name: `other-${made}` });
+    for (const call of ['get', 'delete'] as const) {
+      expect(await failure(invitations()[call](other.id ?? '', second.id ?? ''))).to.include({
+        statusCode: 404,
+      });
+    }
+    server.tick(8 * 86_400_000);
+    expect(await (await request('/invitations')).json()).to.deep.equal([]);
+  });
+
+  it('refuse invitations that nobody could accept', async () => {
+    const plain = await management.clients.create({ name: 'Plain', organization_usage: 'allow' });
+    const denying = await management.clients.create({
+      name: 'Denying',
+      initiate_login_uri: 'https://denying.example.test/',
+    });
+    const refused: [object, number][] = [
+      [{ client_id: plain.client_id }, 400],
+      [{ client_id: denying.client_id }, 400],
+      [{ client_id: 'none' }, 404],
+      [{ connection_id: 'con_none' }, 404],
+      [{ roles: ['rol_none'] }, 404],
+      [{ ttl_sec: 2_592_001 }, 400],
+      [{ ttl_sec: -1 }, 400],
+      [{ invitee: { email: 'nobody' } }, 400],
+      [{ inviter: undefined }, 400],
+      [{ ticket_id: 'mine' }, 400],
+      [{ organization_id: 'org_other' }, 400],
+      [{ id: 'uinv_mine' }, 400],
+    ];
+    for (const [over, status] of refused) {
+      const answer = await request('/invitations', {
+        method: 'POST',
+        body: JSON.stringify(invitation(over)),
+      });
+      expect(answer.status, JSON.stringify(over)).to.equal(status);
+    }
+    expect((await invitations().list(organization)).data).to.deep.equal([]);
+  });
+
+  it('need the scope of each call of invitations', async () => {
+    const { id = '' } = await invitations().create(
+      organization,
+      invitation({ send_invitation_email: false }),
+    );
+    const scope = 'read:organizations update:organizations create:organization_members';
+    const body = JSON.stringify(invitation());
+    const calls: [string, RequestInit][] = [
+      ['/invitations', {}],
+      ['/invitations', { method: 'POST', body }],
+      [`/invitations/${id}`, {}],
+      [`/invitations/${id}`, { method: 'DELETE' }],
+    ];
+    for (const [path, init] of calls) expect((await request(path, init, scope)).status).to.equal(403);
+  });
+
+  it('take their invitations along when they are removed', async () => {
+    const { id = '' } = await invitations().create(
+      organization,
+      invitation({ send_invitation_email: false }),
+    );
+    await management.organizations.delete(organization);
+    expect(await server.store.collection('invitations').get(id)).to.equal(undefined);
+  });
+});
