@@ -51,6 +51,7 @@ export function accountEndings({
         authenticators.removeAllOf(userId),
         browsers.forgetAllOf(userId),
         endConsents(userId),
+        store.collection('memberships').deleteBy('user', userId),
         sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
       ]);
     },

@@ -4,7 +4,6 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
-import { permissionsAt } from './grants.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 
 type Customizer = (
@@ -76,8 +75,9 @@ function grantType(token: AccessToken | ClientCredentials, userId: string | unde
   return gty === 'authorization_code' || gty === 'implicit' || gty === '' ? undefined : gty;
 }
 
-/** A user's assigned permissions; for a client, the scopes of its client grant. */
+/** A user's permissions, those of their roles included; for a client, the scopes of its client grant. */
 async function permissions(users: Users, userId: string | undefined, identifier: string, scope: string) {
   if (userId === undefined) return scope.split(' ').filter((name) => name !== '');
-  return permissionsAt(await users.get(userId), identifier);
+  const user = await users.get(userId);
+  return user === undefined ? [] : users.permissionsAt(user, identifier);
 }

@@ -3,8 +3,10 @@
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
 import type { ResourceServer as Api } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
+import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { permittedScopes } from './permitted.ts';
 
 const PREFIX = 'urn:gatehouse:api:';
 
@@ -70,8 +72,13 @@ interface ResourceIndicators {
   getResourceServerInfo(ctx: KoaContextWithOIDC, resource: string, client: Client): Promise<ResourceServer>;
 }
 
+interface AudienceDependencies {
+  config: Config;
+  users: Pick<Users, 'get' | 'permissionsAt'>;
+}
+
 /** The engine's `resourceIndicators` configuration, from the tenant's APIs. */
-export function resourceIndicators(config: Config): ResourceIndicators {
+export function resourceIndicators({ config, users }: AudienceDependencies): ResourceIndicators {
   return {
     defaultResource: async (ctx, _client, oneOf) => {
       if (oneOf !== undefined) return oneOf[0];
@@ -90,7 +97,7 @@ export function resourceIndicators(config: Config): ResourceIndicators {
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)
         ? await clientScope(config, ctx, client, api)
-        : [...OIDC_SCOPES, ...userScopes(api)];
+        : [...OIDC_SCOPES, ...(await presentScopes(users, ctx, api))];
       return {
         audience,
         scope: scope.join(' '),
@@ -100,6 +107,22 @@ export function resourceIndicators(config: Config): ResourceIndicators {
       };
     },
   };
+}
+
+/**
+ * The scopes of an API that the token of a request can have. A permission that was taken away since the user logged in
+ * is in no token from then on, nor is that of a role; whose token it will be is not known yet at /authorize, where the
+ * grant decides.
+ */
+async function presentScopes(
+  users: AudienceDependencies['users'],
+  ctx: KoaContextWithOIDC,
+  api: Api,
+): Promise<string[]> {
+  const userId = ctx.oidc.account?.accountId;
+  if (userId === undefined || !api.enforce_policies) return userScopes(api);
+  const permitted = await permittedScopes(users, api, await users.get(userId));
+  return userScopes(api).filter((scope) => permitted.includes(scope));
 }
 
 /** The scopes of an API that a user's token can have: of our Management API those for the user's own record. */

@@ -4,10 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';
-import type { ResourceServer as Api } from '../records/collections.ts';
 import { consentId } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
-import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { User } from '../users/user.ts';
@@ -17,6 +14,7 @@ import { toAudience } from './audience.ts';
 import { credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { OwnCallbacks } from './own-codes.ts';
+import { permittedScopes } from './permitted.ts';
 
 export interface GrantDependencies {
   store: Store;
@@ -75,7 +73,8 @@ export async function buildGrant(
     if (api === undefined) continue;
     const wanted = new Set<string>([...oidcScopes, ...api.scopes.map(({ value }) => value)]);
     const scopes = [...requested.scopes].filter((scope) => wanted.has(scope));
-    const refused = scopes.filter((scope) => !permitted(api, user, scope));
+    const permitted = await permittedScopes(deps.users, api, user);
+    const refused = scopes.filter((scope) => !isOidc(scope) && !permitted.includes(scope));
     grant.addResourceScope(
       resource,
       scopes.filter((scope) => allowed(isOidc(scope) ? OIDC : resource, scope)),
@@ -86,19 +85,6 @@ export async function buildGrant(
 }
 
 const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
-
-/** With `enforce_policies` an API's scope needs the user's permission of the same name. */
-function permitted(api: Api, user: Frozen<UserRecord> | undefined, scope: string): boolean {
-  if (!api.enforce_policies || isOidc(scope)) return true;
-  return permissionsAt(user, api.identifier).includes(scope);
-}
-
-/** A user's permissions at an API. */
-export function permissionsAt(user: Frozen<UserRecord> | undefined, identifier: string): string[] {
-  return (user?.permissions ?? [])
-    .filter((permission) => permission.resource_server_identifier === identifier)
-    .map((permission) => permission.permission_name);
-}
 
 /** The engine's `loadExistingGrant`: a new grant for each request. */
 export function loadGrant(

@@ -206,7 +206,7 @@ function configuration(
         // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
         allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
       },
-      resourceIndicators: { enabled: true, ...resourceIndicators(config) },
+      resourceIndicators: { enabled: true, ...resourceIndicators({ config, users }) },
     },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],

@@ -19,6 +19,7 @@ import { type RolesDependencies, roleCalls } from './resources/roles.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
 import { tenantCalls } from './resources/tenant.ts';
 import { unusedCalls } from './resources/unused.ts';
+import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
 import { type UsersDependencies, userRecordCalls } from './resources/users/users.ts';
 
 /** What the calls are given, all together. */
@@ -31,6 +32,7 @@ export type ManagementDependencies = ClientsDependencies &
   RolesDependencies &
   SigningKeysDependencies &
   UsersDependencies &
+  UserAccessDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */
@@ -40,6 +42,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...clientGrantCalls,
   ...connectionCalls,
   ...userRecordCalls,
+  ...userAccessCalls,
   ...roleCalls,
   ...organizationCalls,
   ...invitationCalls,

@@ -7,6 +7,7 @@ import { confirmEmail, proveEmail, removeUser, updateUser } from './changes.ts';
 import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import { type ConnectionAddress, findByAddress, type Identity, idByAddress, NOBODY } from './identities.ts';
+import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -25,6 +26,8 @@ export interface Users {
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
   /** All identities of a user, in the order of their ids. */
   identitiesOf(userId: string): Promise<Identity[]>;
+  /** The names of a user's permissions at an API: their own, and those of their roles. */
+  permissionsAt(user: User, identifier: string): Promise<string[]>;
   /** The user who has just proved an address; @see userWhoProved */
   whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
   /** @returns the new user, or which of its addresses is taken. */
@@ -88,6 +91,7 @@ export function createUsers(deps: UsersDependencies): Users {
     idByAddress: (address) => idByAddress(store, address),
     findByAddress: (address) => findByAddress(store, address),
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
+    permissionsAt: (user, identifier) => permissionsAt(store, user, identifier),
     whoProved: (address) => userWhoProved(deps, address),
     create: (user) => createDatabaseUser(deps, user),
     make: async ({ identity, profile, password }) =>
