@@ -7,6 +7,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
+import type { Records } from '../src/records/collections.ts';
 import type { ArtifactRecord } from '../src/records/engine.ts';
 import type { UserRecord } from '../src/records/users.ts';
 import type { Store } from '../src/store/contract.ts';
@@ -106,6 +107,24 @@ async function writes(store: Store, users: number, writers: number) {
   };
 }
 
+/** Puts a second, by 64 writers at once, into a collection that another engine keeps. */
+async function putsInto(name: 'resourceServers' | 'limits', store: Store): Promise<number> {
+  const end = performance.now() + 1000;
+  let count = 0;
+  const writer = async (_: unknown, n: number) => {
+    for (; performance.now() < end; count++) {
+      const id = `${n}`;
+      if (name === 'limits') await store.collection('limits').put({ id, tokens: count, at: 0 });
+      else {
+        const api = { id, identifier: `https://api.example.com/${n}`, name: `${count}` };
+        await store.collection(name).put(api as Records['resourceServers']);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, writer));
+  return count;
+}
+
 async function reads(store: Store, users: number): Promise<number> {
   const start = performance.now();
   let n = 0;
@@ -131,6 +150,8 @@ async function measure(dataDir: string, users: number) {
   const one = await writes(store, users, 1);
   const many = await writes(store, users, 64);
   const rssAfter = rss();
+  const lowdb = await putsInto('resourceServers', store);
+  const memory = await putsInto('limits', store);
   const closing = performance.now();
   await store.close();
   return {
@@ -145,6 +166,8 @@ async function measure(dataDir: string, users: number) {
     'writes/s (64)': many.perSecond,
     'p99 ms (64)': many.p99,
     'stall ms (64)': many.stall,
+    'lowdb writes/s (64)': lowdb,
+    'memory writes/s (64)': memory,
     'close ms': Math.round(performance.now() - closing),
     'disk MB': Math.round((await bytesIn(join(dataDir, 'store'))) / 1e6),
   };

@@ -1,7 +1,7 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { LimitLogin } from './connections/database/login.ts';
+import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';

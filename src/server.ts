@@ -106,7 +106,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   };
 }
 
-/** The routes of all features, each given what it needs by name. */
+/** The routes of all features, each given what it needs by name. Long, because it is the one list of all dependencies. */
 function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,

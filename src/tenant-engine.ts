@@ -3,7 +3,7 @@ import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault } from './connections/resolve.ts';
-import { apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
+import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels } from './engine/logout-channels.ts';
 import { logoutTokens } from './engine/logout-token.ts';
@@ -15,17 +15,17 @@ import { MFA_POLICY } from './factors/policy.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
 import { delegatedLogins } from './flow/delegated-login.ts';
 import { createFinish } from './flow/finish.ts';
-import { createBackChannel } from './logout/back-channel.ts';
+import { type BackChannel, createBackChannel } from './logout/back-channel.ts';
 import { logout } from './logout/feature.ts';
 import { samlCallbacks } from './saml/callbacks.ts';
 import { saml } from './saml/feature.ts';
-import { identityProvider } from './saml/identity-provider.ts';
+import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
 import { isForThisMachine } from './settings.ts';
 
-/** Builds it. @throws Error when an application cannot be served. */
+/** Builds it. Long, because every dependency is named. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
   const { settings, store, users, log, clock, wallClock, random, pause } = deps;
-  const { config, events, challenges, tickets, views, attempts, callers, limitLogin } = capabilities;
+  const { config, events, challenges, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock };
   const readApiToken = apiTokenReader(reading);
@@ -35,17 +35,13 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const idp = identityProvider(baseUrl, config);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
-  const proofs = { attempts, callers, challenges, config, events, users, wallClock };
-  const firstFactors = [
-    bindEngineParts(database, { ...proofs, limitLogin }),
-    bindEngineParts(passwordless, proofs),
-  ];
-  const parts = [
-    ...firstFactors,
-    bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
-    bindEngineParts(logout, { config, backChannel }),
-    bindEngineParts(saml, { clock, config, idp, random, store }),
-  ];
+  const { firstFactors, parts } = engineParts(deps, capabilities, {
+    factors,
+    mfaApi,
+    readApiToken,
+    backChannel,
+    idp,
+  });
   const callbacks = samlCallbacks(baseUrl);
   const logins = delegatedLogins({
     callbacks,
@@ -88,6 +84,33 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     idp,
     delegatedLogins: logins,
   };
+}
+
+/** What the engine asks the features for: grants and logout channels. */
+function engineParts(
+  { store, users, clock, wallClock, random }: TenantDependencies,
+  { attempts, callers, challenges, config, events, limitLogin }: Capabilities,
+  own: {
+    factors: ReturnType<typeof factorDependencies>;
+    mfaApi: string;
+    readApiToken: ApiTokenReader;
+    backChannel: BackChannel;
+    idp: IdentityProvider;
+  },
+) {
+  const { factors, mfaApi, readApiToken, backChannel, idp } = own;
+  const proofs = { attempts, callers, challenges, config, events, users, wallClock };
+  const firstFactors = [
+    bindEngineParts(database, { ...proofs, limitLogin }),
+    bindEngineParts(passwordless, proofs),
+  ];
+  const parts = [
+    ...firstFactors,
+    bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
+    bindEngineParts(logout, { config, backChannel }),
+    bindEngineParts(saml, { clock, config, idp, random, store }),
+  ];
+  return { firstFactors, parts };
 }
 
 export type TenantEngine = Awaited<ReturnType<typeof createTenantEngine>>;

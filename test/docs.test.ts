@@ -1,4 +1,4 @@
-// Keeps docs/wire true: the files and tests that hold its facts exist.
+// Keeps CONTRIBUTING.md and docs/wire true: the files and tests that they name exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 
@@ -7,6 +7,14 @@ const pages = readdirSync(new URL('docs/wire/', ROOT)).filter((name) => name.end
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
 /** Without what a string literal may spell otherwise. */
 const plain = (text: string) => text.replaceAll(/['’\\]/g, '');
+
+describe('CONTRIBUTING.md', () => {
+  it('names files that exist', () => {
+    const named = [...read('CONTRIBUTING.md').matchAll(/`((?:src|test|docs|views)\/[\w./-]+)`/g)];
+    const paths = named.map(([, path = '']) => path);
+    expect(paths.filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
+  });
+});
 
 describe('docs/wire', () => {
   for (const page of pages) {

@@ -105,7 +105,13 @@ export function adaptEngine(
   provider: Provider,
   { wallClock, config, random }: { wallClock: Clock; config: Config; random: Random },
 ): void {
-  const { Client, OIDCContext, Grant, IdToken, RefreshToken, Session } = provider as unknown as EngineClasses;
+  adaptClients(provider);
+  adaptSessions(provider, wallClock);
+  adaptTokens(provider, config, random);
+}
+
+function adaptClients(provider: Provider): void {
+  const { Client, OIDCContext } = provider as unknown as EngineClasses;
 
   // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
@@ -138,6 +144,10 @@ export function adaptEngine(
     const accepted = clientJwtAuthExpectedAudience.call(this as never);
     return accepted.add(provider.issuer.replace(/\/$/, ''));
   };
+}
+
+function adaptSessions(provider: Provider, wallClock: Clock): void {
+  const { Grant, Session } = provider as unknown as EngineClasses;
 
   // All applications of a session have one `sid`: it names the session, in a logout_hint
   // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
@@ -151,6 +161,15 @@ export function adaptEngine(
     return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
   };
 
+  // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
+  // logged in.
+  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors']);
+  extendPayload(Session, ['connection', 'credentialVersion', 'factors']);
+}
+
+function adaptTokens(provider: Provider, config: Config, random: Random): void {
+  const { IdToken, RefreshToken } = provider as unknown as EngineClasses;
+
   // ID tokens claim fewer methods than are recorded.
   const { payload } = IdToken.prototype;
   IdToken.prototype.payload = function idTokenPayload(this: typeof IdToken.prototype) {
@@ -160,11 +179,6 @@ export function adaptEngine(
     }
     return payload.call(this);
   };
-
-  // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
-  // logged in.
-  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors']);
-  extendPayload(Session, ['connection', 'credentialVersion', 'factors']);
 
   // A token's value names its family, so that reuse of an old one is recognized without its record.
   RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);

@@ -95,20 +95,31 @@ export interface Engine {
 /** Binds a waiting request to its browser. */
 type BindInteraction = (ctx: Context, uid: string) => void;
 
+function bindTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
+  return (ctx, uid) => {
+    const secret = browsers.get(ctx.req);
+    if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
+    bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
+  };
+}
+
+/** RFC 9207 wants `iss` in every response; the engine leaves it out beside an ID token. */
+function nameIssuer(provider: Provider, issuer: string): void {
+  provider.on('authorization.success', (_ctx, response) => {
+    if (response !== undefined) response.iss = issuer;
+  });
+}
+
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, users, clock, wallClock, log } = deps;
   await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
-  const bind: BindInteraction = (ctx, uid) => {
-    const secret = browsers.get(ctx.req);
-    if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
-    bindBrowser(ctx, uid, secret, INTERACTION_SECONDS);
-  };
   const settle = createSettle(deps);
   const commits = createCommits(store);
   const judged: JudgedUsers = new WeakMap();
+  const shared = { ...deps, settle, commits, judged };
   const logins = browserLogins({
     ...deps,
     settle,
@@ -117,25 +128,15 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
   const provider = new Provider(
     settings.issuer,
-    configuration({ ...deps, commits, judged }, () => grantTypes(), useTicket, bind, logins),
+    configuration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
   );
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
   adaptEngine(provider, deps);
   registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
-  const { renew, grantTypes } = renewal(provider, {
-    ...deps,
-    failures,
-    settle,
-    commits,
-    judged,
-    baseUrl: settings.baseUrl,
-  });
-  // RFC 9207 promises `iss` on every response; the engine leaves it out beside an ID token.
-  provider.on('authorization.success', (_ctx, response) => {
-    if (response !== undefined) response.iss = settings.issuer;
-  });
+  const { renew, grantTypes } = renewal(provider, { ...shared, failures, baseUrl: settings.baseUrl });
+  nameIssuer(provider, settings.issuer);
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
@@ -175,6 +176,7 @@ async function refuseUnfitApplications(provider: Provider, config: Config): Prom
   if (faults.length > 0) throw new Error(['These applications cannot be served:', ...faults].join('\n'));
 }
 
+/** The engine's configuration. Long, because it is one object of the engine's own. */
 function configuration(
   deps: EngineDependencies & { commits: Commits; judged: JudgedUsers },
   grantTypes: () => ReadonlySet<string>,

@@ -56,10 +56,9 @@ export async function tryProof<T>(
   return proved;
 }
 
-/** The failed proofs of a tenant. */
-export function createAttempts(deps: AttemptsDependencies): Attempts {
-  const { callers, clock, store } = deps;
-  const failures = createFailures(store, clock, deps.mostCounts);
+/** Counts attempts: takes places before a proof is looked at, counts or forgives after it, and gives them back. */
+function createCounting({ callers, clock, store, mostCounts }: AttemptsDependencies) {
+  const failures = createFailures(store, clock, mostCounts);
   const reservations = createReservations();
   const release = (counts: readonly Count[]) => {
     for (const { id, blocks } of counts) if (blocks) reservations.release(id);
@@ -105,6 +104,13 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
     }
   };
 
+  return { failures, reserve, release, fail, succeed };
+}
+
+/** The failed proofs of a tenant. */
+export function createAttempts(deps: AttemptsDependencies): Attempts {
+  const { callers } = deps;
+  const { failures, reserve, release, fail, succeed } = createCounting(deps);
   return {
     admit: async (attempt) => {
       // Known callers count for the first factor only: a thief of the password must not be known for the second.

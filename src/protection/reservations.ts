@@ -23,8 +23,8 @@ interface Entry {
   ended: number;
 }
 
-/** Reservations of this process. */
-export function createReservations(): Reservations {
+/** The entries by key: held, ended and dropped. */
+function createEntries() {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
     const isCurrent = entries.get(key) === entry;
@@ -43,14 +43,23 @@ export function createReservations(): Reservations {
     timer.unref();
     entry.judged.push(timer);
   };
+  /** The entries of keys, each with how many of its attempts have ended so far. */
+  const open = (keys: readonly string[]) =>
+    keys.map((key) => {
+      const entry = entries.get(key) ?? { judged: [], waiting: [], ended: 0 };
+      entries.set(key, entry);
+      return { key, entry, ended: entry.ended };
+    });
+  return { entries, open, drop, ended, hold };
+}
+
+/** Reservations of this process. */
+export function createReservations(): Reservations {
+  const { entries, open, drop, ended, hold } = createEntries();
   return {
     take: async (keys, look) => {
       for (;;) {
-        const all = keys.map((key) => {
-          const entry = entries.get(key) ?? { judged: [], waiting: [], ended: 0 };
-          entries.set(key, entry);
-          return { key, entry, ended: entry.ended };
-        });
+        const all = open(keys);
         let allowed: readonly number[];
         try {
           allowed = await look();

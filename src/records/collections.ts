@@ -190,7 +190,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       user_metadata: 'members',
       app_metadata: 'members',
     },
-    indexed: ['email', 'name', 'created_at'],
+    indexed: ['email', 'created_at'],
   },
   identities: {
     unique: {

@@ -1,5 +1,6 @@
 // Brings what an older release has stored to its present form.
 
+import type { Logger } from 'pino';
 import { type Migration, migrations } from '../records/migrations.ts';
 import type { Stored } from '../records/record.ts';
 import type { Collection, Store } from './contract.ts';
@@ -10,10 +11,13 @@ const recordsAtOnce = 500;
  * Makes the changes that this store has not seen, once. What belongs to a record is written as one, and a record that
  * has been changed is left as it is, so that a start that is cut short goes on with the next one.
  */
-export async function migrate(store: Store): Promise<void> {
+export async function migrate(store: Store, log?: Pick<Logger, 'warn'>): Promise<void> {
   const made = store.collection('migrations');
   for (const migration of migrations) {
     if ((await made.get(migration.id)) !== undefined) continue;
+    const records = await store.collection(migration.collection).count();
+    if (records > 0)
+      log?.warn({ migration: migration.id, records }, 'the store is brought to its present form, once');
     await changeAll(store, migration);
     await made.put({ id: migration.id });
   }

@@ -50,7 +50,7 @@ const defaultCheckBytes = 64 << 20;
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store = await openAsItIs(options);
   try {
-    await migrate(store);
+    await migrate(store, options.log);
   } catch (error) {
     await store.close();
     throw error;

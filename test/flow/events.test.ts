@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { EVENTS } from '../../src/features.ts';
+import { createLog } from '../../src/runtime/log.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
+import { createEvents } from '../../src/tenant/events.ts';
 import { callsOf, codeOf, MFA_GRANTS, tenant } from '../factors/tenant.ts';
 import { samlClient } from '../saml/support.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
@@ -86,6 +89,23 @@ describe('log events', () => {
     const all = files.map((file) => readFileSync(join(src, file), 'utf8')).join('\n');
     // Written as texts; declared as names.
     expect(Object.keys(EVENTS).filter((type) => !all.includes(`'${type}'`))).to.deep.equal([]);
+  });
+
+  it('has none of a type that nobody declares', async () => {
+    const { store } = server;
+    const budget = () => ({ isRecorded: true, leftOut: 0 });
+    const log = createLog('silent');
+    const events = createEvents({
+      store,
+      clock: Date.now,
+      random: systemRandom,
+      log,
+      budget,
+      types: new Set(),
+    });
+    events.record({ type: 's' });
+    await events.flush();
+    expect(await types()).to.deep.equal([]);
   });
 
   describe('of a login in the browser', () => {

@@ -7,7 +7,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
-import type { LimitLogin } from './login.ts';
+import type { LimitLogin } from './limit-login.ts';
 
 const EXCHANGE = { success: 'sepft', failure: 'fepft' } as const;
 

@@ -21,7 +21,7 @@ import { FIRST_VERSION } from '../../users/login.ts';
 import { signUp } from '../../users/signup.ts';
 import { connectionOf, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
-import type { LimitLogin } from './login.ts';
+import type { LimitLogin } from './limit-login.ts';
 import { loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 

@@ -59,20 +59,12 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
     return;
   }
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
-  if (!enabled) {
-    deps.events.record({
-      ...seen,
-      type: 'fcpr',
-      user_id: user.id,
-      description: 'reset_email is not enabled',
-    });
-    return;
-  }
+  const refused = (description: string) =>
+    deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description });
+  if (!enabled) return refused('reset_email is not enabled');
   // Limits the mails to a user, silently, wherever the requests come from.
-  if (!(await hasRoom(deps, `${connection.name}\n${user.id}`, user.id, caller))) {
-    deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description: 'too many mails' });
-    return;
-  }
+  const account = `${connection.name}\n${user.id}`;
+  if (!(await hasRoom(deps, account, user.id, caller))) return refused('too many mails');
   const { secret, revoke } = await deps.challenges.issueTicket({
     purpose: PASSWORD_RESET.purpose,
     subject: user.id,

@@ -14,7 +14,7 @@ import type { LoginTickets } from '../../protection/login-tickets.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
-import type { LimitLogin } from './login.ts';
+import type { LimitLogin } from './limit-login.ts';
 
 export interface UsernamePasswordDependencies extends ProofDependencies, HostedDependencies {
   baseUrl: string;

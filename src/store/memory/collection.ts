@@ -13,7 +13,7 @@ export type Commit = (change: rows.Change) => Promise<void> | undefined;
 
 /**
  * The collection over a table. `check` is called at the start of each method and throws when the store
- * is not to be used.
+ * is not to be used. Long, because its methods share the pending changes.
  */
 export function createCollection(table: rows.Table, commit: Commit, check: () => void): Collection<Stored> {
   /** The last change of each record that is not durable yet. */

@@ -22,7 +22,7 @@ interface SqlCollectionOptions {
   check(): void;
 }
 
-/** The collection of a table. */
+/** The collection of a table. Long, because its methods share one table, writer and check. */
 export function createSqlCollection({
   table,
   writer,

@@ -12,14 +12,11 @@ import { commitPragmas } from './sqlite-pragmas.ts';
 import type { Committed } from './table.ts';
 import { columnText, fromColumn } from './text.ts';
 
-/** KiB of the file that the reading connection keeps in memory. */
-const readCacheKibibytes = 16_384;
-
 /** Opens a database to read from it on this thread; until it is closed the file says that it is open. */
 export function openReader(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   namingDatabase(file, () => {
-    database.exec(`${commitPragmas}; PRAGMA cache_size = -${readCacheKibibytes}`);
+    database.exec(commitPragmas);
     // From the first read on there is a log, and no other process can have the file for itself.
     database.exec(`${markOpen(true)}; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA query_only = ON`);
   });

@@ -45,49 +45,26 @@ interface WriterOptions {
   onFailure(error: Error | undefined): void;
 }
 
+/** What a writer knows: the group that gathers writes, the commit under way, and the last failure. */
+interface WriterState extends WriterOptions {
+  waiting: Group | undefined;
+  flushing: Promise<void> | undefined;
+  failed: (Error & { fatal?: boolean }) | undefined;
+}
+
 /** Begins to write to a connection. */
 export function createWriter({ connection, onFailure }: WriterOptions): Writer {
-  let waiting: Group | undefined;
-  let flushing: Promise<void> | undefined;
-  let failed: (Error & { fatal?: boolean }) | undefined;
-
-  const isFatal = () => failed?.fatal === true;
-
-  async function flush(): Promise<void> {
-    for (;;) {
-      // The writers just acknowledged get a turn to append again, so that they share the next commit.
-      await nextTurn();
-      if (waiting === undefined || waiting.settled.length === 0) break;
-      const group = waiting;
-      waiting = undefined;
-      try {
-        if (failed !== undefined && isFatal()) throw failed;
-        await connection.commit(group.operations);
-        if (failed !== undefined && !isFatal()) {
-          onFailure(undefined);
-          failed = undefined;
-        }
-        for (const settle of group.settled) settle();
-        group.durable.resolve();
-      } catch (error) {
-        refuse(group, error instanceof Error ? error : new Error(String(error)));
-      }
-    }
-    flushing = undefined;
-  }
-
-  function refuse(group: Group, error: Error): void {
-    if (failed === undefined) onFailure(error);
-    if (!isFatal()) failed = error;
-    const groups = waiting === undefined ? [group] : [group, waiting];
-    waiting = undefined;
-    for (const settle of groups.flatMap((one) => one.settled)) settle();
-    for (const { durable } of groups) durable.reject(error);
-  }
+  const state: WriterState = {
+    connection,
+    onFailure,
+    waiting: undefined,
+    flushing: undefined,
+    failed: undefined,
+  };
 
   const begun = () => {
-    waiting ??= { operations: [], settled: [], durable: Promise.withResolvers() };
-    return waiting;
+    state.waiting ??= { operations: [], settled: [], durable: Promise.withResolvers() };
+    return state.waiting;
   };
   return {
     next: () => begun().durable.promise,
@@ -95,23 +72,60 @@ export function createWriter({ connection, onFailure }: WriterOptions): Writer {
       const group = begun();
       for (const operation of operations) group.operations.push(operation);
       group.settled.push(settled);
-      flushing ??= flush();
+      state.flushing ??= flush(state);
       return group.durable.promise;
     },
     stop(reason) {
-      if (failed === undefined) onFailure(reason);
-      failed = Object.assign(reason, { fatal: true });
+      if (state.failed === undefined) onFailure(reason);
+      state.failed = Object.assign(reason, { fatal: true });
     },
-    failure: () => failed,
+    failure: () => state.failed,
     async compact() {
-      await flushing;
+      await state.flushing;
       await connection.compact();
     },
     async close() {
-      await flushing;
+      await state.flushing;
       await connection.close();
     },
   };
+}
+
+async function flush(state: WriterState): Promise<void> {
+  for (;;) {
+    // The writers just acknowledged get a turn to append again, so that they share the next commit.
+    await nextTurn();
+    if (state.waiting === undefined || state.waiting.settled.length === 0) break;
+    const group = state.waiting;
+    state.waiting = undefined;
+    try {
+      if (state.failed?.fatal === true) throw state.failed;
+      await state.connection.commit(group.operations);
+      if (state.failed !== undefined && !isFatal(state)) {
+        state.onFailure(undefined);
+        state.failed = undefined;
+      }
+      for (const settle of group.settled) settle();
+      group.durable.resolve();
+    } catch (error) {
+      refuse(state, group, error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  state.flushing = undefined;
+}
+
+/** Asked again after each wait: a writer may be stopped meanwhile. */
+function isFatal({ failed }: WriterState): boolean {
+  return failed?.fatal === true;
+}
+
+function refuse(state: WriterState, group: Group, error: Error): void {
+  if (state.failed === undefined) state.onFailure(error);
+  if (!isFatal(state)) state.failed = error;
+  const groups = state.waiting === undefined ? [group] : [group, state.waiting];
+  state.waiting = undefined;
+  for (const settle of groups.flatMap((one) => one.settled)) settle();
+  for (const { durable } of groups) durable.reject(error);
 }
 
 function nextTurn(): Promise<void> {

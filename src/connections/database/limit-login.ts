@@ -1,4 +1,4 @@
-// Logging in with a password, whatever way it came in.
+// The limit of passwords that are tried, whatever way they come in.
 import type { Context } from 'koa';
 import type { Connection } from '../../records/collections.ts';
 
