@@ -30,7 +30,7 @@ import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
 import { managementApi, managementAudience } from './management/api.ts';
 import { resumeRemovals } from './management/connection-removal.ts';
-import { management } from './management/feature.ts';
+import { management, managementArea } from './management/feature.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
@@ -94,7 +94,8 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has asked at start whether it is one.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
-      readBody: readBody(LARGEST_BODY),
+      readBody: ({ largest = LARGEST_BODY, texts }) => readBody(largest, texts),
+      areas: [managementArea],
       mostAtOnce: MOST_AT_ONCE,
     }),
   );

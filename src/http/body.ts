@@ -20,20 +20,29 @@ const MOST_FIELDS = 500;
 /** A form's field for an object's member: `user_metadata[plan]`. */
 const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
 
+/** Which bodies a route takes, where those of other requests are not enough. */
+export interface BodyRules {
+  /** Bytes. */
+  largest?: number;
+  /** Further media types, whose bodies are left as the text that they are. */
+  texts?: readonly string[];
+}
+
 /**
  * Leaves a body, parsed, at `ctx.request.body`: an object or an array for JSON; for a form an object of strings,
  * of lists of strings where a name is repeated, and of objects of these for `name[key]`; an empty object for other types
  * and for no body at all.
  * @param largest in bytes.
+ * @param texts further media types, whose bodies are left as they are.
  * @throws AuthError 400 for what cannot be read, 413 for what is too long, 415 for a compressed body (RFC 9110 §15.5.16).
  */
-export function readBody(largest: number): Middleware {
-  const read = textReader(largest);
+export function readBody(largest: number, texts: readonly string[] = []): Middleware {
+  const read = textReader(largest, texts);
   return async (ctx, next) => {
     if (WITH_BODY.includes(ctx.method)) {
       refuseCoded(ctx);
       await read(ctx, async () => undefined);
-      Object.assign(ctx.request, { body: parse(ctx) });
+      Object.assign(ctx.request, { body: parse(ctx, texts) });
     }
     return next();
   };
@@ -43,11 +52,11 @@ export function readBody(largest: number): Middleware {
  * Reads the text with @koa/bodyparser, which checks length and encoding. It is parsed here: the package's parsers limit
  * neither nesting nor member names.
  */
-function textReader(largest: number): Middleware {
+function textReader(largest: number, texts: readonly string[]): Middleware {
   return bodyParser({
     parsedMethods: WITH_BODY,
     enableTypes: ['text'],
-    extendTypes: { text: [FORM, ...JSON_TYPES] },
+    extendTypes: { text: [FORM, ...JSON_TYPES, ...texts] },
     textLimit: largest,
     encoding: 'utf-8',
     onError: (fault) => {
@@ -63,11 +72,12 @@ function refuseCoded(ctx: Context): void {
   throw new AuthError(415, 'invalid_request', 'The content coding of the request is not supported.');
 }
 
-function parse(ctx: Context): unknown {
+function parse(ctx: Context, texts: readonly string[]): unknown {
   const body = bodyOf(ctx);
   // Undefined when the client gave up meanwhile.
   if (body === undefined) throw unreadable();
   if (typeof body !== 'string' || body === '') return {};
+  if (texts.length > 0 && ctx.is([...texts]) !== false) return body;
   return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 

@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { atMost } from './at-most.ts';
+import type { BodyRules } from './body.ts';
 import { checkBody } from './checked-body.ts';
 import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
 import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
@@ -21,6 +22,8 @@ interface RouteRules {
   cors: 'none' | 'applications' | 'any';
   /** How failures are told: in this shape, or on the error page. */
   errors: ErrorShape | 'page';
+  /** Which bodies are read, where those of other requests are not enough. */
+  bodies?: BodyRules;
 }
 
 /** One request, or several of one path that are handled alike. */
@@ -31,6 +34,8 @@ export interface Route extends RouteRules {
   path: string;
   /** What its body must be, where the router checks it. */
   body?: z.ZodType | undefined;
+  /** Asked before the body is read, so that strangers do not have it read. @throws AuthError */
+  admit?(ctx: Context): Promise<void>;
   handle(ctx: Context): Promise<unknown> | unknown;
 }
 
@@ -59,6 +64,8 @@ type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
   /** Whether the router checks the body, before the handler. */
   isBodyChecked?: boolean;
+  /** Asked before the body is read, so that strangers do not have it read. @throws AuthError */
+  admit?: (deps: D, ctx: Context) => Promise<void>;
   handle: (deps: D, ctx: Context) => Promise<unknown> | unknown;
 }
 
@@ -91,7 +98,9 @@ export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] 
     ...(route.also && { also: route.also }),
     cors: route.cors,
     errors: route.errors,
+    ...(route.bodies && { bodies: route.bodies }),
     body: route.isBodyChecked === true ? route.body : undefined,
+    admit: async (ctx) => route.admit?.(deps, ctx),
     handle: (ctx) => route.handle(deps, ctx),
   }));
 }
@@ -122,7 +131,9 @@ interface RouterDependencies {
   /** @throws AuthError 429 */
   takeLimit(ctx: Context, name: string): Promise<void>;
   /** Leaves the body, parsed, at `ctx.request.body`. */
-  readBody: Middleware;
+  readBody(rules: BodyRules): Middleware;
+  /** Parts of the tree of paths that tell their failures in one shape, also where there is nothing. */
+  areas?: readonly Area[];
   /**
    * How many requests are worked on at once, those without a limit apart. Waiting for a body is no work: whoever
    * sends theirs slowly takes nobody's place.
@@ -130,7 +141,18 @@ interface RouterDependencies {
   mostAtOnce: number;
 }
 
-type Methods = Map<Method, Route>;
+/** A part of the tree of paths. */
+export interface Area extends Pick<RouteRules, 'limit' | 'errors'> {
+  /** What its paths begin with. */
+  below: string;
+}
+
+type Methods = Map<Method, Bound>;
+
+/** A route with the reader of its bodies. */
+interface Bound extends Route {
+  read: Middleware;
+}
 
 const nothing = async () => undefined;
 
@@ -146,7 +168,7 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
         throw new Error(`${path} has a limit that does not exist: ${name}`);
     }
   }
-  const tree = routeTree(routes);
+  const tree = routeTree(routes.map((route) => ({ ...route, read: deps.readBody(route.bodies ?? {}) })));
   const rules: Record<Route['cors'], Middleware> = {
     none: (_ctx, next) => next(),
     any: anyOrigin(),
@@ -175,6 +197,7 @@ async function respond(
 ): Promise<void> {
   const [first] = found?.methods.values() ?? [];
   const route = found?.methods.get(ctx.method as Method);
+  const area = deps.areas?.find(({ below }) => ctx.path.startsWith(below));
   try {
     if (ctx.method === 'OPTIONS' && first !== undefined && first.cors !== 'none') {
       // Not a preflight, which the rule has answered: only a question about the path (RFC 9110 §9.3.7).
@@ -182,7 +205,7 @@ async function respond(
       ctx.set('Allow', allowed(first, found?.methods));
       return;
     }
-    const { limit } = route ?? first ?? { limit: 'other' };
+    const { limit } = route ?? first ?? area ?? { limit: 'other' };
     if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
     if (route === undefined) {
@@ -191,7 +214,8 @@ async function respond(
     }
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
-    await deps.readBody(ctx, nothing);
+    await route.admit?.(ctx);
+    await route.read(ctx, nothing);
     for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
     if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
     await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
@@ -201,7 +225,7 @@ async function respond(
       ctx.set('Retry-After', '1');
       deps.overload();
     }
-    const shape = (route ?? first)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
+    const shape = (route ?? first ?? area)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
     await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
   }
 }
@@ -227,14 +251,14 @@ function isBrowser(ctx: Context): boolean {
   return ctx.accepts('json', 'html') === 'html';
 }
 
-function allowed(first: Route | undefined, methods: Methods | undefined): string {
+function allowed(first: Bound | undefined, methods: Methods | undefined): string {
   return [
     ...(methods?.keys() ?? []),
     ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS']),
   ].join(', ');
 }
 
-function routeTree(routes: readonly Route[]): PathTree<Methods> {
+function routeTree(routes: readonly Bound[]): PathTree<Methods> {
   const tree = pathTree<Methods>();
   for (const route of routes) {
     const methods = tree.add(route.path, () => new Map());

@@ -49,6 +49,8 @@ export interface CallRules {
   body?: z.ZodType;
   /** The largest body, bytes; that of every request otherwise. */
   largestBody?: number;
+  /** Media types, beside JSON and forms, whose bodies the schema is given as the text that they are. */
+  textTypes?: readonly string[];
 }
 
 /** A call. @template D what its handler is given: all of it, by name. */

@@ -1,7 +1,9 @@
 // The Management API.
 import { feature } from '../engine/feature.ts';
+import type { Area } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from './calls.ts';
+import { managementShape } from './errors.ts';
 import { type ManagementRoutesDependencies, routesOfCalls } from './routes.ts';
 
 const limits = {
@@ -28,3 +30,6 @@ export const management = feature<ManagementDependencies & ManagementRoutesDepen
   routes: routesOfCalls(MANAGEMENT_CALLS),
   collections: ['documents', 'invitations', 'memberships', 'roles'],
 });
+
+/** Clients decode nothing but the API's own failures: what it does not have is told in their shape, too. */
+export const managementArea: Area = { below: '/api/v2/', limit: 'management', errors: managementShape };

@@ -5,7 +5,7 @@ import { bodyOf } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import type { Events } from '../tenant/events.ts';
-import type { Call, CallRequest } from './call.ts';
+import type { Call, Caller, CallRequest } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape, validated } from './errors.ts';
 import { recordCall } from './events.ts';
@@ -27,25 +27,33 @@ export function routesOfCalls<D>(
         limit: 'management',
         cors: 'applications',
         errors: managementShape,
+        bodies: {
+          ...(call.largestBody !== undefined && { largest: call.largestBody }),
+          ...(call.textTypes && { texts: call.textTypes }),
+        },
+        admit: (deps: D & ManagementRoutesDependencies, ctx: Context) => admit(deps, call, ctx),
         handle: (deps: D & ManagementRoutesDependencies, ctx: Context) => answer(deps, call, ctx),
       },
     ]),
   );
 }
 
-async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
+/** Whether the caller may make the call, before anything else of the request is read. @throws AuthError 4xx */
+async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const caller = await callerOf(deps, ctx);
-  const params = ctx.params as Record<string, string>;
-  const about = {
-    params,
-    query: {},
-    body: bodyOf(ctx),
-    caller,
-    ip: ctx.ip,
-    userAgent: ctx.get('User-Agent'),
-  };
+  ctx.state.caller = caller;
+  const about = aboutOf(ctx, caller);
   try {
-    authorize(call, caller, params);
+    authorize(call, caller, about.params);
+  } catch (thrown) {
+    recordFailure(deps, call, about, thrown);
+    throw thrown;
+  }
+}
+
+async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
+  const about = aboutOf(ctx, ctx.state.caller as Caller);
+  try {
     const request: CallRequest = {
       ...about,
       query: validated('query', call.query ?? NOTHING, queryOf(ctx)),
@@ -60,11 +68,32 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
     ctx.status = given.status;
     recordCall(deps.events, call, about, { answer: given });
   } catch (thrown) {
-    const isOurs = thrown instanceof AuthError;
-    const { status, message } = isOurs ? thrown : { status: 500, message: 'An unexpected error occurred.' };
-    recordCall(deps.events, call, about, { status, message });
+    recordFailure(deps, call, about, thrown);
     throw thrown;
   }
+}
+
+/** What is known of a request before it was looked at. */
+function aboutOf(ctx: Context, caller: Caller): CallRequest {
+  return {
+    params: ctx.params as Record<string, string>,
+    query: {},
+    body: bodyOf(ctx),
+    caller,
+    ip: ctx.ip,
+    userAgent: ctx.get('User-Agent'),
+  };
+}
+
+function recordFailure<D>(
+  { events }: ManagementRoutesDependencies,
+  call: Call<D>,
+  about: CallRequest,
+  thrown: unknown,
+): void {
+  const isOurs = thrown instanceof AuthError;
+  const { status, message } = isOurs ? thrown : { status: 500, message: 'An unexpected error occurred.' };
+  recordCall(events, call, about, { status, message });
 }
 
 /** A repeated name is a list; all others are texts. */

@@ -34,7 +34,7 @@ describe('the router', () => {
         },
         isLimit: (name) => name !== 'forgotten',
         takeLimit: async (ctx, name) => ctx.append('X-Limit', name),
-        readBody: readBody(1_000),
+        readBody: () => readBody(1_000),
         mostAtOnce,
       }),
     );
@@ -124,7 +124,7 @@ describe('the router', () => {
           handle: echo('a'),
           ...route,
         })),
-        { mostAtOnce: 1, isLimit: (name: string) => name !== 'forgotten' } as never,
+        { mostAtOnce: 1, isLimit: (name: string) => name !== 'forgotten', readBody: () => echo('') } as never,
       );
     expect(both({}, {})).to.throw('GET /a is declared twice');
     expect(both({}, { methods: ['POST'], cors: 'any' })).to.throw('/a has two rules for other origins');

@@ -125,6 +125,7 @@ function templateCalls(): Call<KeptDependencies>[] {
       scopes: ['update:branding'],
       summary: 'Set the page template',
       largestBody: 2 * LARGEST,
+      textTypes: ['text/html'],
       // HTML, or an object with it.
       body: z.union([
         bodyText,

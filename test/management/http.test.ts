@@ -1,0 +1,193 @@
+// What every request below /api/v2 has in common, whatever it asks for.
+import { expect } from 'chai';
+import type { TestServer } from '../support/server.ts';
+import { managementToken, startManaged } from './support.ts';
+
+const DAY = 86_400_000;
+
+describe('HTTP of the Management API', () => {
+  let server: TestServer;
+  let token: string;
+
+  before(async () => {
+    server = await startManaged();
+    token = await managementToken(server);
+  });
+  after(() => server.stop());
+
+  const send = (method: string, path: string, body?: string, type = 'application/json', bearer = token) =>
+    fetch(`${server.url}/api/v2${path}`, {
+      method,
+      headers: {
+        ...(bearer === '' ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(body === undefined ? {} : { 'content-type': type }),
+      },
+      ...(body === undefined ? {} : { body }),
+    });
+
+  for (const [method, path, status] of [
+    ['GET', '/', 404],
+    ['GET', '/nothing', 404],
+    ['GET', '/clients/', 404],
+    ['GET', '/clients/a/b/c', 404],
+    ['POST', '/nothing', 404],
+    ['GET', '/clients/%ff', 404],
+    ['GET', '/users//roles', 404],
+    ['PUT', '/clients', 405],
+    ['DELETE', '/guardian/factors', 405],
+  ] as const) {
+    it(`says ${status} to ${method} ${path} in the API's own shape`, async () => {
+      for (const accept of ['application/json', 'text/html']) {
+        const response = await fetch(`${server.url}/api/v2${path}`, { method, headers: { accept } });
+        expect(response.status).to.equal(status);
+        expect(response.headers.get('content-type')).to.contain('application/json');
+        expect(response.headers.get('x-ratelimit-limit')).to.equal('300');
+        const body = (await response.json()) as { statusCode: number; error: string; message: string };
+        expect(body.statusCode).to.equal(status);
+        expect(body.error).to.equal(status === 404 ? 'Not Found' : 'Method Not Allowed');
+        expect(body.message).to.be.a('string').that.is.not.empty;
+      }
+    });
+  }
+
+  it('leaves paths that only begin alike to the others', async () => {
+    const response = await fetch(`${server.url}/api/v2x`, { headers: { accept: 'application/json' } });
+    expect(await response.json()).to.have.keys('error', 'error_description');
+  });
+
+  it('tells every caller how much is left, and who asked too much when to come back', async () => {
+    const first = await send('GET', '/tenants/settings');
+    expect(first.status).to.equal(200);
+    const limit = Number(first.headers.get('x-ratelimit-limit'));
+    expect(Number(first.headers.get('x-ratelimit-remaining'))).to.be.within(0, limit - 1);
+    expect(first.headers.get('x-ratelimit-reset')).to.match(/^\d{10}$/);
+    let last = first;
+    for (let count = 0; count <= 3 * limit && last.status !== 429; count++) {
+      last = await send('GET', '/nothing', undefined, undefined, '');
+    }
+    expect(last.status).to.equal(429);
+    const refused = await send('GET', '/tenants/settings');
+    expect(await refused.json()).to.deep.equal({
+      statusCode: 429,
+      error: 'Too Many Requests',
+      message: 'Global limit has been reached',
+      errorCode: 'too_many_requests',
+    });
+    expect(refused.headers.get('retry-after')).to.match(/^[1-9]\d*$/);
+    expect(refused.headers.get('x-ratelimit-reset')).to.match(/^\d{10}$/);
+    expect(refused.headers.get('x-ratelimit-remaining')).to.equal('0');
+    expect(refused.headers.get('x-ratelimit-limit')).to.equal(String(limit));
+    server.tick(60_000);
+  });
+
+  describe('bodies', () => {
+    const html = (length: number) => '<html>'.padEnd(length, 'x');
+    const template = (length: number) =>
+      JSON.stringify({
+        template: 'verify_email',
+        body: html(length),
+        from: 'a@example.test',
+        subject: 'Hello',
+        syntax: 'liquid',
+        enabled: true,
+      });
+    const page = (length: number) =>
+      `<html><head>{%- auth0:head -%}</head><body>{%- auth0:widget -%}${'x'.repeat(length)}</body></html>`;
+
+    it('are as large as the call allows, and 413 beyond', async () => {
+      expect((await send('POST', '/email-templates', template(1_000_000))).status).to.equal(200);
+      for (const [method, path, body, type] of [
+        ['POST', '/email-templates', template(1_300_000), 'application/json'],
+        ['POST', '/clients', JSON.stringify({ name: html(60_000) }), 'application/json'],
+        ['PUT', '/branding/templates/universal-login', page(300_000), 'text/html'],
+      ] as const) {
+        const response = await send(method, path, body, type);
+        expect(response.status, path).to.equal(413);
+        expect(await response.json()).to.include({ statusCode: 413, error: 'Payload Too Large' });
+      }
+    });
+
+    it('are not read of strangers, however large', async () => {
+      for (const [bearer, status] of [
+        ['', 401],
+        [await managementToken(server, 'read:clients'), 403],
+      ] as const) {
+        const response = await send(
+          'POST',
+          '/email-templates',
+          template(1_300_000),
+          'application/json',
+          bearer,
+        );
+        expect(response.status).to.equal(status);
+      }
+    });
+
+    it('are HTML for the page template, or an object with it', async () => {
+      const path = '/branding/templates/universal-login';
+      expect((await send('PUT', path, page(10), 'text/html; charset=utf-8')).status).to.equal(201);
+      expect(await (await send('GET', path)).json()).to.deep.equal({ body: page(10) });
+      expect((await send('PUT', path, JSON.stringify({ template: page(20) }))).status).to.equal(204);
+      expect(await (await send('GET', path)).json()).to.deep.equal({ body: page(20) });
+      expect((await send('PUT', path, page(102_400), 'text/html')).status).to.equal(400);
+      expect((await send('PUT', path, '', 'text/html')).status).to.equal(400);
+      expect((await send('DELETE', path)).status).to.equal(204);
+    });
+
+    it('may be forms, too', async () => {
+      const form = 'name=Formed&app_type=spa&client_metadata[plan]=gold';
+      const made = await send('POST', '/clients', form, 'application/x-www-form-urlencoded');
+      expect(made.status).to.equal(201);
+      expect(await made.json()).to.deep.include({ name: 'Formed', client_metadata: { plan: 'gold' } });
+    });
+
+    for (const [what, body] of [
+      ['no JSON', '{'],
+      ['a list', '[]'],
+      ['a text', '"x"'],
+      ['a member called __proto__', '{"name":"x","__proto__":{"global":true}}'],
+      ['deep beyond reason', `{"name":"x","client_metadata":${'{"a":'.repeat(60)}1${'}'.repeat(60)}}`],
+    ] as const) {
+      it(`are refused with 400 where they are ${what}`, async () => {
+        const response = await send('POST', '/clients', body);
+        expect(response.status).to.equal(400);
+        expect(await response.json()).to.include({ statusCode: 400, errorCode: 'invalid_body' });
+      });
+    }
+  });
+
+  it('finds what ids with slashes and bars name, encoded once or twice', async () => {
+    const identifier = 'https://api.example.test/';
+    for (const id of [encodeURIComponent(identifier), encodeURIComponent(encodeURIComponent(identifier))]) {
+      const response = await send('GET', `/resource-servers/${id}`);
+      expect(await response.json(), id).to.include({ identifier });
+    }
+    const made = await send(
+      'POST',
+      '/users',
+      JSON.stringify({
+        connection: 'Username-Password-Authentication',
+        email: 'bar@example.test',
+        password: 'A-long-Passw0rd!',
+      }),
+    );
+    const { user_id: id } = (await made.json()) as { user_id: string };
+    expect(id).to.match(/^auth0\|/);
+    const found = await send('GET', `/users/${encodeURIComponent(id)}`);
+    expect(await found.json()).to.include({ user_id: id });
+  });
+
+  it('refuses a token once it has expired', async () => {
+    const old = await managementToken(server);
+    server.tick(DAY + 1_000);
+    const response = await send('GET', '/tenants/settings', undefined, undefined, old);
+    expect(response.status).to.equal(401);
+    expect(response.headers.get('www-authenticate')).to.contain('Bearer');
+    expect(await response.json()).to.deep.equal({
+      statusCode: 401,
+      error: 'Unauthorized',
+      message: 'Expired token received for JSON Web Token validation',
+    });
+    token = await managementToken(server);
+  });
+});
