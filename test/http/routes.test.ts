@@ -134,8 +134,8 @@ describe('the router', () => {
     expect(both({}, { path: '/b', also: ['forgotten'] })).to.throw(
       '/b has a limit that does not exist: forgotten',
     );
-    expect(() => bindRoutes({ 'PUT /a': { ...common, handle: echo('a') } } as never, {})).to.throw(
-      'PUT /a is no method and path',
+    expect(() => bindRoutes({ 'BREW /a': { ...common, handle: echo('a') } } as never, {})).to.throw(
+      'BREW /a is no method and path',
     );
     expect(both({ path: '/:x' }, { path: '/:y/b' })).to.throw('this segment is called :x elsewhere');
   });
