@@ -11,6 +11,7 @@ import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } f
 import type { Frozen, Stored } from './record.ts';
 import type { RoleRecord } from './roles.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
+import { searchTerms } from './search-terms.ts';
 import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
 import type {
   ClientGrantRecord,
@@ -162,6 +163,8 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       organization: (one) => one.organization_id,
       user: (one) => one.user_id,
       role: (one) => one.roles,
+      // With whom it is of, for `of` filters; without the organization for membership of any.
+      held: (one) => [`${one.organization_id}\n${one.user_id}`, `\n${one.user_id}`],
     },
   },
   invitations: {
@@ -171,7 +174,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   roles: { unique: { name: (role) => role.name }, indexes: {}, kept: 'configuration' },
   users: {
     unique: {},
-    indexes: { email: (user) => user.email, role: (user) => user.roles },
+    indexes: { email: (user) => user.email, role: (user) => user.roles, search: searchTerms },
     fields: {
       email: 'text',
       email_verified: 'boolean',
@@ -202,6 +205,13 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       user: (identity) => identity.user_id,
       connection: (identity) => identity.connection,
       address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
+      // With whom it is of, for `of` filters.
+      held: (one) => [
+        `connection=${one.connection}\n${one.user_id}`,
+        `provider=${one.provider}\n${one.user_id}`,
+        `user_id=${one.upstream_id}\n${one.user_id}`,
+        `isSocial=${one.isSocial}\n${one.user_id}`,
+      ],
     },
   },
   credentials: { unique: {}, indexes: {} },

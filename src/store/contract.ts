@@ -39,11 +39,33 @@ export type Filter =
   | { field: string; equals: FieldValue }
   | { field: string; in: readonly FieldValue[] }
   | { field: string; prefix: string }
+  | { field: string; contains: string }
+  | { field: string; suffix: string }
   | { field: string; from?: string | number; to?: string | number }
   | { field: string; exists: boolean }
+  | IndexFilter
+  | HeldFilter
   | { all: readonly Filter[] }
   | { any: readonly Filter[] }
   | { not: Filter };
+
+/**
+ * Records one of whose values of a declared index is so; after `prefix` the rest of the value may have to hold or end
+ * with something. An index whose values are folded is how capitals are disregarded.
+ */
+export type IndexFilter =
+  | { index: string; equals: string }
+  | { index: string; prefix: string; contains?: string; suffix?: string };
+
+/**
+ * Records that a record of another collection is of: that one's index has the value `equals`, a line feed, and the id
+ * of the record that is looked for. Both collections must be in the database.
+ */
+export interface HeldFilter {
+  of: CollectionName;
+  index: string;
+  equals: string;
+}
 
 /** What `list` gives of a collection. */
 export interface Query {

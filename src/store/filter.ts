@@ -1,7 +1,7 @@
 // What a filter means, once: checked against the declared fields, and told of a record in memory. The SQL engines
 // say the same in SQL (sql/filter.ts), and the contract's tests hold them together.
-import type { FieldValue, Filter, Query } from './contract.ts';
-import type { AnySpec } from './keys.ts';
+import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from './contract.ts';
+import { type AnySpec, collectionSpecs, keyValues } from './keys.ts';
 import { type AnyRecord, compareIds, isObject } from './record.ts';
 
 export const defaultLimit = 50;
@@ -42,7 +42,22 @@ function checkFilter(spec: AnySpec, filter: Filter): void {
   if ('all' in filter) for (const one of filter.all) checkFilter(spec, one);
   else if ('any' in filter) for (const one of filter.any) checkFilter(spec, one);
   else if ('not' in filter) checkFilter(spec, filter.not);
+  else if ('of' in filter) checkHeld(spec, filter);
+  else if ('index' in filter) checkIndex(spec, filter.index);
   else fieldKind(spec, filter.field);
+}
+
+function checkIndex(spec: AnySpec, index: string): void {
+  if (!Object.hasOwn(spec.indexes, index)) throw new Error(`there is no index "${index}" to filter by`);
+}
+
+/** Only a database can look into two collections at once. */
+function checkHeld(spec: AnySpec, { of, index }: HeldFilter): void {
+  const other = collectionSpecs().find(([name]) => name === of)?.[1];
+  if (other === undefined || other.kept !== undefined || spec.kept !== undefined) {
+    throw new Error(`records of ${of} cannot be filtered by here`);
+  }
+  checkIndex(other, index);
 }
 
 /** Whether a record is one that a filter means. */
@@ -50,6 +65,8 @@ export function matches(spec: AnySpec, record: AnyRecord, filter: Filter): boole
   if ('all' in filter) return filter.all.every((one) => matches(spec, record, one));
   if ('any' in filter) return filter.any.some((one) => matches(spec, record, one));
   if ('not' in filter) return !matches(spec, record, filter.not);
+  if ('of' in filter) throw new Error(`records of ${filter.of} are not in memory`);
+  if ('index' in filter) return indexMatches(spec, record, filter);
   const values =
     fieldKind(spec, filter.field) === 'any'
       ? memberValues(record, filter.field.split('.'))
@@ -58,15 +75,28 @@ export function matches(spec: AnySpec, record: AnyRecord, filter: Filter): boole
   return values.some((value) => compares(value, filter));
 }
 
+function indexMatches({ indexes }: AnySpec, record: AnyRecord, filter: IndexFilter): boolean {
+  const key = indexes[filter.index];
+  const values = key === undefined ? [] : keyValues({ key }, record).map(([, value]) => value);
+  if ('equals' in filter) return values.includes(filter.equals);
+  const { prefix, contains = '', suffix = '' } = filter;
+  return values.some((value) => {
+    const rest = value.slice(prefix.length);
+    return value.startsWith(prefix) && rest.includes(contains) && rest.endsWith(suffix);
+  });
+}
+
 type Comparison = Exclude<
   Filter,
-  { all: unknown } | { any: unknown } | { not: unknown } | { exists: unknown }
+  IndexFilter | HeldFilter | { all: unknown } | { any: unknown } | { not: unknown } | { exists: unknown }
 >;
 
 function compares(value: unknown, filter: Comparison): boolean {
   if ('equals' in filter) return value === filter.equals;
   if ('in' in filter) return filter.in.some((one) => one === value);
   if ('prefix' in filter) return typeof value === 'string' && value.startsWith(filter.prefix);
+  if ('contains' in filter) return typeof value === 'string' && value.includes(filter.contains);
+  if ('suffix' in filter) return typeof value === 'string' && value.endsWith(filter.suffix);
   return atLeast(value, filter.from) && atMost(value, filter.to);
 }
 

@@ -173,6 +173,12 @@ export function queryCases(test: Register): void {
         [{ field: second, prefix: 'https://api/' }, ['1', '2']],
         [{ field: second, prefix: 'https://api/%' }, ['1']],
         [{ field: second, prefix: '日' }, ['4']],
+        [{ field: second, contains: '/_' }, ['2']],
+        [{ field: second, contains: '本' }, ['4']],
+        [{ field: second, contains: 'API' }, []],
+        [{ field: second, suffix: 'x' }, ['2', '3']],
+        [{ field: second, suffix: '%' }, ['1']],
+        [{ field: client, suffix: 'ab' }, []],
         [{ field: client, from: 'a', to: 'b' }, ['1', '2', '5']],
         [{ field: client, from: 'b' }, ['1', '4']],
         [{ field: second, exists: false }, ['5']],
@@ -282,6 +288,9 @@ export function searchCases(test: Register): void {
       [{ field: 'user_metadata.city', in: ['Bern', 'Zürich', 7] }, ['1', '2']],
       [{ field: 'user_metadata.city', in: [] }, []],
       [{ field: 'user_metadata.tags', equals: 'b' }, ['1']],
+      [{ field: 'user_metadata.city', contains: 'ric' }, ['1']],
+      [{ field: 'user_metadata.city', suffix: 'n' }, ['2']],
+      [{ field: 'user_metadata.age', contains: '4' }, ['2']],
       [{ field: 'user_metadata.age', equals: 40 }, ['1']],
       [{ field: 'user_metadata.age', equals: '40' }, ['2']],
       [{ field: 'user_metadata.age', from: 30, to: 40 }, ['1']],
@@ -312,6 +321,52 @@ export function searchCases(test: Register): void {
     }
   });
 
+  test('filters users by an index: its values, their beginning, and what follows', async ({ store }) => {
+    await filled(store);
+    const expected: [Filter, string[]][] = [
+      [{ index: 'search', equals: 'name\nada' }, ['1']],
+      [{ index: 'search', equals: 'name\nAda' }, []],
+      [{ index: 'search', equals: 'app_metadata.roles.scopes\nsy' }, ['3']],
+      [{ index: 'search', prefix: 'name\n' }, ['1', '2', '3']],
+      [{ index: 'search', prefix: 'name\nad' }, ['1', '2']],
+      [{ index: 'search', prefix: 'name\n', contains: 'da' }, ['1', '2']],
+      [{ index: 'search', prefix: 'name\n', contains: 'name' }, []],
+      [{ index: 'search', prefix: 'name\n', suffix: 'oë' }, ['3']],
+      [{ index: 'search', prefix: 'name\nad', suffix: 'dam' }, []],
+      [{ not: { index: 'search', equals: 'name\nada' } }, ['2', '3', '4']],
+      [
+        {
+          all: [
+            { field: 'logins_count', from: 4 },
+            { index: 'search', equals: 'user_metadata.city\nsBern' },
+          ],
+        },
+        ['2'],
+      ],
+      [
+        {
+          any: [
+            { index: 'search', equals: 'user_metadata.vip\nbtrue' },
+            { index: 'search', equals: 'user_metadata.age\nn40' },
+          ],
+        },
+        ['1', '2'],
+      ],
+    ];
+    for (const [where, found] of expected) {
+      expect(await ids(store, { where }), JSON.stringify(where)).to.deep.equal(found);
+      const { total } = await store.collection('users').list({ where, total: true });
+      expect(total, JSON.stringify(where)).to.equal(found.length);
+    }
+    const where: Filter = { index: 'search', prefix: 'name\n' };
+    expect(await ids(store, { where, sort: { field: 'name', descending: true }, limit: 2 })).to.deep.equal([
+      '3',
+      '2',
+    ]);
+    await store.collection('users').delete('1');
+    expect(await ids(store, { where: { index: 'search', equals: 'name\nada' } })).to.deep.equal([]);
+  });
+
   test('sorts users in both directions, those without the field last, and counts so many at most', async ({
     store,
   }) => {
@@ -340,8 +395,52 @@ export function searchCases(test: Register): void {
       { where: { field: 'user_metadata.', exists: true } },
       { where: { field: 'user_metadatax', exists: true } },
       { where: { field: 'email.x', exists: true } },
+      { where: { index: 'none', equals: 'x' } },
+      { where: { of: 'clients' as const, index: 'x', equals: 'x' } },
+      { where: { of: 'identities' as const, index: 'none', equals: 'x' } },
     ]) {
       expect(await rejection(store.collection('users').list(query))).to.be.instanceOf(Error);
     }
+  });
+}
+
+/** Users by what other collections say of them: only in a database. */
+export function heldCases(test: Register): void {
+  const identity = (id: string, user: string, connection: string): IdentityRecord => ({
+    ...anIdentity(id),
+    id: `${connection}|${id}`,
+    user_id: user,
+    upstream_id: id,
+    connection,
+  });
+
+  test('filters users by their identities and organizations', async ({ store }) => {
+    await Promise.all(['1', '2', '3'].map((id) => store.collection('users').insert(aUser(id))));
+    const identities = store.collection('identities');
+    await identities.insert(identity('a', '1', 'one'));
+    await identities.insert(identity('b', '1', 'one'));
+    await identities.insert(identity('c', '2', 'one'));
+    await identities.insert(identity('d', '2', 'two'));
+    await identities.insert(identity('e', '3', 'one more'));
+    const of = 'identities' as const;
+    const one: Filter = { of, index: 'held', equals: 'connection=one' };
+    const expected: [Filter, string[]][] = [
+      [one, ['1', '2']],
+      [{ of, index: 'held', equals: 'connection=two' }, ['2']],
+      [{ of, index: 'held', equals: 'connection=none' }, []],
+      [{ of, index: 'held', equals: 'user_id=c' }, ['2']],
+      [{ not: one }, ['3']],
+      [{ all: [{ field: 'id', from: '2' }, one] }, ['2']],
+    ];
+    for (const [where, found] of expected) {
+      const page = await store.collection('users').list({ where, total: true });
+      expect(
+        page.records.map(({ id }) => id),
+        JSON.stringify(where),
+      ).to.deep.equal(found);
+      expect(page.total).to.equal(found.length);
+    }
+    const next = await store.collection('users').list({ where: one, after: '1' });
+    expect(next.records.map(({ id }) => id)).to.deep.equal(['2']);
   });
 }

@@ -1,8 +1,17 @@
 // A query in SQL: what filter.ts says of records in memory.
-import type { FieldValue, Filter, Query } from '../contract.ts';
+import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from '../contract.ts';
 import { defaultLimit, fieldKind } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
 import type { Dialect } from './dialect.ts';
+import {
+  type Drive,
+  drive,
+  drivenBy,
+  endsWith,
+  heldCondition,
+  indexCondition,
+  startsWith,
+} from './index-filter.ts';
 import { columnText } from './text.ts';
 
 /** A statement and its parameters. */
@@ -30,25 +39,38 @@ export function queryStatements(
     return path === 'id' ? 'r.id' : dialect.field('r.data', path.split('.'), kind);
   };
   const isMember = (path: string) => fieldKind(spec, path) === 'any';
-  const conditions = [`(r.expires_at IS NULL OR r.expires_at > ${parameter(now)})`];
-  if (where !== undefined) conditions.push(condition(where, { parameter, field, isMember, dialect }));
-  const matching = `FROM "${name}" r WHERE ${conditions.join(' AND ')}`;
+  // In another order than the ids' a driver would be in the way of that order's index.
+  const driven = sort === undefined ? drivenBy(where) : undefined;
+  const { table, id, conditions }: Drive =
+    driven === undefined ? { table: undefined, id: 'r.id', conditions: [] } : drive(name, driven, parameter);
+  const rest = driven === undefined ? (where === undefined ? [] : [where]) : driven.rest;
+  for (const one of rest) conditions.push(condition(one, { name, parameter, field, isMember, dialect }));
+  // Few expire, and those have an index: so a record need not be read to be counted.
+  conditions.push(`${id} NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${parameter(now)})`);
+  const records = table === undefined ? `"${name}" r` : `${table} k CROSS JOIN "${name}" r ON r.id = ${id}`;
+  const matching = `FROM ${records} WHERE ${conditions.join(' AND ')}`;
+  const counted =
+    table !== undefined && rest.length === 0 ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
   const total =
     typeof query.total === 'number'
       ? {
-          sql: `SELECT count(*) AS n FROM (SELECT 1 ${matching} LIMIT ${dialect.parameter(parameters.length + 1)}) m`,
+          sql: `SELECT count(*) AS n FROM (SELECT 1 ${counted} LIMIT ${dialect.parameter(parameters.length + 1)}) m`,
           parameters: [...parameters, query.total],
         }
-      : { sql: `SELECT count(*) AS n ${matching}`, parameters: [...parameters] };
+      : { sql: `SELECT count(*) AS n ${counted}`, parameters: [...parameters] };
   const from = after === undefined ? '' : ` AND r.id > ${parameter(columnText(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);
   const order = by === undefined ? '' : `${by} ${sort?.descending === true ? 'DESC' : 'ASC'} NULLS LAST, `;
+  const inOrder =
+    table === undefined ? `${order}r.id` : driven?.driver && 'of' in driven.driver ? 'k.value' : 'k.id';
   const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
-  const sql = `SELECT r.id, r.data, r.sum ${matching}${from} ORDER BY ${order}r.id ${bounds}`;
+  const sql = `SELECT r.id, r.data, r.sum ${matching}${from} ORDER BY ${inOrder} ${bounds}`;
   return { page: { sql, parameters }, total };
 }
 
 interface Terms {
+  /** Of the collection. */
+  name: string;
   parameter(value: string | number): string;
   field(path: string): string;
   /** Whether a field is a member at any depth, of which there may be several. */
@@ -61,6 +83,8 @@ function condition(filter: Filter, terms: Terms): string {
   if ('all' in filter) return joined(filter.all, 'AND', 'TRUE', terms);
   if ('any' in filter) return joined(filter.any, 'OR', 'FALSE', terms);
   if ('not' in filter) return `NOT ${condition(filter.not, terms)}`;
+  if ('of' in filter) return heldCondition(filter, terms.parameter);
+  if ('index' in filter) return indexCondition(terms.name, filter, terms.parameter);
   if (terms.isMember(filter.field)) return memberCondition(filter, terms);
   const field = terms.field(filter.field);
   if ('exists' in filter) return filter.exists ? `(${field} IS NOT NULL)` : `(${field} IS NULL)`;
@@ -68,7 +92,10 @@ function condition(filter: Filter, terms: Terms): string {
   return `(${[`${field} IS NOT NULL`, ...comparisons].join(' AND ')})`;
 }
 
-type Comparison = Exclude<Filter, { all: unknown } | { any: unknown } | { not: unknown }>;
+type Comparison = Exclude<
+  Filter,
+  IndexFilter | HeldFilter | { all: unknown } | { any: unknown } | { not: unknown }
+>;
 
 function memberCondition(filter: Comparison, terms: Terms): string {
   const { member, memberKind: kinds } = terms.dialect;
@@ -83,15 +110,21 @@ function memberCondition(filter: Comparison, terms: Terms): string {
     );
     return each.length === 0 ? 'FALSE' : member('r.data', path, each.join(' OR '));
   }
-  const bounds =
-    'equals' in filter ? [filter.equals] : 'prefix' in filter ? [filter.prefix] : [filter.from, filter.to];
-  const given = bounds.filter((one) => one !== undefined);
+  const given = comparedWith(filter).filter((one) => one !== undefined);
   // Without a bound any value is meant, and no object.
   const kind =
     given.length === 0
       ? `(${kinds.text} OR ${kinds.number} OR ${kinds.boolean})`
       : given.map(kindOf).join(' AND ');
   return member('r.data', path, [kind, ...compare(filter, 'v.value', terms)].join(' AND '));
+}
+
+/** What a value must be of the same kind as. */
+function comparedWith(filter: Exclude<Comparison, { exists: unknown } | { in: unknown }>) {
+  if ('equals' in filter) return [filter.equals];
+  if ('prefix' in filter) return [filter.prefix];
+  if ('contains' in filter) return [filter.contains];
+  return 'suffix' in filter ? [filter.suffix] : [filter.from, filter.to];
 }
 
 function compare(
@@ -103,14 +136,13 @@ function compare(
   if ('equals' in filter) return [`${field} = ${value(filter.equals)}`];
   if ('in' in filter)
     return [filter.in.length === 0 ? 'FALSE' : `${field} IN (${filter.in.map(value).join(', ')})`];
-  // Cut by characters, not by bytes, as the prefix's length is counted.
   if ('prefix' in filter) {
-    const { prefix } = filter;
-    // The range is what an index is used for.
-    const after = filter.field === 'id' || !prefix.isWellFormed() ? undefined : afterPrefix(prefix);
-    const range = after === undefined ? [] : [`${field} >= ${value(prefix)}`, `${field} < ${value(after)}`];
-    return [...range, `substr(${field}, 1, ${[...prefix].length}) = ${value(prefix)}`];
+    // An id is not written in a column as it is compared.
+    if (filter.field !== 'id') return startsWith(field, filter.prefix, parameter);
+    return [`substr(${field}, 1, ${[...filter.prefix].length}) = ${value(filter.prefix)}`];
   }
+  if ('contains' in filter) return [`instr(${field}, ${parameter(filter.contains)}) > 0`];
+  if ('suffix' in filter) return endsWith(field, filter.suffix, parameter);
   return [
     ...(filter.from === undefined ? [] : [`${field} >= ${value(filter.from)}`]),
     ...(filter.to === undefined ? [] : [`${field} <= ${value(filter.to)}`]),
@@ -124,14 +156,4 @@ function joined(filters: readonly Filter[], word: 'AND' | 'OR', none: string, te
 function columnValue(value: FieldValue, field: string): string | number {
   if (typeof value === 'boolean') return Number(value);
   return typeof value === 'string' && field === 'id' ? columnText(value) : value;
-}
-
-/** The first text, by character code, after all that begin with a prefix; undefined where there is none. */
-function afterPrefix(prefix: string): string | undefined {
-  const codes = [...prefix].map((one) => one.codePointAt(0) ?? 0);
-  while (codes.at(-1) === 0x10ffff) codes.pop();
-  const last = codes.pop();
-  if (last === undefined) return undefined;
-  // No character is a surrogate.
-  return String.fromCodePoint(...codes, last === 0xd7ff ? 0xe000 : last + 1);
 }
