@@ -93,6 +93,8 @@ export interface CollectionSpec<T> {
    * every request), `configuration` is a readable file, written seldom and small enough to be held in memory.
    */
   kept?: 'memory' | 'configuration';
+  /** Of the configuration: whether stores of this format were made before it was there, which then have no file of it. */
+  added?: true;
   /** Whether it is read through the configuration's cache (tenant/config.ts), as all of the configuration is. */
   cached?: true;
 }
@@ -156,6 +158,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: { name: (one) => (one.name === undefined ? undefined : `${one.kind}\n${one.name}`) },
     indexes: { kind: (one) => one.kind },
     kept: 'configuration',
+    added: true,
   },
   memberships: {
     unique: {},
@@ -171,7 +174,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: { ticket: (one) => one.ticketHash },
     indexes: { organization: (one) => one.organization_id },
   },
-  roles: { unique: { name: (role) => role.name }, indexes: {}, kept: 'configuration' },
+  roles: { unique: { name: (role) => role.name }, indexes: {}, kept: 'configuration', added: true },
   users: {
     unique: {},
     indexes: { email: (user) => user.email, role: (user) => user.roles, search: searchTerms },

@@ -14,8 +14,9 @@ import { configurationSpecs, createStore, databaseFile, holdsStore } from './cre
 import { directoryMode } from './files.ts';
 import { type AnySpec, collectionSpecs } from './keys.ts';
 import { lockDirectory } from './lock.ts';
+import { addConfiguration, checkConfiguration } from './lowdb/added.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
-import { openConfiguration, temporarySuffix } from './lowdb/file.ts';
+import { temporarySuffix } from './lowdb/file.ts';
 import { type Commit, createCollection } from './memory/collection.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { migrate } from './migrate.ts';
@@ -85,8 +86,9 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
     if (closing !== undefined) throw new Error('the store is closed');
   };
   // Each file of the configuration is whole before anything is changed.
-  for (const [name] of configurationSpecs()) await openConfiguration(directory, name);
+  const absent = await checkConfiguration(directory);
   const { checked } = await checkDatabase(file, checkBytes);
+  await addConfiguration(directory, file, absent);
   const key = await openSealing(directory, { dataDir, given: options.secretsKey, random });
   const sealOf = (name: string, spec: AnySpec) => recordSeal(key, name, spec);
   const configuration: Configuration[] = [];

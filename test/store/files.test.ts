@@ -25,8 +25,10 @@ const configuration = [
   'clientGrants',
   'clients',
   'connections',
+  'documents',
   'organizations',
   'resourceServers',
+  'roles',
   'tenant',
 ];
 const application = { client_id: 'app', name: 'App', id: 'app' } as never;
@@ -155,6 +157,18 @@ describe('the embedded store on disk', () => {
     await mkdir(join(empty, 'store.new'), { recursive: true });
     await writeFile(join(empty, 'store.new', 'gatehouse.db'), 'half');
     expect(await userCount(empty)).to.equal(0);
+  });
+
+  it('has files of its own where an older release knew fewer collections', async () => {
+    await filled();
+    for (const name of ['documents.json', 'roles.json']) await unlink(file(name));
+    const database = new DatabaseSync(file('gatehouse.db'));
+    database.exec("DELETE FROM meta WHERE name = 'configuration'");
+    database.close();
+    const store = await begin();
+    await store.collection('roles').insert({ id: 'admin', name: 'Admin', permissions: [] });
+    await store.close();
+    expect(await (await begin()).collection('roles').count()).to.equal(1);
   });
 
   it('opens a copy that SQLite made while it was written', async () => {
@@ -300,7 +314,7 @@ describe('the embedded store on disk', () => {
 
     it('is a file that is missing', async () => {
       await filled();
-      for (const name of ['gatehouse.db', 'tenant.json', 'clients.json']) {
+      for (const name of ['gatehouse.db', 'tenant.json', 'clients.json', 'roles.json']) {
         const intact = await readFile(file(name));
         await unlink(file(name));
         expect(await refusal()).to.include(`${name} is missing`);
