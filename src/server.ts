@@ -6,13 +6,17 @@ import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
+import { firstProof } from './connections/first-proof.ts';
 import { loginPages } from './connections/login-page.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections, hasRealm } from './connections/resolve.ts';
 import { development } from './development/feature.ts';
+import { consentAudience } from './engine/consents.ts';
 import { bind } from './engine/feature.ts';
 import { rotateSigningKeys } from './engine/keys.ts';
+import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { engine as engineFeature } from './engine/routes.ts';
+import { sessionDirectory } from './engine/session-directory.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
 import { FEATURES, LIMITS } from './features.ts';
@@ -258,6 +262,7 @@ function routesOf(
       audience: managementAudience(issuer),
       background,
       clock,
+      audienceOf: (key) => consentAudience(issuer, key),
       config,
       endSessions: async (userId, reason) => {
         await sessions.endAllOf(userId, { reason, refreshTokens: true });
@@ -268,6 +273,7 @@ function routesOf(
       now,
       random,
       readToken: readCallerToken,
+      refreshTokens: refreshTokenDirectory({ store, config }),
       removeUser,
       removeUserByEmail: async (connection, email) => {
         const user = await users.findInConnection(connection, email);
@@ -277,6 +283,14 @@ function routesOf(
         await store.collection('signingKeys').delete(kid);
       },
       rotateKeys: () => rotateSigningKeys(store, wallClock, new URL(baseUrl).hostname),
+      sessionDirectory: sessionDirectory({
+        store,
+        config,
+        clock,
+        wallClock,
+        sessions,
+        firstProof: (connection) => firstProof(config, connection),
+      }),
       scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
       store,
       systemApis: () => [managementApi(issuer)],

@@ -10,10 +10,12 @@ import {
   type Session,
 } from 'oidc-provider';
 import type { AuthError } from '../http/errors.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
+import { type Device, deviceOf } from './device.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
@@ -44,6 +46,10 @@ interface Kept {
   connection?: string;
   credentialVersion?: number;
   factors?: string;
+  /** Where it was begun and last used. */
+  device?: Device;
+  /** Epoch seconds of the last authorization in it. */
+  lastUsed?: number;
 }
 
 /** The version of the credential that a session, or what was granted in one, was proved by. */
@@ -75,6 +81,7 @@ interface BrowserLoginDependencies {
   store: Store;
   users: Users;
   settle: Settle;
+  wallClock: Clock;
   secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
@@ -99,6 +106,8 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     const { session, client, params, result } = ctx.oidc;
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
+    const device = deviceOf(ctx as unknown as Context, (session as Kept).device);
+    Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
     if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
     const asked = { clientId, ...wantedOf(params), browser: true, ctx: ctx as unknown as Context };
     const login = judged(session as Session & { accountId: string });

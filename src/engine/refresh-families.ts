@@ -12,6 +12,7 @@ import type { Collection, Store } from '../store/contract.ts';
 import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
 import type { Commits } from './commit.ts';
+import { deviceOf } from './device.ts';
 import { OUTRUN } from './failures.ts';
 
 type Artifact = Frozen<ArtifactRecord>;
@@ -167,8 +168,19 @@ function withToken(
   return {
     id: token.key,
     model: 'RefreshToken',
-    payload: { ...payload, tokens: tokens.slice(-MOST_LIVE) },
+    payload: { ...payload, ...noted(before, token.now), tokens: tokens.slice(-MOST_LIVE) },
     expiresAt: Math.max(token.expiresAt, before?.expiresAt ?? 0),
+  };
+}
+
+/** What is kept of a family for who administers it: where it was begun and last used, and what they note of it. */
+function noted(before: Artifact | undefined, now: number): Record<string, unknown> {
+  const { device, metadata } = before?.payload ?? {};
+  const { ctx } = Provider;
+  return {
+    ...(ctx === undefined ? device !== undefined && { device } : { device: deviceOf(ctx, device) }),
+    ...(metadata !== undefined && { metadata }),
+    ...(before !== undefined && { lastUsed: now }),
   };
 }
 
@@ -184,8 +196,13 @@ function withUse(family: Artifact, id: string, now: number): Artifact {
 }
 
 /** The record of a family when one of its tokens, which are not replaced, expires later. */
-export function withExpiry(family: Artifact, id: string, exp: number, expiresAt: number): Artifact {
-  return { ...change(family, id, (token) => ({ ...token, exp })), expiresAt };
+export function withExpiry(
+  family: Artifact,
+  id: string,
+  { exp, expiresAt, now }: { exp: number; expiresAt: number; now: number },
+): Artifact {
+  const { payload, ...changed } = change(family, id, (token) => ({ ...token, exp }));
+  return { ...changed, payload: { ...payload, ...noted(family, now) }, expiresAt };
 }
 
 function change(family: Artifact, id: string, to: (token: LiveToken) => LiveToken): Artifact {

@@ -19,11 +19,12 @@ export async function keepRefreshTokenAlive(
   const left = refreshTokenLifetime(wallClock, token, client);
   const expiresAt = epochSeconds(clock) + left;
   // The engine looks at its own date as well.
-  const exp = epochSeconds(wallClock) + left;
+  const now = epochSeconds(wallClock);
+  const exp = now + left;
   const artifacts = store.collection('artifacts');
   const family = familyKey(token.jti);
   if (family !== undefined) {
-    await artifacts.update(family, (current) => withExpiry(current, token.jti, exp, expiresAt));
+    await artifacts.update(family, (current) => withExpiry(current, token.jti, { exp, expiresAt, now }));
     return;
   }
   await artifacts.update(artifactKey('RefreshToken', token.jti), (current) => {

@@ -8,14 +8,17 @@ import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
 import { customDomainCalls } from './resources/custom-domains.ts';
 import { emailCalls } from './resources/emails.ts';
+import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type InvitationsDependencies, invitationCalls } from './resources/invitations.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { logCalls } from './resources/logs.ts';
 import { type OrganizationsDependencies, organizationCalls } from './resources/organizations.ts';
 import { promptTextCalls } from './resources/prompts.ts';
+import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
 import { type RolesDependencies, roleCalls } from './resources/roles.ts';
+import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
 import { tenantCalls } from './resources/tenant.ts';
 import { unusedCalls } from './resources/unused.ts';
@@ -31,6 +34,8 @@ export type ManagementDependencies = ClientsDependencies &
   InvitationsDependencies &
   RolesDependencies &
   SigningKeysDependencies &
+  SessionsDependencies &
+  GrantsDependencies &
   UsersDependencies &
   UserAccessDependencies &
   KeptDependencies;
@@ -47,6 +52,9 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...organizationCalls,
   ...invitationCalls,
   ...signingKeyCalls,
+  ...sessionCalls,
+  ...refreshTokenCalls,
+  ...grantCalls,
   ...guardianCalls,
   ...emailCalls,
   ...tenantCalls,

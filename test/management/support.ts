@@ -53,3 +53,28 @@ export async function managementToken(server: TestServer, scope?: string): Promi
   const { access_token: token } = (await response.json()) as { access_token: string };
   return token;
 }
+
+/** Calls the Management API with a token. */
+export function authorizeAs(
+  { url }: TestServer,
+  token: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Response> {
+  return fetch(`${url}/api/v2${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** Calls it as the application that may do everything there. */
+export async function callApi(
+  server: TestServer,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Response> {
+  return authorizeAs(server, await managementToken(server), method, path, body);
+}

@@ -1,0 +1,155 @@
+// Refresh tokens as administrators see them: one for each family. It is named by the hash that the store keeps it under,
+// which opens nothing.
+import type { ArtifactRecord } from '../records/engine.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
+import { toAudience } from './audience.ts';
+import { OIDC_SCOPES } from './claims.ts';
+import type { Device } from './device.ts';
+import { revokeGrant } from './refresh-families.ts';
+
+export interface RefreshTokenView {
+  id: string;
+  user_id: string;
+  client_id: string;
+  /** Of the login that it was given in; null of one without a browser. */
+  session_id: string | null;
+  rotating: boolean;
+  resource_servers: { audience: string; scopes: string[] }[];
+  created_at: string | null;
+  last_exchanged_at: string | null;
+  idle_expires_at: string | null;
+  expires_at: string | null;
+  device?: Device;
+  refresh_token_metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface RefreshTokenDirectory {
+  of(userId: string): Promise<RefreshTokenView[]>;
+  /** The first of all users'. @param most how many at most. */
+  some(most: number): Promise<RefreshTokenView[]>;
+  get(id: string): Promise<RefreshTokenView | undefined>;
+  /** Ends one with its whole family, and what was given on the same grant. */
+  end(id: string): Promise<void>;
+  /** Replaces what is noted of one; undefined removes it. @returns undefined where there is no such token. */
+  note(
+    id: string,
+    metadata: Readonly<Record<string, unknown>> | undefined,
+  ): Promise<RefreshTokenView | undefined>;
+}
+
+type Artifact = Frozen<ArtifactRecord>;
+
+const PREFIX = 'rt_';
+
+/** The records of families, and of tokens of before there were families. */
+const KEYS = ['RefreshTokenFamily.sha256:', 'RefreshToken.sha256:'];
+
+/** An ISO date of epoch seconds; null of anything else. */
+export function isoDate(seconds: unknown): string | null {
+  return typeof seconds === 'number' && Number.isFinite(seconds)
+    ? new Date(seconds * 1000).toISOString()
+    : null;
+}
+
+/** The refresh tokens of a tenant. */
+export function refreshTokenDirectory({
+  store,
+  config,
+}: {
+  store: Store;
+  config: Config;
+}): RefreshTokenDirectory {
+  const artifacts = store.collection('artifacts');
+  const view = async (token: Artifact) => describe(config, token);
+  const find = async (id: string): Promise<Artifact | undefined> => {
+    if (!id.startsWith(PREFIX)) return undefined;
+    for (const key of KEYS) {
+      const found = await artifacts.get(key + id.slice(PREFIX.length));
+      if (found !== undefined && isLive(found)) return found;
+    }
+    return undefined;
+  };
+  return {
+    of: async (userId) => Promise.all((await artifacts.findBy('account', userId)).filter(isLive).map(view)),
+    some: async (most) => {
+      const found: Artifact[] = [];
+      for (const key of KEYS) {
+        const where = { field: 'id', prefix: key };
+        found.push(...(await artifacts.list({ where, limit: most })).records.filter(isLive));
+      }
+      return Promise.all(found.slice(0, most).map(view));
+    },
+    get: async (id) => {
+      const found = await find(id);
+      return found && view(found);
+    },
+    end: async (id) => {
+      const found = await find(id);
+      if (found === undefined) return;
+      await artifacts.delete(found.id);
+      if (typeof found.payload.grantId === 'string') await revokeGrant(artifacts, found.payload.grantId);
+    },
+    note: async (id, metadata) => {
+      const found = await find(id);
+      if (found === undefined) return undefined;
+      const noted = await artifacts.update(
+        found.id,
+        ({ payload: { metadata: _, ...payload }, ...current }) => ({
+          ...current,
+          payload: { ...payload, ...(metadata === undefined ? {} : { metadata }) },
+        }),
+      );
+      return noted && view(noted);
+    },
+  };
+}
+
+/** Of before there were families, a token that was used stays as a mark, and is good no more. */
+function isLive({ model, payload }: Artifact): boolean {
+  return model === 'RefreshToken' && payload.consumed === undefined;
+}
+
+async function describe(config: Config, { id, payload }: Artifact): Promise<RefreshTokenView> {
+  const { accountId, clientId, sessionUid, iiat, lastUsed, device, metadata } = payload;
+  const rules = (await config.client(String(clientId)))?.refresh_token;
+  const expires = rules?.expiration_type === 'expiring';
+  const isIdle = expires && rules.infinite_idle_token_lifetime !== true;
+  const isBounded = expires && rules.infinite_token_lifetime !== true;
+  return {
+    id: PREFIX + id.slice(id.indexOf(':') + 1),
+    user_id: String(accountId),
+    client_id: String(clientId),
+    session_id: typeof sessionUid === 'string' ? sessionUid : null,
+    rotating: rules?.rotation_type === 'rotating',
+    resource_servers: apisOf(payload),
+    created_at: isoDate(iiat),
+    last_exchanged_at: isoDate(lastUsed),
+    idle_expires_at: isIdle ? isoDate(latestExpiry(payload)) : null,
+    expires_at: isBounded && typeof iiat === 'number' ? isoDate(iiat + rules.token_lifetime) : null,
+    ...(device === undefined ? {} : { device: device as Device }),
+    ...(metadata === undefined
+      ? {}
+      : { refresh_token_metadata: metadata as Readonly<Record<string, unknown>> }),
+  };
+}
+
+type Payload = Artifact['payload'];
+
+function latestExpiry({ tokens, exp }: Payload): number | undefined {
+  const live = (tokens as readonly { exp: number }[] | undefined)?.map((token) => token.exp) ?? [
+    exp as number,
+  ];
+  return live.length === 0 ? undefined : Math.max(...live);
+}
+
+function apisOf({ resource, scope }: Payload): { audience: string; scopes: string[] }[] {
+  const resources = (Array.isArray(resource) ? resource : [resource]).filter(
+    (one) => typeof one === 'string',
+  );
+  const scopes = String(scope ?? '')
+    .split(' ')
+    .filter((one) => one !== '' && !(OIDC_SCOPES as readonly string[]).includes(one));
+  return resources.map((one) => ({ audience: toAudience(one as string), scopes }));
+}

@@ -1,0 +1,141 @@
+// The sessions of users as administrators see them. A session is named by its `sid`, which ID tokens and logout tokens
+// tell anyway, and which opens nothing: the cookie has another value, of which the store holds a hash.
+import type { ArtifactRecord } from '../records/engine.ts';
+import type { Frozen } from '../records/record.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Device } from './device.ts';
+import { hasOutlived } from './lifetimes.ts';
+import { isoDate } from './refresh-directory.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface SessionView {
+  id: string;
+  user_id: string;
+  created_at: string | null;
+  updated_at: string | null;
+  authenticated_at: string | null;
+  idle_expires_at: string | null;
+  expires_at: string | null;
+  last_interacted_at: string | null;
+  device?: Device;
+  clients: { client_id: string }[];
+  authentication: { methods: { name: string; timestamp?: string }[] };
+  cookie: { mode: 'persistent' };
+  session_metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface SessionDirectory {
+  /** The open sessions of a user, the oldest first. */
+  of(userId: string): Promise<SessionView[]>;
+  get(id: string): Promise<SessionView | undefined>;
+  /** Ends one, and tells the applications of it. */
+  end(id: string): Promise<void>;
+  /** Ends all of a user's; the refresh tokens too, where asked. */
+  endAllOf(userId: string, refreshTokens: boolean): Promise<void>;
+  /** Replaces what is noted of a session; undefined removes it. @returns undefined where there is no such session. */
+  note(id: string, metadata: Readonly<Record<string, unknown>> | undefined): Promise<SessionView | undefined>;
+}
+
+interface SessionDirectoryDependencies {
+  store: Store;
+  config: Config;
+  /** @see steadyClock; what the store's records expire by. */
+  clock: Clock;
+  wallClock: Clock;
+  sessions: Pick<Sessions, 'end' | 'endAllOf'>;
+  /** What users of a connection prove first who they are by; undefined where it is not known. */
+  firstProof(connection: string): Promise<string | undefined>;
+}
+
+const HOUR = 3600;
+
+/** Notes are records of their own: the engine writes a session whole, from what it read a request ago. */
+const noteKey = (sid: string) => `SessionNote:${sid}`;
+
+/** The sessions of a tenant. */
+export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDirectory {
+  const { store, config, clock, wallClock, sessions } = deps;
+  const artifacts = store.collection('artifacts');
+  const isOpen = ({ model, payload }: Frozen<ArtifactRecord>) =>
+    model === 'Session' && typeof payload.accountId === 'string' && !hasOutlived(config, wallClock, payload);
+  const find = async (id: string) => (await artifacts.findBy('uid', id)).find(isOpen);
+  const methodOf = async ({ connection }: Payload) =>
+    typeof connection === 'string' ? deps.firstProof(connection) : undefined;
+  const view = async (session: Frozen<ArtifactRecord>) => {
+    const note = await artifacts.get(noteKey(String(session.payload.uid)));
+    return describe(session.payload, await methodOf(session.payload), {
+      lifetime: config.settings().tenant.session_lifetime * HOUR,
+      metadata: note?.payload.metadata as SessionView['session_metadata'],
+    });
+  };
+  const get: SessionDirectory['get'] = async (id) => {
+    const session = await find(id);
+    return session && view(session);
+  };
+  return {
+    of: async (userId) => {
+      const found = (await artifacts.findBy('account', userId)).filter(isOpen);
+      return Promise.all(found.map(view));
+    },
+    get,
+    end: async (id) => {
+      await sessions.end(id, { reason: 'session-revoked' });
+    },
+    endAllOf: async (userId, refreshTokens) => {
+      await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens });
+    },
+    note: async (id, metadata) => {
+      if ((await find(id)) === undefined) return undefined;
+      const key = noteKey(id);
+      const expiresAt = epochSeconds(clock) + config.settings().tenant.session_lifetime * HOUR;
+      if (metadata === undefined) await artifacts.delete(key);
+      else {
+        // By its session it goes when that ends.
+        const payload = { sessionUid: id, metadata };
+        await artifacts.put({ id: key, model: 'SessionNote', payload, expiresAt });
+      }
+      return get(id);
+    },
+  };
+}
+
+type Payload = Readonly<Record<string, unknown>>;
+
+function describe(
+  payload: Payload,
+  method: string | undefined,
+  { lifetime, metadata }: { lifetime: number; metadata: SessionView['session_metadata'] },
+): SessionView {
+  const { uid, accountId, iat, exp, loginTs, lastUsed, device, amr } = payload;
+  const login = typeof loginTs === 'number' ? loginTs : undefined;
+  const isByTwo = Array.isArray(amr) && amr.includes('mfa');
+  const proofs = [method, ...(isByTwo ? ['mfa'] : [])].filter((name) => name !== undefined);
+  const at = login === undefined ? {} : { timestamp: isoDate(login) ?? '' };
+  return {
+    id: String(uid),
+    user_id: String(accountId),
+    created_at: isoDate(iat),
+    updated_at: isoDate(lastUsed),
+    authenticated_at: isoDate(loginTs),
+    idle_expires_at: isoDate(exp),
+    expires_at: login === undefined ? null : isoDate(login + lifetime),
+    last_interacted_at: isoDate(lastUsed),
+    ...(device === undefined ? {} : { device: device as Device }),
+    clients: applicationsOf(payload).map((client_id) => ({ client_id })),
+    // Known is when the last of the proofs was given.
+    authentication: {
+      methods: proofs.map((name, index) => ({ name, ...(index === proofs.length - 1 ? at : {}) })),
+    },
+    cookie: { mode: 'persistent' },
+    ...(metadata === undefined ? {} : { session_metadata: metadata }),
+  };
+}
+
+/** The applications that took part: without a grant one did not. */
+function applicationsOf({ authorizations }: Payload): string[] {
+  return Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>)
+    .filter(([, { grantId }]) => grantId !== undefined)
+    .map(([clientId]) => clientId);
+}
