@@ -4,23 +4,21 @@ import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
-import { rotateSigningKeys } from './engine/keys.ts';
+import type { Admin } from './administration/admin.ts';
+import { carryOut, type Order } from './administration/orders.ts';
+import { sendOrder } from './administration/send.ts';
 import { LIMITS } from './features.ts';
-import { managementAudience } from './management/api.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { fail, faultText, isFirstStart, runServer } from './run.ts';
 import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
 import { systemRandom } from './runtime/random.ts';
 import { readSettings, type Settings, TENANT_FILE } from './settings.ts';
-import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
 import { repairStore } from './store/repair.ts';
 import { keyFile } from './store/sealing/key.ts';
 import { resealStore, resetSealed } from './store/sealing/reseal.ts';
-import { applyTenant } from './tenant/apply.ts';
 import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
-import { exportTenant } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
@@ -30,16 +28,19 @@ import { createUsers } from './users/users.ts';
 const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
 const start = () => runServer(process.env, process.stdout);
 
-/** Opens the store for a command; refused while a server uses it. */
-async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore({
-    dataDir: settings.dataDir,
-    secretsKey: settings.secretsKey,
-    clock: systemClock,
-    log,
-  });
+/** Has an order carried out: by the server that runs on the data directory, by this process where none does. */
+async function ordered(settings: Settings, order: Order): Promise<unknown> {
+  const answered = await sendOrder(settings.dataDir, order);
+  if (answered !== undefined) return answered.result;
+  const { dataDir, secretsKey } = settings;
+  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
   try {
-    return await work(store);
+    const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
+    const quiet = { info: () => undefined };
+    return await carryOut(
+      { settings, store, users, clock: systemClock, random: systemRandom, log: quiet },
+      order,
+    );
   } finally {
     await store.close();
   }
@@ -83,29 +84,32 @@ async function tenantOf(
 async function apply(): Promise<void> {
   const settings = readSettings(process.env);
   const { tenant } = await tenantOf(settings);
-  await withStore(settings, async (store) => {
-    const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
-    await applyTenant(
-      { store, users, random: systemRandom, managementAudience: managementAudience(settings.issuer) },
-      tenant,
-      {
-        mode: 'match',
-        users: !settings.production,
-      },
-    );
-  });
+  await ordered(settings, { command: 'apply', tenant });
   console.log(`applied ${settings.tenantFile}`);
 }
 
 async function exportTo({ output }: { output?: string }): Promise<void> {
-  const yaml = await withStore(readSettings(process.env), exportTenant);
+  const yaml = String(await ordered(readSettings(process.env), { command: 'export' }));
   if (output === undefined) process.stdout.write(yaml);
   else await writeFile(output, yaml, { mode: 0o600 });
 }
 
 async function rotate(): Promise<void> {
-  const kid = await withStore(readSettings(process.env), (store) => rotateSigningKeys(store, systemClock));
-  console.log(`from the next start on tokens are signed with ${kid}`);
+  const kid = await ordered(readSettings(process.env), { command: 'rotate' });
+  console.log(`from now on tokens are signed with ${kid}`);
+}
+
+/** Makes an application that may call everything of the Management API. */
+async function createAdmin({ name, json }: { name: string; json?: boolean }): Promise<void> {
+  const admin = (await ordered(readSettings(process.env), { command: 'admin', name })) as Admin;
+  if (json === true) {
+    console.log(JSON.stringify(admin));
+    return;
+  }
+  console.log(`# ${name} may call everything of the Management API. Its secret is not shown again.`);
+  console.log(`AUTH0_DOMAIN=${admin.domain}`);
+  console.log(`AUTH0_CLIENT_ID=${admin.client_id}`);
+  console.log(`AUTH0_CLIENT_SECRET=${admin.client_secret}`);
 }
 
 /** Seals the secrets in the store with another key. */
@@ -155,7 +159,7 @@ program
 const keys = program
   .command('keys')
   .description('signing keys, and the key that the secrets in the store are sealed with');
-keys.command('rotate').description('sign with the next key from the next start on').action(rotate);
+keys.command('rotate').description('sign with the next key from now on').action(rotate);
 keys
   .command('reseal')
   .description('seal the secrets in the store with SECRETS_KEY, or with a new key in keys/secrets.key')
@@ -165,6 +169,17 @@ keys
   .alias('reset-authenticators')
   .description('when the key of the store is lost for good: remove the secrets that it sealed')
   .action(resetSecrets);
+
+program
+  .command('admin')
+  .description('applications of the Management API')
+  .command('create')
+  .description(
+    'make an application that may call everything, and print its secret: once, as environment lines',
+  )
+  .option('--name <name>', 'what it is called', 'Administration')
+  .option('--json', 'print domain, client_id and client_secret as JSON')
+  .action(createAdmin);
 
 try {
   await program.parseAsync();

@@ -6,6 +6,7 @@ import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { listenForOrders } from './administration/listen.ts';
 import type { TenantDependencies } from './capabilities.ts';
 import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
@@ -150,15 +151,21 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     );
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
-    const parts = {
-      server,
-      connections,
-      drain: tenant.drain,
-      finish: tenant.close,
-      closeStore: () => store.close(),
-      log: deps.log,
+    const ear = await listenForOrders(settings.dataDir, { ...deps, settings, clock: wallClock });
+    const stop = (within = STOP_BUDGET) => {
+      const heard = ear.close();
+      return stopWithin(within, {
+        server,
+        connections,
+        drain: tenant.drain,
+        finish: tenant.close,
+        closeStore: async () => {
+          await heard;
+          await store.close();
+        },
+        log: deps.log,
+      });
     };
-    const stop = (within = STOP_BUDGET) => stopWithin(within, parts);
     return { settings, caFile: tls.caFile, store, users, tenant, stop };
   } catch (thrown) {
     server.close();

@@ -13,7 +13,7 @@ const LAYERS: string[][] = [
   ['run.ts'],
   ['terminal.ts'],
   ['start.ts'],
-  ['server.ts'],
+  ['administration', 'server.ts'],
   ['tenant-engine.ts', 'account-endings.ts', 'stop.ts'],
   ['capabilities.ts'],
   ['features.ts'],

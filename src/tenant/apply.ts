@@ -32,7 +32,7 @@ interface DevelopmentUsers {
   }): Promise<object | { taken: string }>;
 }
 
-interface ApplyDependencies {
+export interface ApplyDependencies {
   store: Store;
   users: DevelopmentUsers;
   random: Random;

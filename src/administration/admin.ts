@@ -1,0 +1,50 @@
+// The first application of the Management API: somebody has to be able to call it before anybody can be granted it.
+import { managementAudience } from '../management/api.ts';
+import { idOf, letters } from '../management/ids.ts';
+import { clientGrantSchema } from '../records/apis.ts';
+import { clientSchema } from '../records/clients.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Settings } from '../settings.ts';
+import type { Store } from '../store/contract.ts';
+import { defaultGrantTypes } from '../tenant/apply.ts';
+
+export interface Admin {
+  /** Host and, where it is not 443, port. */
+  domain: string;
+  client_id: string;
+  client_secret: string;
+}
+
+/** Makes an application with every scope of the Management API. Its secret is given here, and by no call. */
+export async function createAdmin(
+  {
+    store,
+    random,
+    settings,
+  }: { store: Store; random: Random; settings: Pick<Settings, 'baseUrl' | 'issuer'> },
+  name: string,
+): Promise<Admin> {
+  const client_id = letters(32, random);
+  const client_secret = random(48).toString('base64url');
+  const client = clientSchema.parse({
+    client_id,
+    client_secret,
+    name,
+    app_type: 'non_interactive',
+    token_endpoint_auth_method: 'client_secret_post',
+  });
+  const grant = clientGrantSchema.parse({
+    client_id,
+    audience: managementAudience(settings.issuer),
+    // Those of later releases, too.
+    allow_all_scopes: true,
+    subject_type: 'client',
+  });
+  await store.collection('clients').insert({
+    ...client,
+    id: client_id,
+    grant_types: defaultGrantTypes(client, 'client_secret_post'),
+  });
+  await store.collection('clientGrants').insert({ ...grant, id: idOf('cgr', random) });
+  return { domain: new URL(settings.baseUrl).host, client_id, client_secret };
+}

@@ -1,0 +1,115 @@
+// A running server's ear for commands: HTTP with one request, on a socket that only its own user can open.
+import { once } from 'node:events';
+import { chmod } from 'node:fs/promises';
+import http from 'node:http';
+import type { Logger } from 'pino';
+import { fileMode } from '../store/files.ts';
+import { TenantFault } from '../tenant/load.ts';
+import { carryOut, type Order, type OrderDependencies, orderSchema } from './orders.ts';
+import { makePlace, removePlace } from './place.ts';
+
+/** A tenant file of thousands of applications, with their pages, is smaller. Bytes. */
+const LARGEST_ORDER = 64 << 20;
+
+/** How long a command may take to read its answer once the server is about to end, milliseconds. */
+const LAST_ANSWER = 500;
+
+/** What listens; `close` finishes the order that is under way. */
+export interface Ear {
+  close(): Promise<void>;
+}
+
+/**
+ * Listens for commands. A server that cannot (a file system without sockets) says so and serves all the same.
+ * @param dataDir whose lock this process holds.
+ */
+export async function listenForOrders(
+  dataDir: string,
+  deps: Omit<OrderDependencies, 'log'> & { log: Logger },
+): Promise<Ear> {
+  const { log } = deps;
+  // One after another: two that apply a file would otherwise mix what they write.
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+  const server = http.createServer({ requestTimeout: 30_000 }, (request, response) => {
+    answer(request, response, (order) => inTurn(() => carryOut(deps, order))).catch((error: unknown) => {
+      log.error({ err: error }, 'a command could not be answered');
+      response.destroy();
+    });
+  });
+  if (!(await isListening(server, dataDir, log))) return { close: async () => undefined };
+  return {
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeIdleConnections();
+      await last;
+      const late = setTimeout(() => server.closeAllConnections(), LAST_ANSWER);
+      await closed;
+      clearTimeout(late);
+      await removePlace(dataDir);
+    },
+  };
+}
+
+async function isListening(server: http.Server, dataDir: string, log: Logger): Promise<boolean> {
+  // Windows has no such sockets with permissions of files: commands want the server stopped there.
+  if (process.platform === 'win32') return false;
+  try {
+    const path = await makePlace(dataDir);
+    server.listen(path);
+    await once(server, 'listening');
+    await chmod(path, fileMode);
+    return true;
+  } catch (thrown) {
+    log.warn({ err: thrown }, 'commands cannot reach this server: they want it stopped');
+    server.close();
+    return false;
+  }
+}
+
+async function answer(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  carry: (order: Order) => Promise<unknown>,
+): Promise<void> {
+  const send = (status: number, body: object) => {
+    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
+    response.end(JSON.stringify(body));
+  };
+  if (request.method !== 'POST' || request.url !== '/') return send(404, { error: 'there is no such order' });
+  const text = await textOf(request);
+  if (text === undefined) return send(413, { error: `an order has at most ${LARGEST_ORDER} bytes` });
+  const order = orderOf(text);
+  if (order === undefined)
+    return send(400, { error: 'the running server does not know this order: is it of another release?' });
+  try {
+    send(200, { result: (await carry(order)) ?? null });
+  } catch (thrown) {
+    if (thrown instanceof TenantFault) return send(422, { faults: thrown.faults });
+    send(500, { error: thrown instanceof Error ? thrown.message : String(thrown) });
+  }
+}
+
+function orderOf(text: string): Order | undefined {
+  try {
+    return orderSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The body; undefined for one that is too large. */
+async function textOf(request: http.IncomingMessage): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > LARGEST_ORDER) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

@@ -1,0 +1,75 @@
+// What the command can order of a tenant: carried out by the server that has the store open, or by the command itself
+// while there is none.
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { rotateSigningKeys } from '../engine/keys.ts';
+import { managementAudience } from '../management/api.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Settings } from '../settings.ts';
+import type { Store } from '../store/contract.ts';
+import { type ApplyDependencies, applyTenant } from '../tenant/apply.ts';
+import { productionFaults } from '../tenant/examples.ts';
+import { exportTenant } from '../tenant/export.ts';
+import { readTenant, TenantFault } from '../tenant/load.ts';
+import { createAdmin } from './admin.ts';
+
+/** The orders there are, and nothing else is taken. */
+export const orderSchema = z.discriminatedUnion('command', [
+  z.strictObject({ command: z.literal('apply'), tenant: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ command: z.literal('export') }),
+  z.strictObject({ command: z.literal('rotate') }),
+  z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
+]);
+
+export type Order = z.output<typeof orderSchema>;
+
+export interface OrderDependencies {
+  settings: Pick<Settings, 'baseUrl' | 'issuer' | 'production' | 'mail' | 'sms'>;
+  store: Store;
+  users: ApplyDependencies['users'];
+  clock: Clock;
+  random: Random;
+  log: Pick<Logger, 'info'>;
+}
+
+/**
+ * Carries out an order.
+ * @returns what the command needs to say of it. @throws TenantFault; Error with the reason.
+ */
+export async function carryOut(deps: OrderDependencies, order: Order): Promise<unknown> {
+  const { store, settings, clock } = deps;
+  switch (order.command) {
+    case 'apply':
+      return apply(deps, order.tenant);
+    case 'export':
+      return exportTenant(store);
+    case 'rotate': {
+      const kid = await rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname);
+      deps.log.info({ kid }, 'the signing keys were rotated by a command');
+      return kid;
+    }
+    case 'admin': {
+      const admin = await createAdmin(deps, order.name);
+      deps.log.info(
+        { client_id: admin.client_id },
+        'an application for the Management API was made by a command',
+      );
+      return admin;
+    }
+  }
+}
+
+async function apply(deps: OrderDependencies, document: object): Promise<void> {
+  const { store, users, random, settings, log } = deps;
+  // Judged here once more: the server's settings count, not those of the terminal that the command runs in.
+  const { tenant } = readTenant(document);
+  const faults = settings.production ? productionFaults(tenant, settings) : [];
+  if (faults.length > 0) throw new TenantFault(faults);
+  const audience = managementAudience(settings.issuer);
+  await applyTenant({ store, users, random, managementAudience: audience }, tenant, {
+    mode: 'match',
+    users: !settings.production,
+  });
+  log.info('a tenant file was applied by a command');
+}

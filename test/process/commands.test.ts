@@ -1,0 +1,199 @@
+// Commands while the server runs, through its local socket, and while it is down.
+import { once } from 'node:events';
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { payload, pkce } from '../support/flows.ts';
+import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+
+const cli = (cwd: string, args: string[], env: Record<string, string> = {}) =>
+  runToEnd({ cwd, env, command: [process.execPath, CLI, ...args] });
+
+/** What a socket answers. */
+async function ask(socketPath: string, body: string, over: http.RequestOptions = {}) {
+  const request = http.request({ socketPath, method: 'POST', path: '/', ...over });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return { status: response.statusCode, text: await text(response) };
+}
+
+/** A token of the Management API. */
+async function adminToken(server: ServerProcess, id: string, secret: string) {
+  return createAgent(server).request('/oauth/token', {
+    json: {
+      grant_type: 'client_credentials',
+      client_id: id,
+      client_secret: secret,
+      audience: `${server.url}/api/v2/`,
+    },
+  });
+}
+
+describe('commands while the server runs', function () {
+  this.timeout(90_000);
+  let cwd: string;
+  let server: ServerProcess | undefined;
+  const socket = () => join(cwd, 'data/run/gatehouse.sock');
+  const file = () => join(cwd, 'config/tenant.yaml');
+  const edit = (change: (yaml: string) => string) =>
+    writeFileSync(file(), change(readFileSync(file(), 'utf8')));
+
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-commands-'));
+  });
+  afterEach(async () => {
+    if (server !== undefined && server.child.exitCode === null && server.child.signalCode === null)
+      await server.end('SIGKILL');
+    server = undefined;
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  it('applies a file: a callback is in force with the next request', async () => {
+    server = await runServer({ cwd });
+    const redirect_uri = 'https://new.example.test/callback';
+    const query = new URLSearchParams({
+      client_id: 'example-spa',
+      response_type: 'code',
+      redirect_uri,
+      scope: 'openid',
+      code_challenge: pkce().challenge,
+      code_challenge_method: 'S256',
+    });
+    const asked = () => createAgent(server as ServerProcess).get(`/authorize?${query}`);
+    expect((await asked()).status).to.equal(400);
+    edit((yaml) =>
+      yaml.replace(/(client_id: example-spa[\s\S]*?callbacks:\s*\n?\s*)(\[|- )/, (_, before, sign) =>
+        sign === '[' ? `${before}[${redirect_uri}, ` : `${before}- ${redirect_uri}\n      - `,
+      ),
+    );
+    expect(await cli(cwd, ['apply'])).to.include({ code: 0, stderr: '' });
+    expect((await asked()).status).to.equal(302);
+  });
+
+  it('keeps the socket to its own user, and takes it away when it stops', async () => {
+    server = await runServer({ cwd });
+    expect(lstatSync(socket()).mode & 0o777).to.equal(0o600);
+    expect(lstatSync(dirname(socket())).mode & 0o777).to.equal(0o700);
+    expect(await server.end('SIGTERM')).to.equal(0);
+    expect(existsSync(dirname(socket()))).to.equal(false);
+  });
+
+  it('replaces the socket of a server that was killed; commands open the store themselves until then', async () => {
+    server = await runServer({ cwd });
+    await server.end('SIGKILL');
+    expect(existsSync(socket())).to.equal(true);
+    expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
+    server = await runServer({ cwd });
+    expect((await ask(socket(), '{"command":"export"}')).status).to.equal(200);
+    expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
+  });
+
+  it('listens elsewhere where the path of the data directory is too long for a socket', async () => {
+    const long = join('d'.repeat(100), 'data');
+    mkdirSync(join(cwd, 'd'.repeat(100)));
+    server = await runServer({ cwd, env: { DATA_DIR: long } });
+    const pointer = join(cwd, long, 'run/socket-path');
+    const place = readFileSync(pointer, 'utf8');
+    expect(lstatSync(pointer).mode & 0o777).to.equal(0o600);
+    expect(lstatSync(place).mode & 0o777).to.equal(0o600);
+    expect(lstatSync(dirname(place)).mode & 0o777).to.equal(0o700);
+    expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
+    await server.end('SIGTERM');
+    expect(existsSync(dirname(place))).to.equal(false);
+    expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
+  });
+
+  it('tells nothing to a socket that others could have put there', async () => {
+    server = await runServer({ cwd });
+    await server.end('SIGTERM');
+    const stranger = join(tmpdir(), `gatehouse-${'0123456789abcdef'}`);
+    rmSync(stranger, { recursive: true, force: true });
+    mkdirSync(stranger, { mode: 0o777 });
+    const { chmodSync } = await import('node:fs');
+    chmodSync(stranger, 0o777);
+    let told = '';
+    const fake = http.createServer((request, response) => {
+      void text(request).then((body) => {
+        told += body;
+        response.end('{"result":"of a stranger"}');
+      });
+    });
+    fake.listen(join(stranger, 'gatehouse.sock'));
+    await once(fake, 'listening');
+    mkdirSync(join(cwd, 'data/run'), { mode: 0o700 });
+    writeFileSync(join(cwd, 'data/run/socket-path'), join(stranger, 'gatehouse.sock'));
+    const { code, stdout } = await cli(cwd, ['export']);
+    fake.close();
+    rmSync(stranger, { recursive: true, force: true });
+    expect(code).to.equal(0);
+    expect(stdout).to.contain('example-web');
+    expect(told).to.equal('');
+  });
+
+  it('takes nothing but its orders, and nothing of them by TCP', async () => {
+    server = await runServer({ cwd });
+    expect((await ask(socket(), '{"command":"stop"}')).status).to.equal(400);
+    expect((await ask(socket(), '{"command":"export","more":1}')).status).to.equal(400);
+    expect((await ask(socket(), 'no JSON')).status).to.equal(400);
+    expect((await ask(socket(), '', { method: 'GET' })).status).to.equal(404);
+    expect((await ask(socket(), '', { path: '/oauth/token' })).status).to.equal(404);
+    const invalid = await ask(socket(), JSON.stringify({ command: 'apply', tenant: { clients: [{}] } }));
+    expect(invalid.status).to.equal(422);
+    expect(invalid.text).to.contain('clients.0.');
+    const overTcp = await createAgent(server).request('/', { json: { command: 'export' } });
+    expect(overTcp.status).to.be.within(400, 499);
+    expect(overTcp.text).not.to.contain('example-web');
+  });
+
+  it('rotates the signing keys: the next token is signed with another', async () => {
+    server = await runServer({ cwd });
+    const published = async () =>
+      (await createAgent(server as ServerProcess).get('/.well-known/jwks.json')).json().keys as {
+        kid: string;
+      }[];
+    const before = await published();
+    const { stdout, code } = await cli(cwd, ['keys', 'rotate']);
+    expect(code).to.equal(0);
+    const after = await published();
+    expect(stdout).to.equal(`from now on tokens are signed with ${before[1]?.kid}\n`);
+    expect(after[0]?.kid).to.equal(before[1]?.kid);
+    expect(after.map(({ kid }) => kid)).to.include(before[0]?.kid);
+  });
+
+  for (const runs of [true, false]) {
+    it(`makes an application for the Management API while the server ${runs ? 'runs' : 'is down'}`, async () => {
+      server = await runServer({ cwd, env: { PORT: '0' } });
+      if (!runs) await server.end('SIGTERM');
+      const { stdout, stderr, code } = await cli(cwd, ['admin', 'create', '--name', 'Deploys', '--json']);
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      const { client_id, client_secret, domain } = JSON.parse(stdout);
+      if (runs) expect(`https://${domain}`).to.equal(server.url);
+      // The grant is for the address that commands and server agree on: the same port.
+      const port = new URL(`https://${domain}`).port;
+      if (!runs) server = await runServer({ cwd, env: { PORT: port } });
+      const answer = await adminToken(server, client_id, client_secret);
+      expect(answer.status).to.equal(200);
+      const { access_token } = answer.json();
+      expect(payload(access_token).scope.split(' ')).to.include.members(['read:clients', 'delete:users']);
+      const clients = await createAgent(server).get('/api/v2/clients', {
+        authorization: `Bearer ${access_token}`,
+      });
+      expect(clients.json().map(({ name }: { name: string }) => name)).to.include('Deploys');
+      // Nobody is told the secret again by the log.
+      expect(server.lines.join('\n')).not.to.contain(client_secret);
+      expect((await adminToken(server, client_id, 'another-secret-altogether')).status).to.equal(401);
+    });
+  }
+
+  it('prints environment lines without --json', async () => {
+    server = await runServer({ cwd });
+    const { stdout } = await cli(cwd, ['admin', 'create']);
+    expect(stdout).to.match(
+      /^# .*\nAUTH0_DOMAIN=localhost:\d+\nAUTH0_CLIENT_ID=[A-Za-z0-9]{32}\nAUTH0_CLIENT_SECRET=[\w-]{64}\n$/,
+    );
+  });
+});
