@@ -1,0 +1,89 @@
+// A store that lives in memory alone and ends with its process: for people's tests.
+import { type CollectionName, isCached, type Records } from '../../records/collections.ts';
+import type { Stored } from '../../records/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, Store, Write } from '../contract.ts';
+import { collectionSpecs } from '../keys.ts';
+import { type AnyRecord, encodeRecord } from '../record.ts';
+import { countWrites } from '../revision.ts';
+import { type Commit, createCollection } from './collection.ts';
+import { createTable, find, place, remove, type Table } from './table.ts';
+
+const nothing: Commit = () => undefined;
+
+/** Opens an empty store. @param clock what expiry goes by, epoch milliseconds. */
+export function openMemoryStore(clock: Clock): Store {
+  let isClosed = false;
+  let revision = 0;
+  const check = () => {
+    if (isClosed) throw new Error('the store is closed');
+  };
+  const count = () => {
+    revision += 1;
+  };
+  const tables = new Map(collectionSpecs().map(([name, spec]) => [name, createTable(name, spec, clock)]));
+  const collections = new Map(
+    [...tables].map(([name, table]): [string, Collection<Stored>] => {
+      const collection = createCollection(table, nothing, check);
+      return [name, isCached(table.spec) ? countWrites(collection, count) : collection];
+    }),
+  );
+  return {
+    collection: <N extends CollectionName>(name: N) =>
+      // Below the contract all records are alike; a collection holds only what came in as its own.
+      collections.get(name) as unknown as Collection<Records[N]>,
+    revision: () => revision,
+    async batch(writes) {
+      check();
+      const changes = writes.map((write) => judge(tables, write));
+      const before: [Table, string, AnyRecord | undefined][] = [];
+      try {
+        for (const { table, id, apply } of changes) {
+          before.push([table, id, find(table, id)]);
+          apply();
+        }
+      } catch (thrown) {
+        for (const [table, id, record] of before.reverse()) {
+          remove(table, [id]);
+          if (record !== undefined) place(table, encodeRecord(record), false);
+        }
+        throw thrown;
+      } finally {
+        if (changes.some(({ table }) => isCached(table.spec))) count();
+      }
+    },
+    async compact() {
+      check();
+    },
+    async ready() {
+      check();
+    },
+    async close() {
+      isClosed = true;
+    },
+  };
+}
+
+/** One write of a batch, its record read before anything is changed. @throws TypeError for what is no write. */
+function judge(tables: ReadonlyMap<string, Table>, write: Write): { table: Table; id: string; apply(): void } {
+  const table = tables.get(write.collection);
+  if (table === undefined || table.spec.kept !== undefined) {
+    throw new TypeError(`${write.collection} is no collection for a batch`);
+  }
+  if ('delete' in write) return { table, id: write.delete, apply: () => remove(table, [write.delete]) };
+  if ('update' in write) {
+    const make = write.change as (current: unknown) => unknown;
+    return { table, id: write.update, apply: () => change(table, write.update, make) };
+  }
+  const mustBeNew = 'insert' in write;
+  const encoded = encodeRecord(mustBeNew ? write.insert : write.put);
+  return { table, id: encoded.record.id, apply: () => place(table, encoded, mustBeNew) };
+}
+
+function change(table: Table, id: string, make: (current: unknown) => unknown): void {
+  const before = find(table, id);
+  if (before === undefined) return;
+  const next = encodeRecord(make(before));
+  if (next.record.id !== id) throw new TypeError(`${table.name}: an update must keep the id`);
+  place(table, next, false);
+}
