@@ -66,6 +66,24 @@ describe('the published package', function () {
     for (const name of ['test', 'src', 'bench', 'node_modules', 'data']) expect(files).not.to.include(name);
   });
 
+  it("offers a server for people's tests, with its types", () => {
+    const script = `
+      import { startGatehouse } from 'gatehouse/testing';
+      const server = await startGatehouse({ tenant: { databases: [{ name: 'people' }] } });
+      const user = await server.users.create({ email: 'ada@example.test', password: 'A-good-Passw0rd' });
+      await server.stop();
+      console.log(user.id.startsWith('auth0|') && server.url.startsWith('https://localhost:'));
+    `;
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect(printed.trim()).to.equal('true');
+    const { exports } = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse/package.json'), 'utf8'));
+    const types = join(folder, 'node_modules/gatehouse', exports['./testing'].types);
+    expect(readFileSync(types, 'utf8')).to.contain('export interface TestGatehouse');
+  });
+
   it('starts in a folder that has nothing else, and stops on SIGTERM', async () => {
     const server = await runServer({
       cwd: folder,

@@ -8,9 +8,9 @@ import { createLog } from '../../src/runtime/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import type { openStore } from '../../src/store/open.ts';
 import { readTenant } from '../../src/tenant/load.ts';
+import { testClock } from '../../src/testing/clock.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
 import { fillDataDir } from './template.ts';
-import { testClock } from './time.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
 export const CHEAP: HashCost = { memoryCost: 64, timeCost: 1 };

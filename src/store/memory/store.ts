@@ -65,7 +65,10 @@ export function openMemoryStore(clock: Clock): Store {
 }
 
 /** One write of a batch, its record read before anything is changed. @throws TypeError for what is no write. */
-function judge(tables: ReadonlyMap<string, Table>, write: Write): { table: Table; id: string; apply(): void } {
+function judge(
+  tables: ReadonlyMap<string, Table>,
+  write: Write,
+): { table: Table; id: string; apply(): void } {
   const table = tables.get(write.collection);
   if (table === undefined || table.spec.kept !== undefined) {
     throw new TypeError(`${write.collection} is no collection for a batch`);

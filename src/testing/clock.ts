@@ -1,17 +1,18 @@
-// Moves the process's clock forward. The server's own code takes an injected clock, but the OIDC engine and
-// the JOSE library read `Date` themselves, so a test that lets tokens age must move that one.
+// Moves a process's clock forward. The server goes by an injected clock, but the OIDC engine and the JOSE library read
+// `Date` themselves: whoever lets tokens age must move that one.
 const RealDate = Date;
 
-/** A clock that tests move; `now` is what the server is given. */
+/** A clock that can be moved; `now` is what the server is given. */
 export interface TestClock {
+  /** Epoch milliseconds. */
   now(): number;
-  /** Moves time forward. @param ms milliseconds. */
+  /** Moves time forward, `Date` of the process with it. @param ms milliseconds. */
   tick(ms: number): void;
   /** Gives the process its own clock back. */
   restore(): void;
 }
 
-/** Puts a movable clock in the place of `Date`, at the present time. */
+/** A clock at the present time. */
 export function testClock(): TestClock {
   let offset = 0;
   const now = () => RealDate.now() + offset;
@@ -26,7 +27,8 @@ export function testClock(): TestClock {
       globalThis.Date = Moved;
     },
     restore: () => {
-      globalThis.Date = RealDate;
+      // Not the one that another clock has put there.
+      if (globalThis.Date === Moved) globalThis.Date = RealDate;
     },
   };
 }

@@ -1,0 +1,179 @@
+// For people's tests: a whole server in the process, on a free port, that keeps everything in memory.
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createOutbox, type OutboxMessage } from '../delivery/outbox.ts';
+import { managementAudience } from '../management/api.ts';
+import { collections } from '../records/collections.ts';
+import type { TenantFile } from '../records/tenant.ts';
+import type { UserRecord } from '../records/users.ts';
+import { createLog } from '../runtime/log.ts';
+import { systemRandom } from '../runtime/random.ts';
+import { startGatehouse as startServer } from '../start.ts';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+import { openMemoryStore } from '../store/memory/store.ts';
+import { applyTenant } from '../tenant/apply.ts';
+import { type LoadedTenant, loadTenantFile, readTenant } from '../tenant/load.ts';
+import { createHasher } from '../users/hashing.ts';
+import type { Users } from '../users/users.ts';
+import { testClock } from './clock.ts';
+import { mintAccessToken, type TokenRequest } from './token.ts';
+
+export interface StartOptions {
+  /** The tenant, in the tenant file's vocabulary, or the path of a tenant file. */
+  tenant: object | string;
+  /** The port; any free one otherwise. */
+  port?: number;
+  /** Further settings, by the names of their environment variables. */
+  env?: Readonly<Record<string, string>>;
+  /** What is logged, to standard error; nothing otherwise. */
+  logLevel?: 'debug' | 'info' | 'warn' | 'error';
+}
+
+/** A user to be made. */
+export interface NewTestUser {
+  email: string;
+  password: string;
+  username?: string;
+  /** The name of a database connection; the tenant's default directory, or its first database, otherwise. */
+  connection?: string;
+  /** Anything else that their record says: `name`, `email_verified`, `app_metadata` … */
+  profile?: Partial<Omit<UserRecord, 'id' | 'created_at' | 'updated_at' | 'logins_count'>>;
+}
+
+/** A running server. */
+export interface TestGatehouse {
+  /** Its origin, `https://localhost:<port>`. */
+  url: string;
+  issuer: string;
+  /** What SDKs call the domain: host and port. */
+  domain: string;
+  /** The CA to trust, PEM. */
+  ca: string;
+  /** The same as a file, for NODE_EXTRA_CA_CERTS. */
+  caFile: string;
+  clock: {
+    /** Epoch milliseconds. */
+    now(): number;
+    /** Moves time forward, and `Date` of this process with it, until the server stops. @param ms milliseconds. */
+    advance(ms: number): void;
+  };
+  users: {
+    /** @returns the user's record, `id` being the `sub`. @throws Error when an address is taken. */
+    create(user: NewTestUser): Promise<{ id: string; email?: string | undefined }>;
+  };
+  inbox: {
+    /** All messages sent, newest first. */
+    all(): Promise<OutboxMessage[]>;
+    /**
+     * The newest message to an address or number; waits for one that is on its way.
+     * @throws Error when none came within `withinMs` (2,000).
+     */
+    latest(to: string, withinMs?: number): Promise<OutboxMessage>;
+  };
+  /** An access token for an API, as if the user had logged in to the application. @throws Error for an unknown one. */
+  tokenFor(request: TokenRequest): Promise<string>;
+  /** Puts everything back as it was at the start: users, sessions, tokens, settings, messages. */
+  reset(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Hashes that cost next to nothing: a test is not attacked. */
+const CHEAP = { memoryCost: 64, timeCost: 1 };
+
+/** What a server keeps whatever is reset: its keys. */
+const KEPT: ReadonlySet<string> = new Set(['signingKeys', 'keyChecks', 'migrations']);
+
+/**
+ * Starts a server; it answers when the promise resolves.
+ * @throws Error when the tenant cannot be served, with all its faults.
+ */
+export async function startGatehouse(options: StartOptions): Promise<TestGatehouse> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-'));
+  const clock = testClock();
+  const load = () => loadTenant(options);
+  const running = await startServer({
+    env: { ...options.env, PORT: String(options.port ?? 0), DATA_DIR: dataDir, NODE_ENV: 'test' },
+    log: createLog(options.logLevel ?? 'silent', process.stderr),
+    loadTenant: load,
+    clock: clock.now,
+    hasher: createHasher({ cost: CHEAP }),
+    open: async ({ clock: expiry }) => openMemoryStore(expiry),
+  }).catch(async (thrown: unknown) => {
+    await rm(dataDir, { recursive: true, force: true });
+    throw thrown;
+  });
+  const { settings, store, users, caFile = '' } = running;
+  const outbox = createOutbox({ directory: join(dataDir, 'outbox'), clock: clock.now, random: systemRandom });
+  const { tenant: file } = await load();
+  return {
+    url: settings.baseUrl,
+    issuer: settings.issuer,
+    domain: new URL(settings.baseUrl).host,
+    ca: caFile === '' ? '' : await readFile(caFile, 'utf8'),
+    caFile,
+    clock: { now: clock.now, advance: clock.tick },
+    users: { create: (user) => createUser(users, file, user) },
+    inbox: {
+      all: outbox.list,
+      latest: (to, withinMs = 2000) => latestMessage(outbox.list, to, withinMs),
+    },
+    tokenFor: (request) => mintAccessToken({ store, issuer: settings.issuer, clock: clock.now }, request),
+    reset: async () => {
+      await empty(store);
+      await outbox.clear();
+      const managed = managementAudience(settings.issuer);
+      const deps = { store, users, random: systemRandom, managementAudience: managed };
+      await applyTenant(deps, (await load()).tenant, { mode: 'match', users: true });
+    },
+    stop: async () => {
+      await running.stop();
+      clock.restore();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function loadTenant({ tenant, env = {} }: StartOptions): Promise<LoadedTenant> {
+  return typeof tenant === 'string' ? loadTenantFile(tenant, env) : Promise.resolve(readTenant(tenant));
+}
+
+async function createUser(
+  users: Users,
+  { tenant, databases }: TenantFile,
+  { email, password, username, connection, profile }: NewTestUser,
+): Promise<{ id: string; email?: string | undefined }> {
+  const name = connection ?? tenant.default_directory ?? databases[0]?.name;
+  if (name === undefined) throw new Error('the tenant has no database: say which connection the user is of');
+  const made = await users.create({ connection: name, email, password, username, profile });
+  if (!('user' in made)) throw new Error(`the ${made.taken} of ${email} is taken in ${name}`);
+  return made.user;
+}
+
+/** How long is waited before looking again, milliseconds. */
+const PAUSE = 5;
+
+async function latestMessage(
+  list: () => Promise<OutboxMessage[]>,
+  to: string,
+  withinMs: number,
+): Promise<OutboxMessage> {
+  // Not by `Date`, which may be moved meanwhile.
+  for (const start = performance.now(); performance.now() - start <= withinMs; ) {
+    const found = (await list()).find((message) => message.to === to);
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
+  throw new Error(`no message to ${to} came within ${withinMs} ms`);
+}
+
+async function empty(store: Store): Promise<void> {
+  for (const name of Object.keys(collections) as (keyof typeof collections)[]) {
+    // The tenant's record is replaced by what the file says.
+    if (KEPT.has(name) || name === 'tenant') continue;
+    const collection = store.collection(name);
+    for (const { id } of (await listAll(collection as never)) as { id: string }[])
+      await collection.delete(id);
+  }
+}

@@ -1,0 +1,50 @@
+// Access tokens for people's tests, without a login: signed by the server's key, with the claims that a login's have.
+import { createPrivateKey, type JsonWebKey } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+
+export interface TokenRequest {
+  /** The user, by `id`. */
+  user: { id: string };
+  /** The API's identifier. */
+  audience: string;
+  /** The application that the token was for; the first one otherwise. */
+  clientId?: string;
+  /** Scopes, separated by spaces. */
+  scope?: string;
+  /** Further claims, and others in place of the usual ones: an `exp` that is over, another `iss` … */
+  claims?: Readonly<Record<string, unknown>>;
+}
+
+/** Mints one. @throws Error when there is no such API or application. */
+export async function mintAccessToken(
+  { store, issuer, clock }: { store: Store; issuer: string; clock: Clock },
+  { user, audience, clientId, scope, claims = {} }: TokenRequest,
+): Promise<string> {
+  const [api] = await store.collection('resourceServers').findBy('identifier', audience);
+  if (api === undefined) throw new Error(`there is no API ${audience} in the tenant`);
+  if (api.signing_alg !== 'RS256')
+    throw new Error(`tokens for ${audience} are signed with ${api.signing_alg}`);
+  const client =
+    clientId === undefined
+      ? (await store.collection('clients').list({ limit: 1 })).records[0]
+      : await store.collection('clients').get(clientId);
+  if (client === undefined) throw new Error(`there is no application ${clientId ?? ''} in the tenant`);
+  const [key] = await store.collection('signingKeys').findBy('state', 'current');
+  if (key === undefined) throw new Error('the store has no signing key');
+  const now = epochSeconds(clock);
+  const isStandard = api.token_dialect.startsWith('rfc9068');
+  return new SignJWT({
+    iss: issuer,
+    sub: user.id,
+    aud: audience,
+    iat: now,
+    exp: now + api.token_lifetime,
+    ...(isStandard ? { client_id: client.client_id } : { azp: client.client_id }),
+    ...(scope === undefined ? {} : { scope }),
+    ...claims,
+  })
+    .setProtectedHeader({ alg: 'RS256', typ: isStandard ? 'at+jwt' : 'JWT', kid: key.id })
+    .sign(createPrivateKey({ key: key.jwk as JsonWebKey, format: 'jwk' }));
+}
