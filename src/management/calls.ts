@@ -12,7 +12,7 @@ import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type InvitationsDependencies, invitationCalls } from './resources/invitations.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
-import { logCalls } from './resources/logs.ts';
+import { type LogsDependencies, logCalls } from './resources/logs.ts';
 import { type OrganizationsDependencies, organizationCalls } from './resources/organizations.ts';
 import { promptTextCalls } from './resources/prompts.ts';
 import { refreshTokenCalls } from './resources/refresh-tokens.ts';
@@ -23,6 +23,7 @@ import { type SigningKeysDependencies, signingKeyCalls } from './resources/signi
 import { tenantCalls } from './resources/tenant.ts';
 import { unusedCalls } from './resources/unused.ts';
 import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
+import { userSearchCalls } from './resources/users/search.ts';
 import { type UsersDependencies, userRecordCalls } from './resources/users/users.ts';
 
 /** What the calls are given, all together. */
@@ -37,6 +38,7 @@ export type ManagementDependencies = ClientsDependencies &
   SessionsDependencies &
   GrantsDependencies &
   UsersDependencies &
+  LogsDependencies &
   UserAccessDependencies &
   KeptDependencies;
 
@@ -47,6 +49,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...clientGrantCalls,
   ...connectionCalls,
   ...userRecordCalls,
+  ...userSearchCalls,
   ...userAccessCalls,
   ...roleCalls,
   ...organizationCalls,

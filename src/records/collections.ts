@@ -265,6 +265,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     fields: {
       type: 'text',
       date: 'text',
+      description: 'text',
       client_id: 'text',
       connection: 'text',
       user_id: 'text',

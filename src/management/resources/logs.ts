@@ -1,30 +1,89 @@
 // The tenant's log: `/logs`, `/users/{id}/logs`.
 import { z } from 'zod';
+import type { Client, Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
 import type { LogEventRecord } from '../../records/log-events.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Query, Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
 import { type ListSource, listAnswer, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
-import { LOG_FIELDS, logFilter } from '../search/fields.ts';
+import { type LogNames, logFilter, logSort } from '../search/fields.ts';
 import { parseSort } from '../search/sort.ts';
 
 export interface LogsDependencies {
   store: Store;
+  config: Pick<Config, 'clients' | 'connections'>;
 }
 
 type LogEvent = Frozen<LogEventRecord>;
 
+/** What the tenant knows of the applications and connections that events name. */
+interface Known {
+  clients: readonly Client[];
+  connections: readonly Connection[];
+}
+
+async function knownOf({ config }: LogsDependencies): Promise<Known> {
+  return { clients: await config.clients(), connections: await config.connections() };
+}
+
+const strategyType = (strategy: string): string =>
+  strategyRecord(strategy)?.isDatabase === true
+    ? 'database'
+    : strategyRecord(strategy)?.proves !== undefined
+      ? 'passwordless'
+      : ENTERPRISE.has(strategy)
+        ? 'enterprise'
+        : 'social';
+
+const ENTERPRISE = new Set(['samlp', 'oidc', 'okta', 'waad', 'adfs', 'ad', 'pingfederate', 'google-apps']);
+
 /** An event as it is answered: with the names that tools read. */
-function logView(event: LogEvent): Record<string, unknown> {
+function logView(event: LogEvent, { clients, connections }: Known): Record<string, unknown> {
   const { id, expiresAt: _, details, ...rest } = event;
-  return { ...rest, log_id: id, _id: id, isMobile: false, ...(details === undefined ? {} : { details }) };
+  const client = clients.find(({ client_id }) => client_id === event.client_id);
+  const connection = connections.find(({ name }) => name === event.connection);
+  return {
+    ...rest,
+    ...(client?.name === undefined ? {} : { client_name: client.name }),
+    ...(connection === undefined
+      ? {}
+      : {
+          connection_id: connection.id,
+          strategy: connection.strategy,
+          strategy_type: strategyType(connection.strategy),
+        }),
+    log_id: id,
+    _id: id,
+    isMobile: false,
+    ...(details === undefined ? {} : { details }),
+  };
+}
+
+/** What a query says of applications and connections, as the ids and names that events have. */
+function namesOf({ clients, connections }: Known): LogNames {
+  const connectionsBy = (value: (one: Connection) => string) => (is: (value: string) => boolean) =>
+    connections.filter((one) => is(value(one))).map(({ name }) => name);
+  return {
+    client_name: (is) =>
+      clients.flatMap(({ name, client_id }) => (name !== undefined && is(name) ? [client_id] : [])),
+    connection_id: connectionsBy(({ id }) => id),
+    strategy: connectionsBy(({ strategy }) => strategy),
+    strategy_type: connectionsBy(({ strategy }) => strategyType(strategy)),
+  };
 }
 
 /** A list of events, newest first where the query does not say. */
-function logSource(store: Store, query: Pick<Query, 'where' | 'sort'>): ListSource {
+function logSource(
+  { store }: LogsDependencies,
+  known: Known,
+  query: Pick<Query, 'where' | 'sort'>,
+): ListSource {
+  const shown = (event: LogEvent) => logView(event, known);
   const logs = store.collection('logs');
   const { where, sort = { field: 'date', descending: true } } = query;
   return {
@@ -36,7 +95,7 @@ function logSource(store: Store, query: Pick<Query, 'where' | 'sort'>): ListSour
         limit: perPage,
         total: true,
       });
-      return { items: records.map(logView), total };
+      return { items: records.map(shown), total };
     },
     after: async ({ cursor, take }) => {
       const { records } = await logs.list({
@@ -44,7 +103,7 @@ function logSource(store: Store, query: Pick<Query, 'where' | 'sort'>): ListSour
         ...(cursor && { after: cursor }),
         limit: take,
       });
-      return { items: records.map(logView) };
+      return { items: records.map(shown) };
     },
   };
 }
@@ -75,10 +134,11 @@ export const logCalls: Call<LogsDependencies>[] = [
     scopes: ['read:logs', 'read:logs_users'],
     summary: 'Search log events',
     query: listQuery,
-    handle: async ({ store }, { query }) => {
+    handle: async (deps, { query }) => {
       const text = query.q ?? query.search;
-      const where = text === undefined || text.trim() === '' ? undefined : logFilter(text);
-      const source = logSource(store, { ...(where && { where }), ...sortOf(query.sort) });
+      const known = await knownOf(deps);
+      const where = text === undefined || text.trim() === '' ? undefined : logFilter(text, namesOf(known));
+      const source = logSource(deps, known, { ...(where && { where }), ...sortOf(query.sort) });
       if (query.from !== undefined || query.take !== undefined) {
         // The checkpoint form of this list is bare, oldest first, and `from` is the last event that was read.
         const { items } = await source.after({ cursor: query.from, take: query.take ?? 50 });
@@ -99,10 +159,10 @@ export const logCalls: Call<LogsDependencies>[] = [
     path: '/logs/:id',
     scopes: ['read:logs', 'read:logs_users'],
     summary: 'Get a log event',
-    handle: async ({ store }, { params }) => {
-      const event = await store.collection('logs').get(params.id ?? '');
+    handle: async (deps, { params }) => {
+      const event = await deps.store.collection('logs').get(params.id ?? '');
       if (event === undefined) throw notFound('Log not found')();
-      return ok(logView(event));
+      return ok(logView(event, await knownOf(deps)));
     },
   }),
   call({
@@ -111,9 +171,9 @@ export const logCalls: Call<LogsDependencies>[] = [
     scopes: ['read:logs', 'read:logs_users'],
     summary: 'Get the log events of a user',
     query: z.strictObject({ ...pageQuery, sort: z.string().max(128).optional() }),
-    handle: async ({ store }, { params, query }) => {
+    handle: async (deps, { params, query }) => {
       const where = { field: 'user_id', equals: params.id ?? '' };
-      const source = logSource(store, { where, ...sortOf(query.sort) });
+      const source = logSource(deps, await knownOf(deps), { where, ...sortOf(query.sort) });
       return ok(await listAnswer(query, source, { key: 'logs', hasLength: true }));
     },
   }),
@@ -122,7 +182,7 @@ export const logCalls: Call<LogsDependencies>[] = [
 function sortOf(sort: string | undefined): Pick<Query, 'sort'> {
   if (sort === undefined) return {};
   const { field, descending } = parseSort(sort);
-  const stored = LOG_FIELDS[field];
+  const stored = logSort(field);
   if (stored === undefined) throw apiError(400, `Cannot sort by ${field}`, 'invalid_query_string');
   return { sort: { field: stored, descending } };
 }

@@ -49,20 +49,52 @@ interface Parser {
   at: number;
 }
 
-/** `a OR b`, and `a b`, which means the same. */
+/** `a OR b`, and `a b`, which means the same but for a `b` that must be (`+b`) or must not be (`-b`, `NOT b`). */
 function parseAny(parser: Parser, field: string | undefined, depth: number): Expression {
   if (depth > DEEPEST) throw syntaxError();
-  const any = [parseAll(parser, field, depth)];
+  const clauses = [parseClause(parser, field, depth)];
+  let isWritten = false;
   for (
     let next = parser.tokens[parser.at];
     next !== undefined && next.kind !== ')';
     next = parser.tokens[parser.at]
   ) {
-    if (next.kind === 'OR') parser.at++;
-    any.push(parseAll(parser, field, depth));
+    if (next.kind === 'OR') {
+      isWritten = true;
+      parser.at++;
+    }
+    clauses.push(parseClause(parser, field, depth));
   }
-  const [only] = any;
-  return any.length === 1 && only !== undefined ? only : { any };
+  // Where OR is written, it is meant.
+  return isWritten ? joined('any', clauses) : together(clauses);
+}
+
+interface Clause {
+  expression: Expression;
+  isRequired: boolean;
+}
+
+function parseClause(parser: Parser, field: string | undefined, depth: number): Clause {
+  const isRequired = parser.tokens[parser.at]?.kind === '+';
+  return { expression: parseAll(parser, field, depth), isRequired };
+}
+
+/** Clauses beside one another: all that must be or must not be, and one of the others unless some must be. */
+function together(clauses: readonly Clause[]): Expression {
+  const isFixed = ({ isRequired, expression }: Clause) => isRequired || 'not' in expression;
+  const fixed = clauses.filter(isFixed);
+  const others = clauses.filter((one) => !isFixed(one));
+  if (fixed.length === 0) return joined('any', others);
+  const isFree = others.length === 0 || fixed.some(({ isRequired }) => isRequired);
+  const any = isFree ? [] : [{ expression: joined('any', others) }];
+  return joined('all', [...any, ...fixed]);
+}
+
+function joined(kind: 'all' | 'any', parts: readonly Pick<Clause, 'expression'>[]): Expression {
+  const expressions = parts.map(({ expression }) => expression);
+  const [only] = expressions;
+  if (expressions.length === 1 && only !== undefined) return only;
+  return kind === 'all' ? { all: expressions } : { any: expressions };
 }
 
 function parseAll(parser: Parser, field: string | undefined, depth: number): Expression {

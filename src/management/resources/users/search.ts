@@ -1,0 +1,116 @@
+// `GET /users`: users by page or after a cursor, and those that a query means.
+import { z } from 'zod';
+import type { Filter, Query, Store } from '../../../store/contract.ts';
+import type { User } from '../../../users/user.ts';
+import type { Users } from '../../../users/users.ts';
+import { type Call, callsWith, ok } from '../../call.ts';
+import { fieldsQuery, flag, selectFields } from '../../fields.ts';
+import { cursorId, cursorOf, cursorQuery, type ListSource, listAnswer, pageQuery } from '../../list.ts';
+import { parseSort } from '../../search/sort.ts';
+import { searchError } from '../../search/terms.ts';
+import { inConnection, userFilter, userSort } from '../../search/users.ts';
+import { userView } from './view.ts';
+
+export interface UserSearchDependencies {
+  store: Store;
+  users: Users;
+}
+
+/** The hosted service lets nobody page further, and so do we: what is skipped is read all the same. */
+const REACH = 1000;
+
+const listQuery = z.strictObject({
+  ...pageQuery,
+  ...cursorQuery,
+  // Each comes with their identities.
+  take: cursorQuery.take.refine((count) => (count ?? 1) <= 100, 'Value must be at most 100'),
+  ...fieldsQuery,
+  sort: z.string().max(128).optional(),
+  connection: z.string().max(128).optional(),
+  q: z.string().max(4000).optional(),
+  search_engine: z
+    .string()
+    .refine((version) => version === 'v3', 'Only search_engine v3 is supported')
+    .optional(),
+  /** In the order in which they are stored; that is ours in any case. */
+  primary_order: flag.optional(),
+});
+
+type ListQuery = z.output<typeof listQuery>;
+
+/** Which users a request means, and in which order. @throws AuthError 400 */
+function queryOf({ q, connection, sort, from, take }: ListQuery): Pick<Query, 'where' | 'sort'> {
+  const all: Filter[] = [
+    ...(connection === undefined || connection === '' ? [] : [inConnection(connection)]),
+    ...(q === undefined || q.trim() === '' ? [] : [userFilter(q)]),
+  ];
+  const [only] = all;
+  const where = all.length === 1 ? only : { all };
+  const order = sort === undefined || sort === '' ? undefined : parseSort(sort);
+  if (order !== undefined && (from !== undefined || take !== undefined)) {
+    throw searchError('sort and a checkpoint (from, take) cannot be used together.');
+  }
+  return {
+    ...(where === undefined || all.length === 0 ? {} : { where }),
+    ...(order === undefined ? {} : { sort: { ...order, field: userSort(order.field) } }),
+  };
+}
+
+function sourceOf(
+  { store }: UserSearchDependencies,
+  query: Pick<Query, 'where' | 'sort'>,
+  isCounted: boolean,
+): ListSource {
+  const users = store.collection('users');
+  return {
+    page: async ({ page, perPage }) => {
+      const { records, total = 0 } = await users.list({ ...query, page, limit: perPage, total: isCounted });
+      return { items: records, total };
+    },
+    after: async ({ cursor, take }) => {
+      const after = cursor === undefined ? {} : { after: cursorId(cursor) };
+      const { records, next } = await users.list({ ...query, ...after, limit: take });
+      return { items: records, next: next === undefined ? undefined : cursorOf(next) };
+    },
+  };
+}
+
+/** Users with their identities, where those are asked for. */
+async function views({ users }: UserSearchDependencies, found: readonly object[], query: ListQuery) {
+  const names = query.fields?.split(',').map((name) => name.trim());
+  const isNamed = names === undefined || names.includes('identities') === (query.include_fields ?? true);
+  return Promise.all(
+    (found as User[]).map(async (user) =>
+      selectFields(userView(user, isNamed ? await users.identitiesOf(user.id) : []), query),
+    ),
+  );
+}
+
+const call = callsWith<UserSearchDependencies>();
+
+/** The call. */
+export const userSearchCalls: Call<UserSearchDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/users',
+    scopes: ['read:users', 'read:user_idp_tokens'],
+    summary: 'List or search users',
+    query: listQuery,
+    handle: async (deps, { query }) => {
+      const isCounted = query.include_totals === true || query.per_page === 0;
+      const source = sourceOf(deps, queryOf(query), isCounted);
+      const shown: ListSource = {
+        page: async (asked) => {
+          const { items, total } = await source.page(asked);
+          return { items: await views(deps, items, query), total };
+        },
+        after: async (asked) => {
+          const { items, next } = await source.after(asked);
+          return { items: await views(deps, items, query), next };
+        },
+      };
+      const shape = { key: 'users', hasLength: true, isByCursor: true, reach: REACH };
+      return ok(await listAnswer(query, shown, shape));
+    },
+  }),
+];

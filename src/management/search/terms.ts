@@ -1,0 +1,146 @@
+// What the search languages of users and logs have in common: expressions as filters, wildcards, dates.
+import type { Filter } from '../../store/contract.ts';
+import { apiError } from '../errors.ts';
+import type { Expression, Match } from './lucene.ts';
+
+/** A query that cannot be understood. */
+export const searchError = (message: string) => apiError(400, message, 'invalid_query_string');
+
+/** Comparisons that read every record; each takes a thread that others wait for tens of milliseconds. */
+const MOST_SCANS = 40;
+
+export const NONE: Filter = { any: [] };
+
+/**
+ * The filter that an expression means.
+ * @param term what one term means; without a field it is looked for in those that are searched by default
+ * @throws AuthError 400 for one that would take too long.
+ */
+export function filterOf(
+  expression: Expression,
+  term: (field: string | undefined, match: Match) => Filter,
+): Filter {
+  const filter = meaningOf(expression, term);
+  if (scansOf(filter) > MOST_SCANS) throw searchError('The search query is too complex.');
+  return filter;
+}
+
+function meaningOf(
+  expression: Expression,
+  term: (field: string | undefined, match: Match) => Filter,
+): Filter {
+  if ('all' in expression) return { all: expression.all.map((one) => meaningOf(one, term)) };
+  if ('any' in expression) return { any: expression.any.map((one) => meaningOf(one, term)) };
+  if ('not' in expression) return { not: meaningOf(expression.not, term) };
+  return term(expression.field, expression.match);
+}
+
+function scansOf(filter: Filter): number {
+  if ('all' in filter) return filter.all.reduce((sum, one) => sum + scansOf(one), 0);
+  if ('any' in filter) return filter.any.reduce((sum, one) => sum + scansOf(one), 0);
+  if ('not' in filter) return scansOf(filter.not);
+  if ('of' in filter || ('index' in filter && 'equals' in filter)) return 0;
+  if ('index' in filter) return filter.contains === undefined && filter.suffix === undefined ? 0 : 1;
+  return filter.field === 'id' && 'equals' in filter ? 0 : 1;
+}
+
+/** What a wildcard means: how the text begins, what follows somewhere, how it ends. */
+export interface Wildcard {
+  prefix: string;
+  contains?: string;
+  suffix?: string;
+}
+
+/** Before a text of fewer characters no wildcard is allowed. */
+const SHORTEST = 3;
+
+/** `a*`, `*abc`, `*abc*`, `a*b`; undefined for `*` alone. @throws AuthError 400 for others. */
+export function wildcardOf({ parts }: Extract<Match, { kind: 'pattern' }>): Wildcard | undefined {
+  const [prefix = '', ...rest] = parts;
+  const texts = rest.filter((part) => part !== '');
+  const [text] = texts;
+  if (text === undefined) return prefix === '' ? undefined : { prefix };
+  if (texts.length > 1 || (prefix !== '' && rest.at(-1) === '')) {
+    throw searchError('A term may have a wildcard at its beginning, at its end, at both, or one within.');
+  }
+  if (prefix === '' && [...text].length < SHORTEST) {
+    throw searchError(`A wildcard before a text needs at least ${SHORTEST} characters.`);
+  }
+  return rest.at(-1) === '' ? { prefix, contains: text } : { prefix, suffix: text };
+}
+
+/** A wildcard on a stored field. */
+export function fieldWildcard(field: string, wildcard: Wildcard | undefined): Filter {
+  if (wildcard === undefined) return { field, exists: true };
+  const { prefix, contains, suffix } = wildcard;
+  const all: Filter[] = [
+    ...(prefix === '' ? [] : [{ field, prefix }]),
+    ...(contains === undefined ? [] : [{ field, contains }]),
+    ...(suffix === undefined ? [] : [{ field, suffix }]),
+  ];
+  const [only] = all;
+  return all.length === 1 && only !== undefined ? only : { all };
+}
+
+type Range = Extract<Match, { kind: 'range' }>;
+
+/** A range of texts or numbers, by the values that its bounds are written as. */
+export function rangeOf<T extends string | number>(
+  field: string,
+  range: Range,
+  readAs: (written: string) => T,
+): Filter {
+  const from = range.from === undefined ? undefined : readAs(range.from);
+  const to = range.to === undefined ? undefined : readAs(range.to);
+  const excluded = [
+    ...(range.isFromIncluded || from === undefined ? [] : [from]),
+    ...(range.isToIncluded || to === undefined ? [] : [to]),
+  ];
+  const bounds: Filter = {
+    field,
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+  };
+  return excluded.length === 0 ? bounds : { all: [bounds, { not: { field, in: excluded } }] };
+}
+
+/** @throws AuthError 400 for what is no number. */
+export function numberOf(written: string): number {
+  const number = Number(written);
+  if (written.trim() === '' || Number.isNaN(number))
+    throw searchError(`"${short(written)}" is not a number.`);
+  return number;
+}
+
+const DATE = /^\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?(Z|[+-]\d\d:?\d\d)?)?)?)?$/;
+
+/** Sorts after all that a date can go on with. */
+const LATEST = '~';
+
+/**
+ * A date as far as it is written: `2026-05` is that month. @throws AuthError 400 for what is no date.
+ */
+function dateOf(written: string): string {
+  if (!DATE.test(written)) throw searchError(`"${short(written)}" is not a date.`);
+  if (!/[+-]\d\d:?\d\d$/.test(written) || !written.includes('T')) return written.replace(/Z$/, '');
+  const time = new Date(written.replace(/(\d\d):?(\d\d)$/, '$1:$2'));
+  if (Number.isNaN(time.getTime())) throw searchError(`"${short(written)}" is not a date.`);
+  return time.toISOString().replace('.000Z', '');
+}
+
+/** A comparison with a field of dates (ISO 8601, UTC): what is written is all of the day, hour … that it names. */
+export function dateFilter(field: string, match: Match): Filter {
+  if (match.kind === 'exists') return { field, exists: true };
+  if (match.kind === 'text') return { field, prefix: dateOf(match.text) };
+  if (match.kind === 'pattern') return fieldWildcard(field, wildcardOf(match));
+  const { from, to, isFromIncluded, isToIncluded } = match;
+  const bounds: Filter = {
+    field,
+    ...(from === undefined ? {} : { from: dateOf(from) + (isFromIncluded ? '' : LATEST) }),
+    ...(to === undefined ? {} : { to: dateOf(to) + (isToIncluded ? LATEST : '') }),
+  };
+  if (to === undefined || isToIncluded) return bounds;
+  return { all: [bounds, { not: { field, prefix: dateOf(to) } }] };
+}
+
+const short = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

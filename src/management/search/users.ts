@@ -1,0 +1,171 @@
+// What users are searched and sorted by.
+import {
+  BOOLEAN_FIELDS,
+  EXACT_FIELDS,
+  FOLDED_FIELDS,
+  fieldTerm,
+  folded,
+  memberTerm,
+  restTerm,
+} from '../../records/search-terms.ts';
+import type { Filter } from '../../store/contract.ts';
+import { type Match, parseQuery } from './lucene.ts';
+import {
+  dateFilter,
+  fieldWildcard,
+  filterOf,
+  NONE,
+  numberOf,
+  rangeOf,
+  searchError,
+  wildcardOf,
+} from './terms.ts';
+
+/** Where a term without a field is looked for: never in what users write of themselves. */
+const DEFAULTS = [...FOLDED_FIELDS, ...EXACT_FIELDS, 'user_id'];
+
+type Term = (field: string, match: Match) => Filter;
+
+const term = (forms: readonly string[], one: Term) => forms.map((name): [string, Term] => [name, one]);
+
+const FIELDS: ReadonlyMap<string, Term> = new Map([
+  ...term([...FOLDED_FIELDS, 'email.domain'], (field, match) => textFilter(field, match, folded)),
+  ...term(EXACT_FIELDS, (field, match) => textFilter(field, match, String)),
+  ...term(BOOLEAN_FIELDS, booleanFilter),
+  ...term(['created_at', 'updated_at', 'last_login'], dateFilter),
+  ...term(['user_id', 'last_ip'], (field, match) => plainFilter(field === 'user_id' ? 'id' : field, match)),
+  ...term(['logins_count'], countFilter),
+  ...term(
+    ['identities.connection', 'identities.provider', 'identities.user_id', 'identities.isSocial'],
+    (field, match) => heldFilter('identities', `${field.slice('identities.'.length)}=`, match),
+  ),
+  ...term(['organization_id'], (_, match) => heldFilter('memberships', '', match)),
+]);
+
+/** The filter that a query of users means. @throws AuthError 400 */
+export function userFilter(query: string): Filter {
+  return filterOf(parseQuery(query), (field, match) =>
+    field === undefined ? { any: DEFAULTS.map((name) => userTerm(name, match)) } : userTerm(field, match),
+  );
+}
+
+/** Users that have an identity in a connection. */
+export function inConnection(name: string): Filter {
+  return { of: 'identities', index: 'held', equals: `connection=${name}` };
+}
+
+function userTerm(field: string, match: Match): Filter {
+  if (/^(app|user)_metadata(\.[^.]+)*$/.test(field)) return memberFilter(field, match);
+  // What no record has matches none, as with the hosted service.
+  return FIELDS.get(field)?.(field, match) ?? NONE;
+}
+
+function textFilter(field: string, match: Match, form: (text: string) => string): Filter {
+  const start = fieldTerm(field, '');
+  if (match.kind === 'exists') return { index: 'search', prefix: start };
+  if (match.kind === 'text') return { index: 'search', equals: fieldTerm(field, form(match.text)) };
+  if (match.kind === 'range') {
+    if (field === 'email.domain') throw searchError(`Ranges are not supported on ${field}.`);
+    return rangeOf(field, match, String);
+  }
+  return indexWildcard(start, match, form);
+}
+
+function indexWildcard(
+  start: string,
+  match: Extract<Match, { kind: 'pattern' }>,
+  form: (text: string) => string,
+): Filter {
+  const { prefix = '', contains, suffix } = wildcardOf(match) ?? {};
+  return {
+    index: 'search',
+    prefix: start + form(prefix),
+    ...(contains === undefined ? {} : { contains: form(contains) }),
+    ...(suffix === undefined ? {} : { suffix: form(suffix) }),
+  };
+}
+
+function booleanFilter(field: string, match: Match): Filter {
+  if (match.kind === 'exists') return { index: 'search', prefix: fieldTerm(field, '') };
+  if (match.kind !== 'text' || !['true', 'false'].includes(match.text)) {
+    throw searchError(`${field} is true or false.`);
+  }
+  return { index: 'search', equals: fieldTerm(field, match.text) };
+}
+
+function plainFilter(field: string, match: Match): Filter {
+  if (match.kind === 'exists') return { field, exists: true };
+  if (match.kind === 'text') return { field, equals: match.text };
+  return match.kind === 'range' ? rangeOf(field, match, String) : fieldWildcard(field, wildcardOf(match));
+}
+
+function countFilter(field: string, match: Match): Filter {
+  if (match.kind === 'exists') return { field, exists: true };
+  if (match.kind === 'text') return { field, equals: numberOf(match.text) };
+  if (match.kind === 'range') return rangeOf(field, match, numberOf);
+  throw searchError(`Wildcards are not supported on ${field}.`);
+}
+
+/** By another collection; `prefix` says which of its members. */
+function heldFilter(of: 'identities' | 'memberships', prefix: string, match: Match): Filter {
+  const isAny = match.kind === 'exists' || (match.kind === 'pattern' && wildcardOf(match) === undefined);
+  if (isAny) return of === 'identities' ? { all: [] } : { of, index: 'held', equals: '' };
+  if (match.kind !== 'text') throw searchError('Identities and organizations are searched by whole values.');
+  // Without a value it would be any.
+  return match.text === '' ? NONE : { of, index: 'held', equals: `${prefix}${match.text}` };
+}
+
+function memberFilter(field: string, match: Match): Filter {
+  const object = field.startsWith('app_metadata') ? 'app_metadata' : 'user_metadata';
+  if (match.kind === 'exists') return { field, exists: true };
+  if (match.kind === 'text') return memberEquals(object, field, match.text);
+  if (object === 'user_metadata') throw searchError('user_metadata is searched by whole values.');
+  if (match.kind === 'pattern') {
+    const wildcard = wildcardOf(match);
+    return wildcard === undefined
+      ? { field, exists: true }
+      : orRest(object, indexWildcard(memberTerm(field, ''), match, String), fieldWildcard(field, wildcard));
+  }
+  const bounds = [match.from, match.to].filter((one) => one !== undefined);
+  const areNumbers = bounds.every((one) => one.trim() !== '' && !Number.isNaN(Number(one)));
+  const texts = rangeOf(field, match, String);
+  return areNumbers && bounds.length > 0 ? { any: [rangeOf(field, match, Number), texts] } : texts;
+}
+
+/** A text, and the number or boolean that is written so. */
+function memberEquals(object: string, field: string, text: string): Filter {
+  const number = text.trim() === '' || !Number.isFinite(Number(text)) ? [] : [Number(text)];
+  const values = [text, ...number, ...(text === 'true' || text === 'false' ? [text === 'true'] : [])];
+  const terms = values.map((value): Filter => ({ index: 'search', equals: memberTerm(field, value) }));
+  const [only] = terms;
+  const rest: Filter = {
+    all: [
+      { index: 'search', equals: restTerm(object) },
+      { field, in: values },
+    ],
+  };
+  return { any: [only ?? NONE, ...terms.slice(1), rest] };
+}
+
+/** Users with more metadata than the index has are asked themselves. */
+function orRest(object: string, indexed: Filter, itself: Filter): Filter {
+  return { any: [indexed, { all: [{ index: 'search', equals: restTerm(object) }, itself] }] };
+}
+
+/** The stored fields that users can be sorted by. */
+const SORTED: ReadonlyMap<string, string> = new Map([
+  ...['email', 'email_verified', 'username', 'phone_number', 'name', 'given_name', 'family_name'].map(
+    (name): [string, string] => [name, name],
+  ),
+  ...['nickname', 'blocked', 'created_at', 'updated_at', 'last_login', 'last_ip', 'logins_count'].map(
+    (name): [string, string] => [name, name],
+  ),
+  ['user_id', 'id'],
+]);
+
+/** Where a field that users are to be sorted by is stored. @throws AuthError 400 */
+export function userSort(field: string): string {
+  const stored = SORTED.get(field);
+  if (stored === undefined) throw searchError(`Users cannot be sorted by ${field}.`);
+  return stored;
+}
