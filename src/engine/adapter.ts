@@ -6,7 +6,7 @@ import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { clientMetadata } from './applications.ts';
+import { clientMetadata, metadataExpiry } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
 import type { Commits } from './commit.ts';
 import { OUTRUN } from './failures.ts';
@@ -64,21 +64,22 @@ function isAnswered({ result, lastSubmission, session }: AdapterPayload): boolea
   return result !== undefined || lastSubmission !== undefined || session !== undefined;
 }
 
-function clientAdapter({ config, grantTypes, ownCallbacks }: AdapterDependencies): Adapter {
+function clientAdapter({ config, clock, grantTypes, ownCallbacks }: AdapterDependencies): Adapter {
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
   // A record that the store hands out never changes: its metadata need not be made again.
-  const made = new WeakMap<object, { known: ReadonlySet<string>; metadata: AdapterPayload }>();
+  const made = new WeakMap<object, { known: ReadonlySet<string>; until: number; metadata: AdapterPayload }>();
   return {
     find: async (clientId) => {
       const client = await config.client(clientId);
       if (client === undefined) return undefined;
       const known = grantTypes();
       const before = made.get(client);
-      if (before?.known === known) return before.metadata;
-      const metadata = clientMetadata(client, known, ownCallbacks);
-      made.set(client, { known, metadata });
+      const now = clock();
+      if (before?.known === known && now < before.until) return before.metadata;
+      const metadata = clientMetadata(client, known, ownCallbacks, now);
+      made.set(client, { known, until: metadataExpiry(client, now), metadata });
       return metadata;
     },
     upsert: refuse,

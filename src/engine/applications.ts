@@ -2,7 +2,7 @@
 
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
 import { authenticationMethod } from '../records/client-authentication.ts';
-import { type Credential, publicKeyOf } from '../records/client-keys.ts';
+import { type Credential, expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
@@ -51,18 +51,20 @@ export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYB
  * The engine's metadata of an application.
  * @param known grant types of the token endpoint; others in the record are dropped.
  * @param own the callbacks of logins that we ask for ourselves.
+ * @param now epoch milliseconds: keys that have expired are left out.
  */
 export function clientMetadata(
   client: Client,
   known: ReadonlySet<string>,
   own: OwnCallbacks,
+  now: number,
 ): AdapterPayload {
   const ours = own.isFor(client) ? [own.of(client.client_id)] : [];
   const allowed = client.grant_types ?? [];
   const codeForUsOnly = ours.length > 0 && !allowed.includes('authorization_code');
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...ours];
-  const authenticated = authentication(client);
+  const authenticated = authentication(client, now);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
     standardClaims: client.standard_claims,
@@ -113,9 +115,16 @@ function impliedGrants(grantTypes: readonly string[], known: ReadonlySet<string>
   return [...grantTypes, ...[...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))];
 }
 
-function authentication(client: Client): AdapterPayload {
-  const method = authenticationMethod(client);
+/** Until when the metadata of an application are the same, epoch milliseconds: then a key of it expires. */
+export function metadataExpiry(client: Client, now: number): number {
   const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+  return Math.min(...keys.map(expiryOf).filter((at) => at > now));
+}
+
+function authentication(client: Client, now: number): AdapterPayload {
+  const method = authenticationMethod(client);
+  const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+  const keys = all.filter((key) => expiryOf(key) > now);
   const hmac = client.jwt_configuration.alg === 'HS256' && client.client_secret !== undefined;
   const secret = hmac ? { client_secret: client.client_secret } : {};
   switch (method) {
@@ -130,7 +139,7 @@ function authentication(client: Client): AdapterPayload {
 }
 
 function publicJwk(credential: Credential): JWK {
-  const { kid } = credential.jwk ?? {};
+  const kid = credential.kid ?? credential.jwk?.kid;
   const key = publicKeyOf(credential).export({ format: 'jwk' });
   return { ...(key as JWK), ...(typeof kid === 'string' && { kid }), alg: credential.alg, use: 'sig' };
 }

@@ -3,6 +3,7 @@ import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
 import { actionCalls } from './resources/actions.ts';
 import { lookCalls } from './resources/branding.ts';
+import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
 import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
 import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
@@ -28,6 +29,7 @@ import { type UsersDependencies, userRecordCalls } from './resources/users/users
 
 /** What the calls are given, all together. */
 export type ManagementDependencies = ClientsDependencies &
+  ClientCredentialsDependencies &
   ResourceServersDependencies &
   ClientGrantsDependencies &
   ConnectionsDependencies &
@@ -45,6 +47,7 @@ export type ManagementDependencies = ClientsDependencies &
 /** All calls of the Management API. */
 export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...clientCalls,
+  ...clientCredentialCalls,
   ...resourceServerCalls,
   ...clientGrantCalls,
   ...connectionCalls,

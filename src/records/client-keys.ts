@@ -6,6 +6,14 @@ export interface Credential {
   readonly alg: string;
   readonly pem?: string | undefined;
   readonly jwk?: Readonly<Record<string, unknown>> | undefined;
+  readonly kid?: string | undefined;
+  /** ISO 8601. */
+  readonly expires_at?: string | undefined;
+}
+
+/** When a key is good no more, epoch milliseconds. */
+export function expiryOf({ expires_at }: Pick<Credential, 'expires_at'>): number {
+  return expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
 }
 
 /** What is wrong with a credential: in words, and where. */

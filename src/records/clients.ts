@@ -18,7 +18,16 @@ const printable = z
 /** A public key of `private_key_jwt`; kept as it was written. */
 const credentialSchema = z
   .looseObject({
+    /** `cred_…`; one of a tenant file may have none. */
+    id: z.string().optional(),
     name: z.string().optional(),
+    credential_type: z.string().optional(),
+    /** What an assertion's header names it by; any name does where it has none. */
+    kid: z.string().optional(),
+    /** ISO 8601: it is good no more from then on. */
+    expires_at: z.iso.datetime({ offset: true }).optional(),
+    created_at: z.string().optional(),
+    updated_at: z.string().optional(),
     alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384']).default('RS256'),
     /** PEM (SPKI) public key, or a certificate. */
     pem: z.string().optional(),
@@ -60,6 +69,8 @@ const clientFields = z.looseObject({
       private_key_jwt: z.looseObject({ credentials: z.array(credentialSchema) }).optional(),
     })
     .optional(),
+  /** Keys that are kept for it and not used yet. */
+  credentials: z.array(credentialSchema).optional(),
   is_first_party: z.boolean().default(true),
   /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
   is_token_endpoint_ip_header_trusted: z.boolean().optional(),

@@ -9,15 +9,19 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { defaultGrantTypes } from '../../tenant/apply.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
+import { keysOf, newKey, usedKeys, withKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
-import { letters } from '../ids.ts';
+import { idOf, letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { keyBody } from './client-credentials.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
 
 export interface ClientsDependencies {
   store: Store;
   random: Random;
+  /** ISO 8601. */
+  now(): string;
   /** The tenant's name, as records say it. */
   tenantName: string;
 }
@@ -110,6 +114,13 @@ const DEFAULTS = {
 const KEYS = ['client_secret', 'encryption_key'] as const;
 const KEY_SCOPES = ['read:client_keys', 'read:client_credentials', 'update:client_keys'];
 
+const methodBody = z.object({
+  credentials: z
+    .array(z.union([z.strictObject({ id: z.string().max(64) }), keyBody]))
+    .max(20)
+    .optional(),
+});
+
 const newSecret = (random: Random): string => random(48).toString('base64url');
 
 /** What is stored of an application beside what its schema gives: its secret, its grants, how it authenticates. */
@@ -129,7 +140,7 @@ function completed(client: ClientRecord, secret: () => string): Records['clients
 
 /** An application as it is answered. */
 export function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
-  const { id: _, ...members } = client;
+  const { id: _, credentials: _waiting, ...members } = client;
   const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));
   const shown = Object.fromEntries(
     Object.entries(members).filter(([name]) => mayReadKeys || !(KEYS as readonly string[]).includes(name)),
@@ -142,23 +153,39 @@ export function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenan
     callbacks: client.callbacks,
     jwt_configuration: { secret_encoded: false, ...client.jwt_configuration },
     ...('client_authentication_methods' in shown
-      ? { client_authentication_methods: credentialIds(client.client_authentication_methods) }
+      ? { client_authentication_methods: credentialIds(client) }
       : {}),
   };
 }
 
 /** Keys are read at `/clients/{id}/credentials`; here are their ids alone. */
-function credentialIds(methods: Client['client_authentication_methods']): object {
-  return Object.fromEntries(
-    Object.entries(methods ?? {}).map(([method, value]) => [
-      method,
-      {
-        credentials: ((value as { credentials?: { id?: string }[] }).credentials ?? []).map(({ id }) => ({
-          id,
-        })),
-      },
-    ]),
-  );
+function credentialIds(client: Client): object {
+  const { private_key_jwt: _, ...others } = client.client_authentication_methods ?? {};
+  const credentials = usedKeys(client).map(({ id }) => ({ id }));
+  return { ...others, ...(credentials.length > 0 ? { private_key_jwt: { credentials } } : {}) };
+}
+
+/**
+ * What a body makes of an application's keys: a new one is described as a whole, one that there is by its id. Those that
+ * are no longer used wait.
+ * @throws AuthError 400
+ */
+function applyKeys<T extends object>(
+  before: Client | undefined,
+  asked: T & { client_authentication_methods?: unknown },
+  deps: Pick<ClientsDependencies, 'random' | 'now'>,
+): T {
+  const known = before === undefined ? [] : keysOf(before);
+  const methods = (asked.client_authentication_methods ?? {}) as { private_key_jwt?: unknown };
+  const { credentials = [] } = checkedBy(methodBody, methods.private_key_jwt ?? {});
+  const used = credentials.map((one) => {
+    if (!('id' in one)) return newKey(one, { id: idOf('cred', deps.random), now: deps.now() });
+    const found = known.find(({ id }) => id === one.id);
+    if (found === undefined) throw apiError(400, `The credential ${one.id} does not exist`, 'invalid_body');
+    return found;
+  });
+  const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
+  return withKeys(asked, used, waiting);
 }
 
 const resource: Resource<'clients', ClientsDependencies> = {
@@ -193,14 +220,16 @@ const resource: Resource<'clients', ClientsDependencies> = {
   orderOf: (client) => `${client.name}\n${client.id}`,
   createBody,
   patchBody: settable,
-  make: async ({ random }, body) => {
+  make: async ({ random, now }, body) => {
     const client_id = letters(32, random);
-    const asked = merged({ ...DEFAULTS }, body);
+    const asked = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
     return completed(checkedBy(clientSchema, { ...asked, client_id }), () => newSecret(random));
   },
-  change: ({ random }, client, body) => {
+  change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
-    const asked = merged(structuredClone(before) as Record<string, unknown>, body);
+    const changed = merged(structuredClone(before) as Record<string, unknown>, body);
+    const asked =
+      'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
     return completed(checkedBy(clientSchema, asked), () => newSecret(random));
   },
   view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),

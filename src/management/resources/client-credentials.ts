@@ -1,0 +1,165 @@
+// The keys of applications: `/clients/{id}/credentials`.
+import { z } from 'zod';
+import { clientSchema } from '../../records/clients.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { type ClientKey, keysOf, keyView, newKey, usedKeys, withKeys } from '../client-keys.ts';
+import { apiError } from '../errors.ts';
+import { idOf } from '../ids.ts';
+import { checkedBy, notFound } from '../resource.ts';
+
+export interface ClientCredentialsDependencies {
+  store: Store;
+  random: Random;
+  /** ISO 8601. */
+  now(): string;
+}
+
+const noClient = notFound('The client does not exist', 'inexistent_client');
+const noKey = notFound('The credential does not exist', 'inexistent_credential');
+
+/** More than any rotation needs. */
+const MOST = 20;
+
+const date = z.iso.datetime({ offset: true, error: "Object didn't pass validation for format date-time" });
+
+/** A key as a body gives it, at `POST /clients` too. */
+export const keyBody = z.strictObject({
+  credential_type: z.literal('public_key'),
+  name: z.string().max(128).optional(),
+  pem: z.string().min(1).max(8192),
+  alg: z.enum(['RS256', 'RS384', 'PS256']).optional(),
+  kid: z
+    .string()
+    .regex(/^[0-9a-zA-Z-_]{10,64}$/, 'String does not match pattern ^([0-9a-zA-Z-_]{10,64})$')
+    .optional(),
+  parse_expiry_from_cert: z.boolean().optional(),
+  expires_at: date.optional(),
+});
+
+const SCOPE = 'client_credentials';
+
+/** Changes the keys of an application in one step. @throws AuthError 404, 400 */
+async function changeKeys(
+  { store }: ClientCredentialsDependencies,
+  id: string | undefined,
+  change: (client: Client) => Client,
+): Promise<Client> {
+  const after = await store.collection('clients').update(id ?? '', (current) => {
+    const { id: own, ...record } = change(current);
+    return { ...checkedBy(clientSchema, record), id: own } as typeof current;
+  });
+  if (after === undefined) throw noClient();
+  return after;
+}
+
+async function find({ store }: ClientCredentialsDependencies, id = ''): Promise<Client> {
+  const client = await store.collection('clients').get(id);
+  if (client === undefined) throw noClient();
+  return client;
+}
+
+/** @throws AuthError 404 */
+function keyOf(client: Client, id: string | undefined): ClientKey {
+  const found = keysOf(client).find((key) => key.id === id);
+  if (found === undefined) throw noKey();
+  return found;
+}
+
+function added(client: Client, key: ClientKey): Client {
+  const used = usedKeys(client);
+  const waiting = keysOf(client).slice(used.length);
+  if (used.length + waiting.length >= MOST)
+    throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
+  // An application that has a secret goes on with it until it is told to use its keys.
+  return used.length > 0
+    ? withKeys(client, [...used, key], waiting)
+    : withKeys(client, [], [...waiting, key]);
+}
+
+function removed(client: Client, id: string | undefined): Client {
+  const used = usedKeys(client);
+  const isKept = (key: ClientKey) => key.id !== id;
+  // Without its last key it would be let in by something else, or by nothing at all.
+  if (used.length === 1 && !used.some(isKept))
+    throw apiError(
+      400,
+      'The only credential of private_key_jwt cannot be deleted: change client_authentication_methods first.',
+      'invalid_body',
+    );
+  return withKeys(client, used.filter(isKept), keysOf(client).slice(used.length).filter(isKept));
+}
+
+function changed(client: Client, id: string | undefined, change: (key: ClientKey) => ClientKey): Client {
+  const used = usedKeys(client);
+  keyOf(client, id);
+  const all = keysOf(client).map((key) => (key.id === id ? change(key) : key));
+  return withKeys(client, all.slice(0, used.length), all.slice(used.length));
+}
+
+const call = callsWith<ClientCredentialsDependencies>();
+
+/** All calls of applications' keys. */
+export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/clients/:id/credentials',
+    scopes: [`read:${SCOPE}`],
+    summary: 'Get the credentials of a client',
+    handle: async (deps, { params }) => ok(keysOf(await find(deps, params.id)).map(keyView)),
+  }),
+  call({
+    method: 'POST',
+    path: '/clients/:id/credentials',
+    scopes: [`create:${SCOPE}`],
+    summary: 'Create a credential of a client',
+    body: keyBody,
+    handle: async (deps, { params, body }) => {
+      const key = newKey(body, { id: idOf('cred', deps.random), now: deps.now() });
+      return created(
+        keyView(keyOf(await changeKeys(deps, params.id, (client) => added(client, key)), key.id)),
+      );
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/clients/:id/credentials/:credential_id',
+    scopes: [`read:${SCOPE}`],
+    summary: 'Get a credential of a client',
+    handle: async (deps, { params }) => ok(keyView(keyOf(await find(deps, params.id), params.credential_id))),
+  }),
+  call({
+    method: 'PATCH',
+    path: '/clients/:id/credentials/:credential_id',
+    scopes: [`update:${SCOPE}`],
+    summary: 'Update when a credential of a client expires',
+    body: z.strictObject({ expires_at: date.nullish() }),
+    handle: async (deps, { params, body }) => {
+      const id = params.credential_id;
+      const before = keyOf(await find(deps, params.id), id);
+      const { expires_at } = body;
+      const after = await changeKeys(deps, params.id, (client) =>
+        changed(client, id, ({ expires_at: old, ...key }) => {
+          const expiry = expires_at === undefined ? old : (expires_at ?? undefined);
+          return { ...key, ...(expiry === undefined ? {} : { expires_at: expiry }), updated_at: deps.now() };
+        }),
+      );
+      const view = keyView(keyOf(after, id));
+      return ok(view, { before: keyView(before), after: view });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/clients/:id/credentials/:credential_id',
+    scopes: [`delete:${SCOPE}`],
+    summary: 'Delete a credential of a client',
+    handle: async (deps, { params }) => {
+      const before = keysOf(await find(deps, params.id)).find(({ id }) => id === params.credential_id);
+      if (before === undefined) return noContent();
+      await changeKeys(deps, params.id, (client) => removed(client, params.credential_id));
+      return noContent({ before: keyView(before) });
+    },
+  }),
+];

@@ -1,0 +1,185 @@
+// Applications' keys by the published client, and assertions that are signed with them.
+import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import type { Management, ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import { SignJWT } from 'jose';
+import type { TestServer } from '../support/server.ts';
+import { callApi, managementClient, startManaged } from './support.ts';
+
+const pair = () =>
+  generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+const [one, two] = [pair(), pair()];
+const API = 'https://api.example.test/';
+const HOUR = 3_600_000;
+
+describe('credentials of applications', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+
+  beforeEach(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+  });
+  afterEach(() => server.stop());
+
+  const key = (publicKey: string, over: object = {}) =>
+    ({ credential_type: 'public_key', pem: publicKey, alg: 'RS256', ...over }) as never;
+  /** An application with an API, that authenticates with the first key. */
+  const robot = async (over: object = {}): Promise<string> => {
+    const { client_id = '' } = await management.clients.create({
+      name: 'Robot',
+      app_type: 'non_interactive',
+      client_authentication_methods: { private_key_jwt: { credentials: [key(one.publicKey, over)] } },
+    });
+    await management.clientGrants.create({ client_id, audience: API, scope: ['read:things'] });
+    return client_id;
+  };
+  const ask = (body: object) =>
+    fetch(`${server.url}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ grant_type: 'client_credentials', audience: API, ...body }),
+    });
+  const tokenBy = async (client: string, privateKey: string, kid?: string) => {
+    const assertion = await new SignJWT({ iss: client, sub: client, aud: server.issuer, jti: randomUUID() })
+      .setExpirationTime(new Date(Date.now() + 60_000))
+      .setProtectedHeader({ alg: 'RS256', ...(kid !== undefined && { kid }) })
+      .sign(createPrivateKey(privateKey));
+    return ask({
+      client_assertion: assertion,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    });
+  };
+  const later = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const failure = (asked: PromiseLike<unknown>): Promise<unknown> =>
+    Promise.resolve(asked).catch((thrown: unknown) => thrown);
+
+  it('come with a new application, which is shown their ids alone', async () => {
+    const client = await robot({ name: 'first' });
+    const [shown] = await management.clients.credentials.list(client);
+    expect(shown).to.include({ name: 'first', alg: 'RS256', credential_type: 'public_key' });
+    expect(shown?.id).to.match(/^cred_[A-Za-z0-9]{16}$/);
+    expect(shown).not.to.have.property('pem');
+    const { client_authentication_methods: methods } = await management.clients.get(client);
+    expect(methods).to.deep.equal({ private_key_jwt: { credentials: [{ id: shown?.id }] } });
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
+    expect((await tokenBy(client, one.privateKey, shown?.kid)).status).to.equal(200);
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
+  });
+
+  it('are added, and let in with the next request; deleted, and do not', async () => {
+    const client = await robot();
+    const { id = '' } = await management.clients.credentials.create(client, key(two.publicKey));
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(200);
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
+    await management.clients.credentials.delete(client, id);
+    await management.clients.credentials.delete(client, id);
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
+    expect(await failure(management.clients.credentials.get(client, id))).to.include({ statusCode: 404 });
+  });
+
+  it('let in until they expire, also one that expires while the server runs', async () => {
+    const client = await robot();
+    const { id = '' } = await management.clients.credentials.create(
+      client,
+      key(two.publicKey, { expires_at: later(HOUR) }),
+    );
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(200);
+    server.tick(HOUR + 1000);
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
+    const expires_at = later(3 * HOUR);
+    expect(await management.clients.credentials.update(client, id, { expires_at })).to.include({
+      expires_at,
+    });
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(200);
+    await management.clients.credentials.update(client, id, { expires_at: later(-HOUR) });
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
+    await management.clients.credentials.update(client, id, { expires_at: null });
+    expect((await tokenBy(client, two.privateKey)).status).to.equal(200);
+  });
+
+  it('that all have expired let nobody in, by whatever means', async () => {
+    const client = await robot({ expires_at: later(HOUR) });
+    server.tick(HOUR + 1000);
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(401);
+    expect((await ask({ client_id: client })).status).to.equal(401);
+  });
+
+  it('cannot all be deleted: the application would be let in by nothing', async () => {
+    const client = await robot();
+    const [{ id = '' } = {}] = await management.clients.credentials.list(client);
+    expect(await failure(management.clients.credentials.delete(client, id))).to.include({ statusCode: 400 });
+    expect((await ask({ client_id: client })).status).to.equal(401);
+    expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
+  });
+
+  it('of an application with a secret wait until it is told to use them, and the other way round', async () => {
+    const made = await management.clients.create({ name: 'Secret', app_type: 'non_interactive' });
+    const { client_id = '', client_secret } = made;
+    await management.clientGrants.create({ client_id, audience: API, scope: [] });
+    const { id = '' } = await management.clients.credentials.create(client_id, key(two.publicKey));
+    expect((await ask({ client_id, client_secret })).status).to.equal(200);
+    expect((await tokenBy(client_id, two.privateKey)).status).to.equal(401);
+    const use = (credentials: object[]) =>
+      management.clients.update(client_id, {
+        client_authentication_methods: { private_key_jwt: { credentials: credentials as never } },
+      });
+    expect(await failure(use([{ id: 'cred_0000000000000000' }]))).to.include({ statusCode: 400 });
+    await use([{ id }]);
+    expect((await tokenBy(client_id, two.privateKey)).status).to.equal(200);
+    expect((await ask({ client_id, client_secret })).status).to.equal(401);
+    await management.clients.update(client_id, {
+      client_authentication_methods: null,
+      token_endpoint_auth_method: 'client_secret_post',
+    } as Management.UpdateClientRequestContent);
+    expect((await tokenBy(client_id, two.privateKey)).status).to.equal(401);
+    expect((await ask({ client_id, client_secret })).status).to.equal(200);
+    expect(await management.clients.credentials.list(client_id)).to.have.length(1);
+  });
+
+  it('are refused when they are none, private, or of another application', async () => {
+    const client = await robot();
+    const path = `/clients/${client}/credentials`;
+    for (const body of [
+      { credential_type: 'public_key' },
+      { credential_type: 'public_key', pem: 'nothing' },
+      { credential_type: 'public_key', pem: two.privateKey },
+      { credential_type: 'public_key', pem: two.publicKey, expires_at: 'tomorrow' },
+      { credential_type: 'public_key', pem: two.publicKey, parse_expiry_from_cert: true },
+      { credential_type: 'public_key', pem: two.publicKey, id: 'cred_mine' },
+      { credential_type: 'shared', pem: two.publicKey },
+    ]) {
+      expect((await callApi(server, 'POST', path, body)).status, JSON.stringify(body)).to.equal(400);
+    }
+    const other = await robot();
+    const [{ id = '' } = {}] = await management.clients.credentials.list(other);
+    for (const method of ['GET', 'PATCH'])
+      expect((await callApi(server, method, `${path}/${id}`, undefined)).status).to.equal(404);
+    expect((await callApi(server, 'DELETE', `${path}/${id}`)).status).to.equal(204);
+    expect(await management.clients.credentials.list(other)).to.have.length(1);
+    for (const method of ['GET', 'POST'])
+      expect(
+        (
+          await callApi(
+            server,
+            method,
+            '/clients/nobody/credentials',
+            method === 'POST' ? { credential_type: 'public_key', pem: two.publicKey } : undefined,
+          )
+        ).status,
+      ).to.equal(404);
+  });
+
+  it('are as many as a rotation needs, and no more', async () => {
+    const client = await robot();
+    const add = () => failure(management.clients.credentials.create(client, key(two.publicKey)));
+    for (let i = 0; i < 19; i++) expect(await add()).not.to.be.an('error');
+    expect(await add()).to.include({ statusCode: 403 });
+  });
+});
