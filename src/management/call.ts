@@ -41,7 +41,10 @@ export interface CallRules {
   scopes: readonly string[];
   /** In place of {@link scopes}: all of them are needed. */
   allScopes?: readonly string[];
-  /** Scopes of a user's own token, with which the call reaches the user in the path (`:id`, `:user_id`) alone. */
+  /**
+   * Scopes of a user's own token. Below `/users/:id` the call reaches that user alone, which is seen to; elsewhere its
+   * handler sees to it, by the caller's subject.
+   */
   ownScopes?: readonly string[];
   /** What the OpenAPI document says of it. */
   summary: string;

@@ -55,7 +55,9 @@ export function authorize(call: CallRules, caller: Caller, params: Readonly<Reco
   if (caller.isUser) {
     // Whatever else is in it: a user's own token reaches nobody but them.
     if (!ownScopes.some(has)) throw insufficient(ownScopes.length > 0 ? ownScopes : scopes);
-    if ((params.user_id ?? params.id ?? caller.subject) !== caller.subject) {
+    // Whose call it is says the first parameter: in `/users/:id/identities/:provider/:user_id`, the last is no owner.
+    const owner = /^\/users\/:(\w+)/.exec(call.path)?.[1];
+    if (owner !== undefined && params[owner] !== caller.subject) {
       throw apiError(403, 'User to be acted on does not match subject in bearer token.');
     }
     return;

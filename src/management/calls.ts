@@ -18,6 +18,7 @@ import { type OrganizationsDependencies, organizationCalls } from './resources/o
 import { promptTextCalls } from './resources/prompts.ts';
 import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
+import { riskAssessmentCalls } from './resources/risk-assessments.ts';
 import { type RolesDependencies, roleCalls } from './resources/roles.ts';
 import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
@@ -70,5 +71,6 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...logCalls,
   ...logStreamCalls,
   ...actionCalls,
+  ...riskAssessmentCalls,
   ...unusedCalls,
 ];

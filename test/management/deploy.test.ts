@@ -11,34 +11,59 @@ import { ADMIN, startManaged } from './support.ts';
 
 const run = promisify(execFile);
 
-describe('the deploy tool', () => {
-  let server: TestServer;
+describe('the deploy tool', function () {
+  // It paces itself: some twenty seconds a run.
+  this.timeout(300_000);
+  const servers: TestServer[] = [];
   let folder: string;
 
   before(async () => {
-    server = await startManaged();
     folder = await mkdtemp(join(tmpdir(), 'gatehouse-deploy-'));
   });
   after(async () => {
-    await server.stop();
+    for (const server of servers) await server.stop();
     await rm(folder, { recursive: true });
   });
 
-  const tool = (...args: string[]) =>
-    run(process.execPath, ['node_modules/auth0-deploy-cli/lib/index.js', ...args], {
-      env: {
-        PATH: process.env.PATH,
-        AUTH0_DOMAIN: new URL(server.url).host,
-        AUTH0_CLIENT_ID: ADMIN.client_id,
-        AUTH0_CLIENT_SECRET: ADMIN.client_secret,
-        NODE_EXTRA_CA_CERTS: server.caFile,
-      },
-    });
+  const start = async (tenant?: object) => {
+    const server = await startManaged(tenant);
+    servers.push(server);
+    return server;
+  };
 
-  it('exports the example tenant', async function () {
-    this.timeout(300_000);
-    await tool('export', '--format', 'yaml', '--output_folder', folder);
-    const exported = parse(await readFile(join(folder, 'tenant.yaml'), 'utf8')) as Record<
+  /** Runs the tool. @throws Error with what it printed. */
+  const tool = async (server: TestServer, ...args: string[]) => {
+    const { stdout, stderr } = await run(
+      process.execPath,
+      ['node_modules/auth0-deploy-cli/lib/index.js', ...args],
+      {
+        maxBuffer: 50_000_000,
+        env: {
+          PATH: process.env.PATH,
+          AUTH0_DOMAIN: new URL(server.url).host,
+          AUTH0_CLIENT_ID: ADMIN.client_id,
+          AUTH0_CLIENT_SECRET: ADMIN.client_secret,
+          NODE_EXTRA_CA_CERTS: server.caFile,
+        },
+      },
+    ).catch((thrown: { stdout?: string; stderr?: string; message: string }) => {
+      throw new Error(`${thrown.message}\n${thrown.stdout}\n${thrown.stderr}`);
+    });
+    return stdout + stderr;
+  };
+
+  const exportTo = async (server: TestServer, name: string, format = 'yaml') => {
+    const output = join(folder, name);
+    await tool(server, 'export', '--format', format, '--output_folder', output);
+    return output;
+  };
+
+  const importFrom = (server: TestServer, input: string) => tool(server, 'import', '--input_file', input);
+
+  it('moves the example tenant to an empty one', async () => {
+    const [full, empty] = [await start(), await start({})];
+    const first = await exportTo(full, 'example');
+    const exported = parse(await readFile(join(first, 'tenant.yaml'), 'utf8')) as Record<
       string,
       { name: string }[]
     >;
@@ -47,5 +72,8 @@ describe('the deploy tool', () => {
     expect(names('resourceServers')).to.deep.equal(['Example API']);
     expect(names('databases')).to.deep.equal(['Username-Password-Authentication']);
     expect(names('connections')).to.deep.equal(['email']);
+    await importFrom(empty, join(first, 'tenant.yaml'));
+    const second = await exportTo(empty, 'moved');
+    expect(parse(await readFile(join(second, 'tenant.yaml'), 'utf8'))).to.deep.equal(exported);
   });
 });

@@ -154,8 +154,14 @@ function connectionView(connection: Connection): object {
     connected_accounts: { active: false },
     realms: [connection.name],
     ...connection,
-    options: Object.keys(connection.options).length === 0 ? { disable_signup: false } : connection.options,
+    options: optionsView(connection),
   };
+}
+
+/** The deploy tool writes this option to each database that has none, so each has it when it is read, too. */
+function optionsView({ strategy, options }: Connection): object {
+  if (strategy === 'auth0') return { disable_self_service_change_password: false, ...options };
+  return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }
 
 async function requireClient(store: Store, clientId: string): Promise<void> {
