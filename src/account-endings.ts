@@ -31,6 +31,18 @@ export function accountEndings({
     await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
   };
   const endConsents = (userId: string) => store.collection('consents').deleteBy('user', userId);
+  /** What is left of a user who is there no more. */
+  const endGone = async (userId: string): Promise<void> => {
+    await Promise.all([
+      challenges.revokeAllOf(userId),
+      callers.forgetAllOf(userId),
+      authenticators.removeAllOf(userId),
+      browsers.forgetAllOf(userId),
+      endConsents(userId),
+      store.collection('memberships').deleteBy('user', userId),
+      sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
+    ]);
+  };
   return {
     /** Of a new password: what was begun with the one before. */
     endPending: async (userId: string): Promise<void> => {
@@ -41,19 +53,12 @@ export function accountEndings({
     endAll: async (userId: string): Promise<void> => {
       await Promise.all([endSessions(userId), authenticators.removeAllOf(userId), endConsents(userId)]);
     },
+    endGone,
     /** Removes a user with all that is theirs; the log keeps what happened. */
     removeUser: async (userId: string): Promise<void> => {
       // The user first: whatever a login under way stores after that, it finds nobody to whom it belongs.
       await users.remove(userId);
-      await Promise.all([
-        challenges.revokeAllOf(userId),
-        callers.forgetAllOf(userId),
-        authenticators.removeAllOf(userId),
-        browsers.forgetAllOf(userId),
-        endConsents(userId),
-        store.collection('memberships').deleteBy('user', userId),
-        sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
-      ]);
+      await endGone(userId);
     },
   };
 }

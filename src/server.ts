@@ -128,7 +128,7 @@ function routesOf(
   const { interactions, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const allowLoopback = isForThisMachine(settings);
   const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
-  const { endAll, endPending, endSessions, removeUser } = endings;
+  const { endAll, endGone, endPending, endSessions, removeUser } = endings;
   const now = () => new Date(wallClock()).toISOString();
   background.run('the removal of connections', () => resumeRemovals({ store, background, now, removeUser }));
   const loginPageOf = loginPages({ config, csrf, finish, interactions, views });
@@ -264,14 +264,19 @@ function routesOf(
       clock,
       audienceOf: (key) => consentAudience(issuer, key),
       config,
+      endGone,
       endSessions: async (userId, reason) => {
         await sessions.endAllOf(userId, { reason, refreshTokens: true });
+      },
+      endUnlinked: async (userId) => {
+        await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
       },
       events,
       messages,
       hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
       now,
       random,
+      readIdTokenHint,
       readToken: readCallerToken,
       refreshTokens: refreshTokenDirectory({ store, config }),
       removeUser,
@@ -296,6 +301,7 @@ function routesOf(
       systemApis: () => [managementApi(issuer)],
       tenantName: new URL(baseUrl).hostname,
       users,
+      wallClock,
     }),
     ...(isForThisMachine(settings)
       ? bind(development, {

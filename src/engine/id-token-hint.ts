@@ -11,6 +11,8 @@ export interface IdTokenHint {
   userId: string;
   /** Its session; undefined for a token from a grant without a browser. */
   sid: string | undefined;
+  /** Epoch seconds; 0 where it does not say. */
+  expiresAt: number;
 }
 
 /** Verifies a hint; expired tokens are accepted (§2). @returns undefined when it is not our ID token. */
@@ -28,6 +30,7 @@ export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config
         client,
         userId: String(claims.sub),
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
+        expiresAt: claims.exp ?? 0,
       };
     } catch (thrown) {
       if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;

@@ -25,6 +25,7 @@ import { type SigningKeysDependencies, signingKeyCalls } from './resources/signi
 import { tenantCalls } from './resources/tenant.ts';
 import { unusedCalls } from './resources/unused.ts';
 import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
+import { type UserIdentitiesDependencies, userIdentityCalls } from './resources/users/identities.ts';
 import { userSearchCalls } from './resources/users/search.ts';
 import { type UsersDependencies, userRecordCalls } from './resources/users/users.ts';
 
@@ -43,6 +44,7 @@ export type ManagementDependencies = ClientsDependencies &
   UsersDependencies &
   LogsDependencies &
   UserAccessDependencies &
+  UserIdentitiesDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */
@@ -55,6 +57,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...userRecordCalls,
   ...userSearchCalls,
   ...userAccessCalls,
+  ...userIdentityCalls,
   ...roleCalls,
   ...organizationCalls,
   ...invitationCalls,

@@ -3,6 +3,7 @@ import { ADDRESS_KINDS } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
+import { homeOf } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 const now = ({ clock }: UsersDependencies) => new Date(clock()).toISOString();
@@ -23,7 +24,10 @@ export async function updateUser(
   });
   const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
   if (kinds.length === 0) return store.collection('users').update(userId, change);
-  const identities = await store.collection('identities').findBy('user', userId);
+  const identities = (await store.collection('identities').findBy('user', userId)).filter(
+    // What was linked has addresses of its own, though they may be the same.
+    ({ profile }) => profile === undefined,
+  );
   let before: User | undefined;
   let after: User | undefined;
   await store.batch([
@@ -80,7 +84,10 @@ export async function removeUser({ store }: UsersDependencies, userId: string): 
   await store.batch([
     { collection: 'users', delete: userId },
     { collection: 'credentials', delete: userId },
-    ...identities.map(({ id }) => ({ collection: 'identities' as const, delete: id })),
+    ...identities.flatMap((one): Write[] => [
+      { collection: 'identities', delete: one.id },
+      { collection: 'credentials', delete: homeOf(one) },
+    ]),
   ]);
 }
 

@@ -6,6 +6,9 @@ import type { UsersDependencies } from './user.ts';
 /** How many earlier passwords are kept, at most; a connection's rule looks at fewer or as many. */
 const HISTORY = 24;
 
+/** In place of a hash, of a user whose passwords are those of linked identities alone: no password has it. */
+const NONE = '';
+
 /** Whether a password is right; @see Credentials.verify */
 export type PasswordCheck = (password: string) => Promise<number | undefined>;
 
@@ -15,23 +18,31 @@ interface Credentials {
    * @returns the version of the credential that it was right for; undefined when it was wrong.
    */
   verify(userId: string | undefined, password: string): Promise<number | undefined>;
-  /** Reads the credential that passwords are then verified by, as {@link verify} does. */
-  load(userId: string | undefined): Promise<PasswordCheck>;
+  /**
+   * Reads the credential that passwords are then verified by, as {@link verify} does.
+   * @param home whose it is kept as, see {@link homeOf}: of an identity that was linked not the user's id. The version
+   *   is that of the user in any case.
+   */
+  load(userId: string | undefined, home?: string): Promise<PasswordCheck>;
   /** The version of a user's credential; it grows with each password that is set. */
   version(userId: string): Promise<number>;
-  /** Whether a password is the user's present one or one of the last `size`. */
-  isUsedBefore(userId: string, password: string, size: number): Promise<boolean>;
-  /** Sets a password in place of the one there is. */
-  set(userId: string, password: string): Promise<void>;
+  /** Whether a password is the present one or one of the last `size`. @param home as for {@link load} */
+  isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
+  /** Sets a password in place of the one there is. @param home as for {@link load} */
+  set(userId: string, password: string, home?: string): Promise<void>;
 }
 
 /** The credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
   const credentials = store.collection('credentials');
-  const load = async (userId: string | undefined): Promise<PasswordCheck> => {
-    const credential = userId === undefined ? undefined : await credentials.get(userId);
+  const versionOfUser = async (userId: string) => versionOf(await credentials.get(userId));
+  const load = async (userId: string | undefined, home = userId): Promise<PasswordCheck> => {
+    const [credential, version] = await Promise.all([
+      home === undefined ? undefined : credentials.get(home),
+      userId === home || userId === undefined ? undefined : versionOfUser(userId),
+    ]);
     return async (password) => {
-      if (credential === undefined) {
+      if (credential === undefined || credential.passwordHash === NONE) {
         await hasher.verifyNothing(password);
         return undefined;
       }
@@ -47,26 +58,35 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
           };
         });
       }
-      return ok ? versionOf(credential) : undefined;
+      return ok ? (version ?? versionOf(credential)) : undefined;
     };
   };
   return {
     load,
     verify: async (userId, password) => (await load(userId))(password),
-    version: async (userId) => versionOf(await credentials.get(userId)),
-    isUsedBefore: async (userId, password, size) => {
-      const credential = await credentials.get(userId);
+    version: versionOfUser,
+    isUsedBefore: async (home, password, size) => {
+      const credential = await credentials.get(home);
       if (credential === undefined) return false;
-      const hashes = [credential.passwordHash, ...credential.history].slice(0, Math.max(1, size));
+      const hashes = [credential.passwordHash, ...credential.history]
+        .slice(0, Math.max(1, size))
+        .filter((hash) => hash !== NONE);
       for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
       return false;
     },
-    set: async (userId, password) => {
+    set: async (userId, password, home = userId) => {
       const passwordHash = await hasher.hash(password);
-      await credentials.upsert(userId, (current) => ({
-        id: userId,
+      await credentials.upsert(home, (current) => ({
+        id: home,
         passwordHash,
         history: current === undefined ? [] : [current.passwordHash, ...current.history].slice(0, HISTORY),
+        version: versionOf(current) + 1,
+      }));
+      if (home === userId) return;
+      // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
+      // has the new version.
+      await credentials.upsert(userId, (current) => ({
+        ...(current ?? { id: userId, passwordHash: NONE, history: [] }),
         version: versionOf(current) + 1,
       }));
     },

@@ -1,5 +1,6 @@
 // Identities: by what users are known in their connections.
 import { strategyRecord } from '../records/connections.ts';
+import { normalizeEmail } from '../records/email.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -62,6 +63,32 @@ export async function idByAddress(
   return identity?.user_id;
 }
 
+/** The identity with an e-mail address or username, as typed, in a connection. */
+export async function identityByName(
+  store: Store,
+  connection: string,
+  identifier: string,
+): Promise<Identity | undefined> {
+  const find = async (kind: AddressKind, address: string) =>
+    (await store.collection('identities').findBy('address', addressKey(connection, kind, address)))[0];
+  const email = normalizeEmail(identifier);
+  const byEmail = email === undefined ? undefined : await find('email', email);
+  return byEmail ?? find('username', identifier.trim().toLowerCase());
+}
+
+/**
+ * The id of the user whom an identity was made with. A password is kept by it, so that an identity that was linked to
+ * another user keeps its own.
+ */
+export function homeOf({ provider, upstream_id }: Pick<Identity, 'provider' | 'upstream_id'>): string {
+  return `${provider}|${upstream_id}`;
+}
+
+/** Whether an identity was linked to a user who was made with another. */
+export function isLinked(identity: Pick<Identity, 'provider' | 'upstream_id' | 'user_id'>): boolean {
+  return homeOf(identity) !== identity.user_id;
+}
+
 /** The user whose identity has an address; undefined where it is nobody's. */
 export async function findByAddress(store: Store, address: ConnectionAddress): Promise<User | undefined> {
   return store.collection('users').get((await idByAddress(store, address)) ?? NOBODY);
@@ -69,7 +96,7 @@ export async function findByAddress(store: Store, address: ConnectionAddress): P
 
 /** The identity that a user was made with, whose name is in the user's id; another one where that is gone. */
 export function primaryIdentity(identities: readonly Identity[]): Identity | undefined {
-  return identities.find((one) => one.user_id === `${one.provider}|${one.upstream_id}`) ?? identities.at(0);
+  return identities.find((one) => !isLinked(one)) ?? identities.at(0);
 }
 
 /** Whether whoever logs in with any of a user's identities has thereby proved an address, of these kinds. */

@@ -30,12 +30,15 @@ export async function userWhoProved(
   const found = proved.seen === undefined ? await findByAddress(store, proved) : proved.seen.user;
   if (found === undefined) return proved.mayCreate ? create(deps, proved) : undefined;
   const verified = VERIFIED[proved.kind];
-  if (found[verified] === true) return { user: found, isNew: false };
-  const updated = await store.collection('users').update(found.id, (current) => ({
-    ...current,
-    [verified]: true,
-    updated_at: new Date(clock()).toISOString(),
-  }));
+  // The address of an identity that was linked says nothing about the user's own.
+  if (found[verified] === true || found[proved.kind] !== proved.address) return { user: found, isNew: false };
+  const updated = await store
+    .collection('users')
+    .update(found.id, (current) =>
+      current[proved.kind] === proved.address
+        ? { ...current, [verified]: true, updated_at: new Date(clock()).toISOString() }
+        : current,
+    );
   return { user: updated ?? found, isNew: false };
 }
 

@@ -1,12 +1,20 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
-import { normalizeEmail } from '../records/email.ts';
 import type { AddressKind } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { confirmEmail, proveEmail, removeUser, updateUser } from './changes.ts';
 import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
-import { type ConnectionAddress, findByAddress, type Identity, idByAddress, NOBODY } from './identities.ts';
+import {
+  type ConnectionAddress,
+  findByAddress,
+  homeOf,
+  type Identity,
+  idByAddress,
+  identityByName,
+  NOBODY,
+} from './identities.ts';
+import { linkUser, unlinkIdentity } from './linking.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -41,13 +49,29 @@ export interface Users {
    * @returns the version of the credential that it was right for; undefined when it was wrong.
    */
   verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
-  /** Reads the user's credential, by which passwords are then verified as {@link verifyPassword} does. */
-  passwordOf(userId: string | undefined): Promise<PasswordCheck>;
+  /**
+   * Reads the user's credential, by which passwords are then verified as {@link verifyPassword} does.
+   * @param by as whom they say to be: an identity that was linked has its own password.
+   */
+  passwordOf(
+    userId: string | undefined,
+    by?: { connection: string; identifier: string },
+  ): Promise<PasswordCheck>;
   /** The version of a user's credential; it grows with each password that is set. */
   credentialVersion(userId: string): Promise<number>;
-  /** Whether a password is the user's present one or one of the last `size`. */
-  isUsedBefore(userId: string, password: string, size: number): Promise<boolean>;
-  setPassword(userId: string, password: string): Promise<void>;
+  /**
+   * Whether a password is the present one or one of the last `size`.
+   * @param home the user, or whom the identity whose password it is was made with ({@link homeOf}).
+   */
+  isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
+  /** @param home as for {@link isUsedBefore}, where it is not the user. */
+  setPassword(userId: string, password: string, home?: string): Promise<void>;
+  /** The identity with an e-mail address or username, as typed, in one connection. */
+  identityInConnection(connection: { name: string }, identifier: string): Promise<Identity | undefined>;
+  /** Makes another user's identities those of a user, and removes the other; @see linkUser */
+  link(userId: string, other: string): Promise<boolean>;
+  /** Makes a linked identity a user again; @see unlinkIdentity */
+  unlink(userId: string, identityId: string): Promise<boolean>;
   /** The write that records a login; changes nothing else of the profile. */
   loginNote(userId: string, ip: string): Write;
   /**
@@ -76,13 +100,8 @@ export function createUsers(deps: UsersDependencies): Users {
   const users = store.collection('users');
   const credentials = createCredentials(deps);
   const now = () => new Date(clock()).toISOString();
-  const idInConnection: Users['idInConnection'] = async ({ name: connection }, identifier) => {
-    const email = normalizeEmail(identifier);
-    const byEmail = email && (await idByAddress(store, { connection, kind: 'email', address: email }));
-    if (byEmail) return byEmail;
-    const address = identifier.trim().toLowerCase();
-    return idByAddress(store, { connection, kind: 'username', address });
-  };
+  const idInConnection: Users['idInConnection'] = async ({ name }, identifier) =>
+    (await identityByName(store, name, identifier))?.user_id;
   return {
     get: (id) => users.get(id),
     findInConnection: async (connection, identifier) =>
@@ -101,11 +120,17 @@ export function createUsers(deps: UsersDependencies): Users {
         passwordHash: password === undefined ? undefined : await deps.hasher.hash(password),
       }),
     verifyPassword: credentials.verify,
-    passwordOf: credentials.load,
+    passwordOf: async (userId, by) => {
+      const identity = by && (await identityByName(store, by.connection, by.identifier));
+      return credentials.load(userId, identity && homeOf(identity));
+    },
+    identityInConnection: ({ name }, identifier) => identityByName(store, name, identifier),
+    link: (userId, other) => linkUser(deps, userId, other),
+    unlink: (userId, identityId) => unlinkIdentity(deps, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
-    setPassword: async (userId, password) => {
-      await credentials.set(userId, password);
+    setPassword: async (userId, password, home) => {
+      await credentials.set(userId, password, home);
       await users.update(userId, (before) => ({ ...before, last_password_reset: now(), updated_at: now() }));
     },
     loginNote: (userId, ip) => ({

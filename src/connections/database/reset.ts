@@ -9,6 +9,7 @@ import { databaseOptions } from '../../records/database-options.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { homeOf } from '../../users/identities.ts';
 import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -33,6 +34,8 @@ export interface ResetDependencies {
 /** A reset that a link allows. */
 export interface OpenReset {
   user: User;
+  /** Whose password it is: the user's, or that of an identity that was linked to them. */
+  home: string;
   connection: Connection;
   options: DatabaseOptions;
   met: Met;
@@ -44,8 +47,11 @@ export async function openReset(deps: ResetDependencies, ticket: string): Promis
   if (met?.userId === undefined) return undefined;
   const user = await deps.users.get(met.userId);
   const connection = await deps.config.connection(String(met.data.connection));
-  if (user === undefined || connection === undefined || user.email !== met.data.email) return undefined;
-  return { user, connection, options: databaseOptions(connection), met };
+  if (user === undefined || connection === undefined) return undefined;
+  // By the identity, not the user: one that was linked has an address and a password of its own.
+  const identity = await deps.users.identityInConnection(connection, String(met.data.email));
+  if (identity?.user_id !== user.id || identity.email !== met.data.email) return undefined;
+  return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };
 }
 
 /** Records a refused reset. */
@@ -84,7 +90,7 @@ export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reaso
  */
 export async function resetPassword(
   deps: ResetDependencies,
-  { user, connection, options, met }: OpenReset,
+  { user, home, connection, options, met }: OpenReset,
   { ticket, password, caller, languages }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal =
@@ -92,11 +98,11 @@ export async function resetPassword(
       ...(user.email !== undefined && { email: user.email }),
       username: user.username,
       profile: personal(user),
-    }) ?? (await historyRefusal(deps.users, options, user, password));
+    }) ?? (await historyRefusal(deps.users, options, home, password));
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
     return { reason: 'expired' };
-  await deps.users.setPassword(user.id, password);
+  await deps.users.setPassword(user.id, password, home);
   await endWhatWasBefore(deps, user);
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
@@ -150,13 +156,11 @@ function personal({ name, given_name, family_name, nickname, user_metadata }: Us
 async function historyRefusal(
   users: Users,
   { password_history: history }: DatabaseOptions,
-  user: User,
+  home: string,
   password: string,
 ): Promise<ResetRefusal | undefined> {
   if (history?.enable !== true) return undefined;
-  return (await users.isUsedBefore(user.id, password, history.size))
-    ? { reason: 'used-password' }
-    : undefined;
+  return (await users.isUsedBefore(home, password, history.size)) ? { reason: 'used-password' } : undefined;
 }
 
 /** Where a link's page leads, with the result; undefined when the tenant configures nothing. */

@@ -30,8 +30,9 @@ export const database = strategy(
     isGuessable: () => true,
     find: ({ users }, { connection, identifier }: Proof<string>) =>
       users.idInConnection(connection, identifier),
-    read: async ({ users }, _proof, userId) => {
-      const [user, verify] = await Promise.all([users.get(userId ?? NOBODY), users.passwordOf(userId)]);
+    read: async ({ users }, { connection, identifier }, userId) => {
+      const by = { connection: connection.name, identifier };
+      const [user, verify] = await Promise.all([users.get(userId ?? NOBODY), users.passwordOf(userId, by)]);
       return { user, verify };
     },
     judge: (_deps, { proof, read: { verify } }) => verify(proof.credentials),

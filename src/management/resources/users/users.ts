@@ -9,7 +9,7 @@ import type { Frozen } from '../../../records/record.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
-import { type Identity, primaryIdentity } from '../../../users/identities.ts';
+import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
 import { passwordRefusal, type SignUpRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
@@ -164,7 +164,8 @@ async function patch(deps: UsersDependencies, before: User, body: PatchUserBody,
   const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
   const addresses = addressesOf(body);
   refuseFederated(identity, body);
-  if (typeof body.password === 'string') await setPassword(deps, before, connection, body.password);
+  if (typeof body.password === 'string')
+    await setPassword(deps, before, { connection, identity }, body.password);
   const isNewEmail = addresses.email !== undefined && addresses.email !== before.email;
   const change: Partial<UserRecord> = {
     // A new address is nobody's until it was proved, unless the caller says so.
@@ -217,7 +218,7 @@ function refuseFederated(identity: Identity | undefined, body: PatchUserBody): v
 async function setPassword(
   deps: UsersDependencies,
   user: User,
-  connection: Connection | undefined,
+  { connection, identity }: Awaited<ReturnType<typeof homeOf>>,
   password: string,
 ): Promise<void> {
   if (connection === undefined || strategyRecord(connection.strategy)?.isDatabase !== true) {
@@ -226,11 +227,12 @@ async function setPassword(
   const options = databaseOptions(connection);
   const refusal = passwordRefusal(options, password, { email: user.email ?? '', username: user.username });
   if (refusal !== undefined) throw passwordError(refusal);
+  const home = identity === undefined ? user.id : kept(identity);
   const size = options.password_history?.enable === true ? options.password_history.size : 0;
-  if (size > 0 && (await deps.users.isUsedBefore(user.id, password, size))) {
+  if (size > 0 && (await deps.users.isUsedBefore(home, password, size))) {
     throw invalid('PasswordHistoryError: Password has previously been used');
   }
-  await deps.users.setPassword(user.id, password);
+  await deps.users.setPassword(user.id, password, home);
   await deps.endSessions(user.id, 'password-changed');
 }
 

@@ -1,0 +1,138 @@
+// Linking users: several identities of one person become one user, and are taken apart again.
+import { z } from 'zod';
+import type { ReadIdTokenHint } from '../../../engine/id-token-hint.ts';
+import { identityId } from '../../../records/identities.ts';
+import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
+import { type Store, UniqueKeyError } from '../../../store/contract.ts';
+import { homeOf } from '../../../users/identities.ts';
+import type { User } from '../../../users/user.ts';
+import type { Users } from '../../../users/users.ts';
+import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
+import { apiError } from '../../errors.ts';
+import { conflict } from '../../resource.ts';
+import { userOf } from './users.ts';
+import { identityViews } from './view.ts';
+
+export interface UserIdentitiesDependencies {
+  store: Store;
+  users: Users;
+  wallClock: Clock;
+  /** Verifies an ID token of ours; one that has expired, too. */
+  readIdTokenHint: ReadIdTokenHint;
+  /** Ends what a user had who has become an identity of another. */
+  endGone(userId: string): Promise<void>;
+  /** Ends all sessions and tokens of a user. */
+  endUnlinked(userId: string): Promise<void>;
+}
+
+const byName = z.strictObject({
+  provider: z.string().min(1).max(128),
+  // SDKs of some providers send theirs as numbers.
+  user_id: z.union([z.string().min(1).max(255), z.number().int()]).transform(String),
+  connection_id: z.string().min(1).max(64).optional(),
+});
+const byToken = z.strictObject({ link_with: z.string().min(1).max(20_000) });
+
+type LinkBody = z.output<typeof byName> | z.output<typeof byToken>;
+
+const alreadyLinked = conflict('Specified identity already exists.', 'identity_conflict');
+const noOther = () => apiError(400, 'The user to be linked does not exist.', 'inexistent_user');
+
+/** The user whom a body names. @throws AuthError 400, 403, 409 */
+async function otherOf(
+  deps: UserIdentitiesDependencies,
+  user: User,
+  body: LinkBody,
+  caller: Caller,
+): Promise<User> {
+  if ('link_with' in body) return provedOther(deps, body.link_with, caller);
+  // Whoever has their own token alone must prove that they are the other one, too.
+  if (caller.isUser)
+    throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
+  const { provider, connection_id } = body;
+  const upstreamId = body.user_id.startsWith(`${provider}|`)
+    ? body.user_id.slice(provider.length + 1)
+    : body.user_id;
+  const own = await deps.users.identitiesOf(user.id);
+  const isTheirs = own.some((one) => one.provider === provider && one.upstream_id === upstreamId);
+  if (isTheirs) throw alreadyLinked();
+  if (connection_id !== undefined) await requireIn(deps, connection_id, upstreamId);
+  const other = await deps.users.get(`${provider}|${upstreamId}`);
+  if (other === undefined) throw noOther();
+  return other;
+}
+
+/** @throws AuthError 400 where a connection knows no such identity; 409 where it is linked to somebody else. */
+async function requireIn({ store }: UserIdentitiesDependencies, connectionId: string, upstreamId: string) {
+  const connection = await store.collection('connections').get(connectionId);
+  if (connection === undefined)
+    throw apiError(400, 'The connection does not exist.', 'inexistent_connection');
+  const identity = await store.collection('identities').get(identityId(connection.name, upstreamId));
+  if (identity === undefined) throw noOther();
+  if (identity.user_id !== homeOf(identity)) throw alreadyLinked();
+}
+
+/** The user whose ID token was given. @throws AuthError 400 for one that is not good. */
+async function provedOther(deps: UserIdentitiesDependencies, token: string, caller: Caller): Promise<User> {
+  const read = await deps.readIdTokenHint(token);
+  const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
+  if (read === undefined || read.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
+  // A token that was given to another application proves nothing to this one.
+  if (caller.isUser && read.client.client_id !== caller.clientId) throw invalid;
+  const other = await deps.users.get(read.userId);
+  // Whoever was blocked would come in again as somebody else.
+  if (other === undefined || other.blocked === true) throw invalid;
+  return other;
+}
+
+const call = callsWith<UserIdentitiesDependencies>();
+
+/** The calls. */
+export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
+  call({
+    method: 'POST',
+    path: '/users/:id/identities',
+    scopes: ['update:users'],
+    ownScopes: ['update:current_user_identities'],
+    summary: 'Link a user account to another',
+    body: z.union([byToken, byName]),
+    handle: async (deps, { params, body, caller }) => {
+      const user = await userOf(deps, params.id);
+      const before = identityViews(await deps.users.identitiesOf(user.id));
+      const other = await otherOf(deps, user, body, caller);
+      if (other.id === user.id) throw alreadyLinked();
+      if (!(await deps.users.link(user.id, other.id))) throw alreadyLinked();
+      await deps.endGone(other.id);
+      return { ...created(identityViews(await deps.users.identitiesOf(user.id))), before };
+    },
+  }),
+  call({
+    method: 'DELETE',
+    // Not `:user_id`: that is whose token it must be.
+    path: '/users/:id/identities/:provider/:identity_id',
+    scopes: ['update:users'],
+    ownScopes: ['update:current_user_identities'],
+    summary: 'Unlink an identity of a user',
+    handle: async (deps, { params }) => {
+      const user = await userOf(deps, params.id);
+      const { provider = '', identity_id: given = '' } = params;
+      const upstreamId = given.startsWith(`${provider}|`) ? given.slice(provider.length + 1) : given;
+      const before = await deps.users.identitiesOf(user.id);
+      const identity = before.find((one) => one.provider === provider && one.upstream_id === upstreamId);
+      if (identity !== undefined && homeOf(identity) === user.id) {
+        throw apiError(400, 'Main identity cannot be unlinked', 'invalid_uri');
+      }
+      if (identity !== undefined) {
+        const isDone = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
+        // What came by it cannot be told from the rest: a refresh token does not say by which identity.
+        if (isDone) await deps.endUnlinked(user.id);
+      }
+      const after = identityViews(await deps.users.identitiesOf(user.id));
+      return ok(after, { before: identityViews(before), after });
+    },
+  }),
+];
+
+function refuseTaken(thrown: unknown): never {
+  throw thrown instanceof UniqueKeyError ? conflict('The user already exists.', 'auth0_idp_error')() : thrown;
+}

@@ -1,0 +1,125 @@
+// Linking: another user's identities become those of a user, and back. Whoever logs in with one of them is that user.
+import type { UserRecord } from '../records/users.ts';
+import type { Write } from '../store/contract.ts';
+import { homeOf, type Identity, isLinked } from './identities.ts';
+import { PROFILE_CLAIMS } from './profile.ts';
+import type { User, UsersDependencies } from './user.ts';
+
+/** What an identity keeps of the user that it was: what the connection says, and nothing of what we do. */
+const KEPT = [
+  ...PROFILE_CLAIMS,
+  'email',
+  'email_verified',
+  'username',
+  'phone_number',
+  'phone_verified',
+  'address',
+] as const;
+
+/** Thrown within a batch, which then changes nothing: somebody else was first. */
+const OVERTAKEN = new Error('the users of a link have changed');
+
+function profileOf(user: User): Record<string, unknown> {
+  return Object.fromEntries(KEPT.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
+}
+
+/**
+ * Makes another user's identities those of a user, and removes the other with their metadata, roles and permissions; what
+ * else they had (sessions, factors) is the caller's to end. One write: of any number that link the same user exactly
+ * one does.
+ * @returns false when either was gone.
+ */
+export async function linkUser(deps: UsersDependencies, userId: string, otherId: string): Promise<boolean> {
+  const { store, clock } = deps;
+  const other = await store.collection('users').get(otherId);
+  if (other === undefined || userId === otherId) return false;
+  const updated_at = new Date(clock()).toISOString();
+  const move = (identities: readonly Identity[]) =>
+    unlessOvertaken(deps, userId, updated_at, (isThere) => [
+      ...identities.map((one) => moved(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
+      { collection: 'users', delete: otherId },
+    ]);
+  let isMoved = false;
+  // What was linked to the other one meanwhile comes along.
+  for (;;) {
+    const identities = await store.collection('identities').findBy('user', otherId);
+    if (identities.length === 0) return isMoved;
+    if (!(await move(identities))) return false;
+    isMoved = true;
+  }
+}
+
+/**
+ * Makes a linked identity a user of its own again, with what the connection said of them when they were linked.
+ * @returns false when it is no linked identity of the user. @throws UniqueKeyError when there is such a user again.
+ */
+export async function unlinkIdentity(
+  deps: UsersDependencies,
+  userId: string,
+  identityId: string,
+): Promise<boolean> {
+  const { store, clock } = deps;
+  const identity = await store.collection('identities').get(identityId);
+  if (identity === undefined || identity.user_id !== userId || !isLinked(identity)) return false;
+  const home = homeOf(identity);
+  const at = new Date(clock()).toISOString();
+  const user: UserRecord = {
+    email_verified: false,
+    ...(identity.profile as Partial<UserRecord> | undefined),
+    id: home,
+    user_metadata: {},
+    app_metadata: {},
+    created_at: at,
+    updated_at: at,
+    logins_count: 0,
+  };
+  return unlessOvertaken(deps, userId, at, (isThere) => [
+    moved(identity, { to: home, isThere }, undefined),
+    { collection: 'users', insert: user },
+  ]);
+}
+
+/**
+ * Writes with a user who is still there.
+ * @param writes are given what to ask before they change anything.
+ * @returns false, and nothing was written, when somebody else was first.
+ */
+async function unlessOvertaken(
+  { store }: UsersDependencies,
+  userId: string,
+  updated_at: string,
+  writes: (isThere: () => boolean) => readonly Write[],
+): Promise<boolean> {
+  let isThere = false;
+  const touched: Write = {
+    collection: 'users',
+    update: userId,
+    change: (current) => {
+      isThere = true;
+      return { ...current, updated_at };
+    },
+  };
+  try {
+    await store.batch([touched, ...writes(() => isThere)]);
+    return true;
+  } catch (thrown) {
+    if (thrown === OVERTAKEN) return false;
+    throw thrown;
+  }
+}
+
+/** The write that gives an identity to another user, unless somebody else has done so. */
+function moved(
+  identity: Identity,
+  { to, isThere }: { to: string; isThere(): boolean },
+  profile: Identity['profile'],
+): Write {
+  return {
+    collection: 'identities',
+    update: identity.id,
+    change: ({ profile: _before, ...current }) => {
+      if (!isThere() || current.user_id !== identity.user_id) throw OVERTAKEN;
+      return { ...current, user_id: to, ...(profile === undefined ? {} : { profile: { ...profile } }) };
+    },
+  };
+}

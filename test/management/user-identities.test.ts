@@ -1,0 +1,263 @@
+// Linking users by the Management API, and who somebody is who logs in afterwards.
+import { expect } from 'chai';
+import { toResource } from '../../src/engine/audience.ts';
+import { rememberConsent } from '../../src/engine/grants.ts';
+import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
+import { type Agent, createAgent } from '../support/agent.ts';
+import { payload, token } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { resetPassword } from '../support/reset.ts';
+import type { TestServer } from '../support/server.ts';
+import { managementToken, startManaged } from './support.ts';
+
+const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
+const OWN = 'read:current_user update:current_user_identities update:current_user_metadata';
+
+describe('identities of a user', () => {
+  let server: TestServer;
+  let agent: Agent;
+  let admin: string;
+  let people = 0;
+
+  before(async () => {
+    server = await startManaged(base);
+    agent = createAgent(server);
+    admin = await managementToken(server);
+  });
+  after(() => server.stop());
+
+  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
+    agent.request(`/api/v2${path}`, {
+      method,
+      headers: { authorization: `Bearer ${bearer}` },
+      ...(json === undefined ? {} : { json }),
+    });
+  const pathOf = (id: string) => `/users/${encodeURIComponent(id)}`;
+  const newAddress = () => `linked-${people++}@example.test`;
+  const someone = async (connection = 'users', more: object = {}) => {
+    const email = newAddress();
+    const password = `Own-Password-${people}`;
+    const isDatabase = connection === 'users';
+    const made = await call('POST', '/users', {
+      connection,
+      email,
+      ...(isDatabase ? { password } : {}),
+      ...more,
+    });
+    expect(made.status, made.text).to.equal(201);
+    return { id: made.json().user_id as string, bare: made.json().identities[0].user_id, email, password };
+  };
+  const login = (username: string, password: string, more: Record<string, string> = {}) =>
+    token(agent, { grant_type: 'password', ...CLIENT, username, password, scope: 'openid', ...more });
+  const byCode = async (email: string) => {
+    await agent.request('/passwordless/start', {
+      json: { ...CLIENT, connection: 'email', email, send: 'code' },
+    });
+    const { code } = await nextMessageTo(server, email);
+    return token(agent, {
+      grant_type: OTP_GRANT,
+      ...CLIENT,
+      username: email,
+      otp: code,
+      realm: 'email',
+      scope: 'openid email',
+    });
+  };
+  const ownToken = async (one: { id: string; email: string; password: string }, scope = OWN) => {
+    // What the user is asked for at the consent page.
+    await rememberConsent(server.store, one.id, 'web', {
+      '': ['openid'],
+      [toResource(`${server.issuer}api/v2/`)]: scope.split(' '),
+    });
+    const answer = await login(one.email, one.password, {
+      audience: `${server.issuer}api/v2/`,
+      scope: `openid ${scope}`,
+    });
+    return answer.json() as { access_token: string; id_token: string };
+  };
+  const subOf = (answer: { json(): Record<string, any>; text: string }) => {
+    const { id_token } = answer.json();
+    expect(id_token, answer.text).to.be.a('string');
+    return payload(id_token).sub as string;
+  };
+  const link = (primary: string, body: object, bearer?: string) =>
+    call('POST', `${pathOf(primary)}/identities`, body, bearer);
+
+  it('are those of both once they are linked: each way in leads to the first, with its own password', async () => {
+    const first = await someone();
+    const second = await someone('users', { user_metadata: { a: 1 }, given_name: 'Second' });
+    const linked = await link(first.id, { provider: 'auth0', user_id: second.bare });
+    expect(linked.status, linked.text).to.equal(201);
+    expect(linked.json()).to.have.length(2);
+    expect(linked.json()[0]).to.deep.equal({
+      connection: 'users',
+      provider: 'auth0',
+      user_id: first.bare,
+      isSocial: false,
+    });
+    expect(linked.json()[1]).to.deep.include({ provider: 'auth0', user_id: second.bare });
+    expect(linked.json()[1].profileData).to.include({ email: second.email, given_name: 'Second' });
+    expect(subOf(await login(first.email, first.password))).to.equal(first.id);
+    expect(subOf(await login(second.email, second.password))).to.equal(first.id);
+    expect((await login(second.email, first.password)).status).to.equal(403);
+    expect((await login(first.email, second.password)).status).to.equal(403);
+    expect((await call('GET', pathOf(second.id))).status).to.equal(404);
+    const user = (await call('GET', pathOf(first.id))).json();
+    expect(user).to.include({ email: first.email }).and.not.to.have.property('given_name');
+    expect(user.user_metadata).to.deep.equal({});
+  });
+
+  it('may be of other connections: a code leads to the first, and proves nothing of its address', async () => {
+    const first = await someone();
+    const second = await someone('email');
+    expect((await link(first.id, { provider: 'email', user_id: second.id })).status).to.equal(201);
+    expect(subOf(await byCode(second.email))).to.equal(first.id);
+    const user = (await call('GET', pathOf(first.id))).json();
+    expect(user).to.include({ email: first.email, email_verified: false });
+  });
+
+  it('keep their own addresses and passwords when those of the first change', async () => {
+    const first = await someone();
+    const second = await someone();
+    await link(first.id, { provider: 'auth0', user_id: second.bare });
+    await call('PATCH', pathOf(first.id), { password: 'Newer-Password-9' });
+    expect((await login(first.email, first.password)).status).to.equal(403);
+    expect(subOf(await login(second.email, second.password))).to.equal(first.id);
+    await call('PATCH', pathOf(first.id), { email: newAddress() });
+    expect(subOf(await login(second.email, second.password))).to.equal(first.id);
+    await resetPassword(server, second.email, 'Reset-Password-7');
+    expect(subOf(await login(second.email, 'Reset-Password-7'))).to.equal(first.id);
+    expect((await login(second.email, second.password)).status).to.equal(403);
+  });
+
+  it('end the sessions and tokens of who is linked, and of the first when one is unlinked', async () => {
+    const first = await someone();
+    const second = await someone();
+    const tokensOf = async (one: typeof first) =>
+      (await login(one.email, one.password, { scope: 'openid offline_access' })).json().refresh_token;
+    const refresh = async (refresh_token: string) =>
+      (await token(agent, { grant_type: 'refresh_token', ...CLIENT, refresh_token })).status;
+    const [ofFirst, ofSecond] = [await tokensOf(first), await tokensOf(second)];
+    await link(first.id, { provider: 'auth0', user_id: second.bare });
+    expect(await refresh(ofSecond)).to.equal(400);
+    expect(await refresh(ofFirst)).to.equal(200);
+    const bySecond = await tokensOf(second);
+    const unlinked = await call('DELETE', `${pathOf(first.id)}/identities/auth0/${second.bare}`);
+    expect(unlinked.status, unlinked.text).to.equal(200);
+    expect(unlinked.json()).to.have.length(1);
+    expect(await refresh(bySecond)).to.equal(400);
+  });
+
+  it('are users again once they are unlinked, with their profile, password and nothing else', async () => {
+    const first = await someone();
+    const second = await someone('users', { given_name: 'Ada', app_metadata: { admin: true } });
+    await link(first.id, { provider: 'auth0', user_id: second.bare });
+    await call('DELETE', `${pathOf(first.id)}/identities/auth0/${second.bare}`);
+    const again = (await call('GET', pathOf(second.id))).json();
+    expect(again).to.deep.include({ given_name: 'Ada', email: second.email, app_metadata: {} });
+    expect(again.identities).to.have.length(1);
+    expect(subOf(await login(second.email, second.password))).to.equal(second.id);
+    expect(subOf(await login(first.email, first.password))).to.equal(first.id);
+    // Gone already: the same answer, and nothing happens.
+    const twice = await call('DELETE', `${pathOf(first.id)}/identities/auth0/${second.bare}`);
+    expect(twice.status).to.equal(200);
+    expect((await call('GET', pathOf(second.id))).status).to.equal(200);
+  });
+
+  it('go to exactly one of those who link the same user at once', async () => {
+    const rivals = await Promise.all([someone(), someone(), someone()]);
+    const wanted = await someone();
+    const answers = await Promise.all(
+      rivals.map(({ id }) => link(id, { provider: 'auth0', user_id: wanted.bare })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+    expect(answers.every(({ status }) => [201, 400, 409].includes(status))).to.equal(true);
+    const winner = rivals[answers.findIndex(({ status }) => status === 201)];
+    expect(subOf(await login(wanted.email, wanted.password))).to.equal(winner?.id);
+    // Two who link one another at once: one of them is left, with both identities.
+    const [a, b] = [await someone(), await someone()];
+    await Promise.all([
+      link(a.id, { provider: 'auth0', user_id: b.bare }),
+      link(b.id, { provider: 'auth0', user_id: a.bare }),
+    ]);
+    const left = subOf(await login(a.email, a.password));
+    expect(subOf(await login(b.email, b.password))).to.equal(left);
+    expect((await call('GET', pathOf(left))).json().identities).to.have.length(2);
+  });
+
+  it('cannot be linked twice, to themselves, or to nobody', async () => {
+    const first = await someone();
+    const second = await someone();
+    const third = await someone();
+    await link(first.id, { provider: 'auth0', user_id: second.bare });
+    for (const [primary, body, status] of [
+      [first.id, { provider: 'auth0', user_id: second.bare }, 409],
+      [first.id, { provider: 'auth0', user_id: first.bare }, 409],
+      [third.id, { provider: 'auth0', user_id: second.bare }, 400],
+      [third.id, { provider: 'auth0', user_id: 'nobody' }, 400],
+      [third.id, { provider: 'auth0', user_id: first.bare, connection_id: 'con_none' }, 400],
+      [third.id, { link_with: 'no.id.token' }, 400],
+      [third.id, {}, 400],
+      ['auth0|nobody', { provider: 'auth0', user_id: first.bare }, 404],
+    ] as const) {
+      const answer = await link(primary, body);
+      expect(answer.status, JSON.stringify(body)).to.equal(status);
+    }
+    const main = await call('DELETE', `${pathOf(first.id)}/identities/auth0/${first.bare}`);
+    expect(main.status).to.equal(400);
+  });
+
+  describe("with a user's own token", () => {
+    it('are linked by an ID token of the other account alone, that this application was given', async () => {
+      const first = await someone();
+      const second = await someone();
+      const { access_token: mine } = await ownToken(first);
+      const { id_token } = await ownToken(second);
+      const named = await link(first.id, { provider: 'auth0', user_id: second.bare }, mine);
+      expect(named.status).to.equal(403);
+      const foreign = (
+        await token(agent, {
+          grant_type: 'password',
+          client_id: 'leeway',
+          client_secret: 'leeway-secret',
+          username: second.email,
+          password: second.password,
+          scope: 'openid',
+        })
+      ).json().id_token;
+      expect((await link(first.id, { link_with: foreign }, mine)).status).to.equal(400);
+      const linked = await link(first.id, { link_with: id_token }, mine);
+      expect(linked.status, linked.text).to.equal(201);
+      expect(subOf(await login(second.email, second.password))).to.equal(first.id);
+      const unlinked = await call(
+        'DELETE',
+        `${pathOf(first.id)}/identities/auth0/${second.bare}`,
+        undefined,
+        mine,
+      );
+      expect(unlinked.status, unlinked.text).to.equal(200);
+    });
+
+    it("refuses somebody else's id, an access token in place of an ID token, one that expired, a blocked account", async () => {
+      const first = await someone();
+      const second = await someone();
+      const { access_token: mine } = await ownToken(first);
+      const theirs = await ownToken(second);
+      const other = await link(second.id, { link_with: (await ownToken(first)).id_token }, mine);
+      expect(other.status).to.equal(403);
+      expect(other.json().message).to.equal('User to be acted on does not match subject in bearer token.');
+      const unlinking = await call('DELETE', `${pathOf(second.id)}/identities/auth0/x`, undefined, mine);
+      expect(unlinking.status).to.equal(403);
+      const { access_token: lesser } = await ownToken(first, 'read:current_user');
+      expect((await link(first.id, { link_with: theirs.id_token }, lesser)).status).to.equal(403);
+      expect((await link(first.id, { link_with: theirs.access_token }, mine)).status).to.equal(400);
+      await call('PATCH', pathOf(second.id), { blocked: true });
+      expect((await link(first.id, { link_with: theirs.id_token }, mine)).status).to.equal(400);
+      await call('PATCH', pathOf(second.id), { blocked: false });
+      server.tick(37 * 3_600_000);
+      admin = await managementToken(server);
+      const late = await link(first.id, { link_with: theirs.id_token });
+      expect(late.status).to.equal(400);
+    });
+  });
+});
