@@ -125,14 +125,26 @@ function routesOf(
   const { outbox, messages, tickets, views, csrf, authenticators, webPush, browsers, streams } = capabilities;
   const { engine, finish, credentialGrants, readApiToken, readCallerToken, idp, delegatedLogins } =
     tenantEngine;
-  const { interactions, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
+  const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const allowLoopback = isForThisMachine(settings);
   const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
   const { endAll, endGone, endPending, endSessions, removeUser } = endings;
   const now = () => new Date(wallClock()).toISOString();
   background.run('the removal of connections', () => resumeRemovals({ store, background, now, removeUser }));
   const loginPageOf = loginPages({ config, csrf, finish, interactions, views });
-  const pages = { baseUrl, config, csrf, finish, interactions, loginPageOf, random, tickets, users, views };
+  const pages = {
+    baseUrl,
+    config,
+    csrf,
+    finish,
+    interactions,
+    loginPageOf,
+    organizations,
+    random,
+    tickets,
+    users,
+    views,
+  };
   return [
     ...bind(health, { store, log }),
     ...views.assets.routes,

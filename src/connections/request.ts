@@ -1,8 +1,9 @@
 // The connections of a waiting request: the one that its user logs in with, and the others that a page offers.
 import { type RequestPage, stepPath, takesConnection } from '../flow/request-page.ts';
 import type { Connection } from '../records/collections.ts';
+import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { anyStrategy, byForm, resolveConnection } from './resolve.ts';
+import { anyStrategy, byForm, connectionsFor, resolveConnection } from './resolve.ts';
 import { strategyOf } from './strategies.ts';
 import type { Strategy } from './strategy.ts';
 
@@ -14,9 +15,13 @@ export interface LoginChoice {
 }
 
 /** The connections of the request's application that have pages of their own; none where the request has chosen. */
-export async function loginChoices(config: Config, { pending, client }: RequestPage): Promise<LoginChoice[]> {
+export async function loginChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
+  const { pending, client, organization } = page;
   if (pending.params.connection !== undefined) return [];
-  return (await config.connectionsOf(client.client_id)).flatMap((connection) => {
+  const all = await connectionsFor(config, client.client_id, organization?.id);
+  const hidden = enabledConnectionsOf(organization ?? {}).filter((one) => one.show_as_button === false);
+  return all.flatMap((connection) => {
+    if (hidden.some(({ connection_id }) => connection_id === connection.id)) return [];
     const strategy = strategyOf(connection);
     if (strategy?.page !== 'step') return [];
     return [{ url: stepPath(pending, strategy.step(connection)), text: strategy.text }];
@@ -24,8 +29,11 @@ export async function loginChoices(config: Config, { pending, client }: RequestP
 }
 
 /** Whether the request's user may log in with a password. */
-export async function mayUsePassword(config: Config, { client, pending }: RequestPage): Promise<boolean> {
-  return (await config.connectionsOf(client.client_id)).some((connection) => {
+export async function mayUsePassword(
+  config: Config,
+  { client, pending, organization }: RequestPage,
+): Promise<boolean> {
+  return (await connectionsFor(config, client.client_id, organization?.id)).some((connection) => {
     const strategy = strategyOf(connection);
     return strategy !== undefined && byForm(strategy) && takesConnection(pending, connection);
   });

@@ -2,6 +2,7 @@
 
 import type { Connection } from '../records/collections.ts';
 import { domainOf } from '../records/email.ts';
+import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
 import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
@@ -16,12 +17,12 @@ export interface Asked {
   realm?: string | undefined;
   /** As whom the user is about to log in, as far as the request says. */
   identifier?: string | undefined;
-  /** An organization's id or name. */
+  /** The id of the organization that the user is to be a member of. */
   organization?: string | undefined;
 }
 
-/** Why there is none: not there, not of a strategy that is wanted, not the application's, or an organization's. */
-export type ConnectionFault = 'unknown' | 'strategy' | 'disabled' | 'organization';
+/** Why there is none: not there, not of a strategy that is wanted, or not the application's (and organization's). */
+export type ConnectionFault = 'unknown' | 'strategy' | 'disabled';
 
 /** The connection, or all that is wrong with the one that was named. */
 type Resolved<S extends Strategy = Strategy> =
@@ -38,6 +39,21 @@ export const anyStrategy: Wanted<Strategy> = (strategy): strategy is Strategy =>
 export const byForm: Wanted<FormStrategy> = (strategy): strategy is FormStrategy => strategy.page === 'form';
 
 /**
+ * The connections of an application, in name order; for an organization those that it has enabled, too.
+ * @param organization its id.
+ */
+export async function connectionsFor(
+  config: Config,
+  clientId: string,
+  organization: string | undefined,
+): Promise<Connection[]> {
+  const all = await config.connectionsOf(clientId);
+  if (organization === undefined) return all;
+  const enabled = enabledConnectionsOf((await config.organization(organization)) ?? {});
+  return all.filter(({ id }) => enabled.some(({ connection_id }) => connection_id === id));
+}
+
+/**
  * The connection that a request means: the one that it names; else of the application's own connections the one that
  * declares the domain of the user's e-mail address (`options.domain_aliases`), the tenant's default directory, the
  * first with passwords, or the first of all, by name.
@@ -47,10 +63,11 @@ export async function resolveConnection<S extends Strategy>(
   asked: Asked,
   wanted: Wanted<S>,
 ): Promise<Resolved<S>> {
-  // Organizations have no connections of their own yet.
-  if (asked.organization) return { faults: ['organization'] };
   const name = asked.connection ?? asked.realm;
-  const all = asked.clientId === undefined ? undefined : await config.connectionsOf(asked.clientId);
+  const all =
+    asked.clientId === undefined
+      ? undefined
+      : await connectionsFor(config, asked.clientId, asked.organization);
   const judge = (connection: Connection): Resolved<S> => {
     const strategy = strategyOf(connection);
     const isEnabled = all === undefined || all.some(({ id }) => id === connection.id);

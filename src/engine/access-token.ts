@@ -4,6 +4,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
+import { type Organizations, organizationOf } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 
 type Customizer = (
@@ -21,6 +22,7 @@ interface AccessTokenDependencies {
   issuer: string;
   config: Config;
   users: Users;
+  organizations: Pick<Organizations, 'claims' | 'rolesOf'>;
   secondFactor: Pick<SecondFactor, 'tokenClaims'>;
 }
 
@@ -29,6 +31,7 @@ export function accessTokenFormat({
   issuer,
   config,
   users,
+  organizations,
   secondFactor,
 }: AccessTokenDependencies): Customizer {
   return async (ctx, token, jwt) => {
@@ -40,6 +43,7 @@ export function accessTokenFormat({
     const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
     const client = payload.client_id;
     const gty = grantType(token, userId);
+    const organization = organizationOf(ctx);
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       iss: payload.iss,
@@ -51,8 +55,14 @@ export function accessTokenFormat({
       ...(scope === '' ? {} : { scope }),
       ...(gty === undefined ? {} : { gty }),
       ...(api?.token_dialect.endsWith('_authz') === true
-        ? { permissions: await permissions(users, userId, api.identifier, scope) }
+        ? {
+            permissions: await permissions(users, userId, api.identifier, {
+              scope,
+              roles: userId === undefined ? [] : await organizations.rolesOf(organization, userId),
+            }),
+          }
         : {}),
+      ...(await organizations.claims(organization)),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
       ...(userId === undefined || api === undefined
         ? {}
@@ -76,8 +86,13 @@ function grantType(token: AccessToken | ClientCredentials, userId: string | unde
 }
 
 /** A user's permissions, those of their roles included; for a client, the scopes of its client grant. */
-async function permissions(users: Users, userId: string | undefined, identifier: string, scope: string) {
+async function permissions(
+  users: Users,
+  userId: string | undefined,
+  identifier: string,
+  { scope, roles }: { scope: string; roles: readonly string[] },
+) {
   if (userId === undefined) return scope.split(' ').filter((name) => name !== '');
   const user = await users.get(userId);
-  return user === undefined ? [] : users.permissionsAt(user, identifier);
+  return user === undefined ? [] : users.permissionsAt(user, identifier, roles);
 }

@@ -22,8 +22,10 @@ export interface ApplicationSettings {
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
-  /** Only members of an organization may log in (`organization_usage: require`). */
-  membersOnly: boolean;
+  /** Whether users log in as members of an organization. */
+  organizationUsage: 'deny' | 'allow' | 'require';
+  /** How one is asked for where it is required. */
+  organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
   /** Codes are only for our internal requests on its behalf. */
   codeForUsOnly: boolean;
 }
@@ -78,7 +80,8 @@ export function clientMetadata(
       authenticated.token_endpoint_auth_method === 'none',
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
-    membersOnly: client.organization_usage === 'require',
+    organizationUsage: client.organization_usage ?? 'deny',
+    organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
     codeForUsOnly,
   };
   return {

@@ -6,6 +6,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { type Organizations, organizationOf } from './organizations.ts';
 import { permittedScopes } from './permitted.ts';
 
 const PREFIX = 'urn:gatehouse:api:';
@@ -75,10 +76,12 @@ interface ResourceIndicators {
 interface AudienceDependencies {
   config: Config;
   users: Pick<Users, 'get' | 'permissionsAt'>;
+  organizations: Pick<Organizations, 'rolesOf'>;
 }
 
 /** The engine's `resourceIndicators` configuration, from the tenant's APIs. */
-export function resourceIndicators({ config, users }: AudienceDependencies): ResourceIndicators {
+export function resourceIndicators(deps: AudienceDependencies): ResourceIndicators {
+  const { config } = deps;
   return {
     defaultResource: async (ctx, _client, oneOf) => {
       if (oneOf !== undefined) return oneOf[0];
@@ -97,7 +100,7 @@ export function resourceIndicators({ config, users }: AudienceDependencies): Res
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)
         ? await clientScope(config, ctx, client, api)
-        : [...OIDC_SCOPES, ...(await presentScopes(users, ctx, api))];
+        : [...OIDC_SCOPES, ...(await presentScopes(deps, ctx, api))];
       return {
         audience,
         scope: scope.join(' '),
@@ -115,13 +118,13 @@ export function resourceIndicators({ config, users }: AudienceDependencies): Res
  * grant decides.
  */
 async function presentScopes(
-  users: AudienceDependencies['users'],
+  deps: AudienceDependencies,
   ctx: KoaContextWithOIDC,
   api: Api,
 ): Promise<string[]> {
   const userId = ctx.oidc.account?.accountId;
   if (userId === undefined || !api.enforce_policies) return userScopes(api);
-  const permitted = await permittedScopes(users, api, await users.get(userId));
+  const permitted = await permittedScopes(deps, api, await deps.users.get(userId), organizationOf(ctx));
   return userScopes(api).filter((scope) => permitted.includes(scope));
 }
 

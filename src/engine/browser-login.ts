@@ -15,7 +15,10 @@ import type { Store, Write } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
+import { applicationSettings } from './applications.ts';
 import { type Device, deviceOf } from './device.ts';
+import type { Organizations } from './organizations.ts';
+import { organizationOfSession } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
@@ -50,6 +53,7 @@ interface Kept {
   device?: Device;
   /** Epoch seconds of the last authorization in it. */
   lastUsed?: number;
+  organization?: string;
 }
 
 /** The version of the credential that a session, or what was granted in one, was proved by. */
@@ -83,6 +87,7 @@ interface BrowserLoginDependencies {
   settle: Settle;
   wallClock: Clock;
   secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
+  organizations: Pick<Organizations, 'enter'>;
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -109,6 +114,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     const device = deviceOf(ctx as unknown as Context, (session as Kept).device);
     Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
     if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
+    nameOrganization(ctx, session);
     const asked = { clientId, ...wantedOf(params), browser: true, ctx: ctx as unknown as Context };
     const login = judged(session as Session & { accountId: string });
     if (await deps.secondFactor.isDemanded(login, asked)) lacking.add(ctx.oidc);
@@ -121,6 +127,14 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     },
     lacksSecondFactor: ({ oidc }) => lacking.has(oidc),
   };
+}
+
+/** A silent request can ask nobody for an organization: it is for the one that its session was used for. */
+function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void {
+  const { client, params, prompts } = oidc;
+  if (client === undefined || params === undefined || !prompts.has('none')) return;
+  if (applicationSettings(client).organizationUsage !== 'require') return;
+  params.organization ??= organizationOfSession(session);
 }
 
 /** A login has answered the request: its session is stored before anything is made of it. */
@@ -148,6 +162,9 @@ async function conclude(
   const takeBack = () => session.destroy();
   if (answer.isSettled !== true) {
     Object.assign(session, { factors: await deps.secondFactor.factorsOf(userId) });
+    const outside = await deps.organizations.enter(proved, { clientId, ...wantedOf(oidc.params) });
+    if (outside !== undefined) await takeBack();
+    throwRefusal(outside);
     throwRefusal(await deps.settle.settle(proved, clientId, { store, takeBack }));
     // The steps that follow in this request are given what was answered so far.
     answer.isSettled = true;

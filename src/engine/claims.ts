@@ -1,11 +1,12 @@
 // Which claims a scope gives (OpenID Connect Core §5.4; spec "User profile"), and the engine's account.
-import { type Account, errors, type FindAccount } from 'oidc-provider';
+import { type Account, errors, type FindAccount, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
+import { notPart, type Organizations, organizationOf } from './organizations.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
 /** The scopes of OpenID Connect, apart from any API's. */
@@ -13,7 +14,7 @@ export const OIDC_SCOPES = ['openid', 'profile', 'email', 'phone', 'address', 'o
 
 /** The engine's `claims` configuration. */
 export const claimsByScope = {
-  openid: ['sub', 'auth_time', 'acr', 'amr'],
+  openid: ['sub', 'auth_time', 'acr', 'amr', 'org_id', 'org_name'],
   profile: [...PROFILE_CLAIMS, 'updated_at'],
   email: ['email', 'email_verified'],
   phone: ['phone_number', 'phone_number_verified'],
@@ -49,11 +50,29 @@ export function requestedClaims(claims: unknown): string[] {
 /** The users whose logins were judged in the very request, by what the engine knows of that. */
 export type JudgedUsers = WeakMap<object, User>;
 
+interface AccountDependencies {
+  users: Users;
+  config: Config;
+  judged: JudgedUsers;
+  organizations: Pick<Organizations, 'claims' | 'isMember'>;
+}
+
+/** A code or a refresh token is good for as long as its user is a member of the organization that it is for. */
+async function refuseFormerMember(
+  organizations: AccountDependencies['organizations'],
+  ctx: KoaContextWithOIDC,
+  userId: string,
+): Promise<void> {
+  const organization = ctx.oidc.route === 'token' ? organizationOf(ctx) : undefined;
+  if (organization === undefined || (await organizations.isMember(organization, userId))) return;
+  throw new errors.AccessDenied(notPart(organization));
+}
+
 /**
  * The engine's `findAccount`: undefined for a removed user.
  * @returns a function that throws `unauthorized` for a blocked user, in every flow.
  */
-export function accounts(users: Users, config: Config, judged: JudgedUsers): FindAccount {
+export function accounts({ users, config, judged, organizations }: AccountDependencies): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
     const known = judged.get(ctx.oidc);
     const user = known?.id === sub ? known : await users.get(sub);
@@ -62,6 +81,7 @@ export function accounts(users: Users, config: Config, judged: JudgedUsers): Fin
     if (refusal !== undefined) {
       throw new errors.CustomOIDCProviderError(refusal.error, refusal.error_description);
     }
+    await refuseFormerMember(organizations, ctx, sub);
     const { client } = ctx.oidc;
     const updatedAt = updatedAtFor(config, client && applicationSettings(client));
     return {
@@ -70,6 +90,8 @@ export function accounts(users: Users, config: Config, judged: JudgedUsers): Fin
         sub,
         // All claims: the engine picks those of the granted scopes and of the `claims` parameter.
         ...standardClaims(user, OIDC_SCOPES, { updatedAt }),
+        // After the profile: nobody says of themselves that they are a member.
+        ...(await organizations.claims(organizationOf(ctx))),
       }),
     };
   };

@@ -13,13 +13,16 @@ import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
+import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-codes.ts';
 import { permittedScopes } from './permitted.ts';
+import { wantedOf } from './step-up.ts';
 
 export interface GrantDependencies {
   store: Store;
   config: Config;
   users: Users;
+  organizations: Pick<Organizations, 'rolesOf'>;
 }
 
 /** What is requested: scopes, and resource indicators of APIs. */
@@ -47,6 +50,8 @@ export async function buildGrant(
     client: { clientId: string } & object;
     /** An internal request, which needs no consent. */
     internal?: boolean;
+    /** The organization that it is for. */
+    organization?: string | undefined;
   },
   requested: Requested,
 ): Promise<Grant> {
@@ -73,7 +78,7 @@ export async function buildGrant(
     if (api === undefined) continue;
     const wanted = new Set<string>([...oidcScopes, ...api.scopes.map(({ value }) => value)]);
     const scopes = [...requested.scopes].filter((scope) => wanted.has(scope));
-    const permitted = await permittedScopes(deps.users, api, user);
+    const permitted = await permittedScopes(deps, api, user, who.organization);
     const refused = scopes.filter((scope) => !isOidc(scope) && !permitted.includes(scope));
     grant.addResourceScope(
       resource,
@@ -100,6 +105,7 @@ export function loadGrant(
         userId: oidc.account.accountId,
         client: oidc.client,
         internal: ownCallbacks.has(String(oidc.params?.redirect_uri)),
+        organization: wantedOf(oidc.params).organization,
       },
       {
         scopes: oidc.requestParamScopes,
@@ -127,7 +133,11 @@ export function keepGrants(provider: Provider): GrantKeeper {
     if (grant === undefined || session === undefined || client === undefined) return;
     const { uid: sessionUid, amr = [] } = session;
     const credentialVersion = credentialVersionOf(session);
-    Object.assign(grant, { sessionUid, amr, credentialVersion, factors: factorsOf(session) });
+    const { organization } = wantedOf(oidc.params);
+    // That the user is a member was looked at last (policy.ts).
+    const kept = organization === undefined ? {} : { organization };
+    Object.assign(grant, { sessionUid, amr, credentialVersion, factors: factorsOf(session), ...kept });
+    Object.assign(session, kept);
     // The id is assigned synchronously; `kept` handles a failure.
     const saved = grant.save();
     session.grantIdFor(client.clientId, grant.jti);

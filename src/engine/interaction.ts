@@ -3,10 +3,11 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
+import { hashSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { loginAnswer } from './browser-login.ts';
+import { connectionOf, loginAnswer } from './browser-login.ts';
 import { firstFactorOf } from './first-factor.ts';
 import { OIDC, rememberConsent } from './grants.ts';
 import { browserSecretOf } from './interaction-browser.ts';
@@ -16,7 +17,7 @@ import { readExtensions } from './request-extensions.ts';
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
   uid: string;
-  /** `login`, `consent` or `select_account`. */
+  /** `login`, `consent`, `select_account`, `organization_name` or `organization`. */
   prompt: string;
   clientId: string;
   /** The authorization request's parameters, as the engine has them. */
@@ -27,10 +28,14 @@ export interface PendingInteraction {
   loginTicket: string | undefined;
   /** Who is logged in already. */
   userId: string | undefined;
+  /** The connection that they came by, where it is known. */
+  connection: string | undefined;
   /** What a third-party application asks the user to allow. */
   missing: MissingConsent;
   /** Who has given the first factor and still lacks the second: in this request, or in the session. */
   firstFactor: Login | undefined;
+  /** The e-mail address that the request's invitation was sent to. */
+  invitedEmail: string | undefined;
   /** What {@link Interactions.remember} kept. */
   remembered: Readonly<Record<string, unknown>>;
 }
@@ -45,6 +50,8 @@ export type Answer =
   | 'account'
   /** The user allows what the application asks for. */
   | 'consent'
+  /** The organization that the request is for, by id. */
+  | { organization: string }
   /** The request ends as an error at the application. */
   | { error: string; description: string };
 
@@ -102,6 +109,8 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       const interaction = await load(ctx);
       return {
         ...describe(interaction),
+        connection: await sessionConnection(provider, interaction),
+        invitedEmail: await invitedEmail(deps.store, interaction),
         firstFactor: await firstFactorOf(provider, deps.users, interaction, ctx.ip),
       };
     },
@@ -122,6 +131,8 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       if (answer === 'consent') await allow(deps.store, interaction);
       // What was answered before goes along; what we kept beside it does not, or the next step would find it.
       const { firstFactor: _, remembered: _kept, ...before } = (interaction.lastSubmission ?? {}) as Kept;
+      if (typeof answer === 'object' && 'organization' in answer)
+        Object.assign(interaction.params, { organization: answer.organization });
       const result = resultOf(answer);
       Object.assign(interaction, { result: 'error' in result ? result : { ...before, ...result } });
       await interaction.persist();
@@ -134,6 +145,7 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
 function resultOf(answer: Answer): InteractionResults {
   if (answer === 'account') return { select_account: {} };
   if (answer === 'consent') return { consent: {} };
+  if ('organization' in answer) return {};
   if ('login' in answer) return loginAnswer(answer.login);
   return { error: answer.error, error_description: answer.description };
 }
@@ -149,7 +161,23 @@ async function allow(store: Store, interaction: Interaction): Promise<void> {
   });
 }
 
-function describe(interaction: Interaction): Omit<PendingInteraction, 'firstFactor'> {
+/** The connection of the session that a request waits in. */
+async function sessionConnection(provider: Provider, { session }: Interaction): Promise<string | undefined> {
+  if (session?.uid === undefined) return undefined;
+  const open = await provider.Session.findByUid(session.uid);
+  return open?.accountId === session.accountId ? connectionOf(open ?? {}) : undefined;
+}
+
+async function invitedEmail(store: Store, { params }: Interaction): Promise<string | undefined> {
+  const { invitation } = params as { invitation?: string };
+  if (invitation === undefined) return undefined;
+  const [found] = await store.collection('invitations').findBy('ticket', hashSecret(invitation));
+  return found?.invitee.email;
+}
+
+function describe(
+  interaction: Interaction,
+): Omit<PendingInteraction, 'firstFactor' | 'invitedEmail' | 'connection'> {
   const params = interaction.params as Record<string, string | undefined>;
   return {
     uid: interaction.uid,

@@ -162,9 +162,16 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
   };
 
   // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
-  // logged in.
-  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors']);
-  extendPayload(Session, ['connection', 'credentialVersion', 'factors', 'device', 'lastUsed']);
+  // logged in, and for which organization.
+  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors', 'organization']);
+  extendPayload(Session, [
+    'connection',
+    'credentialVersion',
+    'factors',
+    'organization',
+    'device',
+    'lastUsed',
+  ]);
 }
 
 function adaptTokens(provider: Provider, config: Config, random: Random): void {

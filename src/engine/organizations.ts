@@ -1,29 +1,267 @@
-// Organizations have no members yet. SDKs take `org_id` in an ID token as proof of membership, so no token has it, and
-// logins for an organization are refused.
-import { errors } from 'oidc-provider';
+// Logging in as a member of an organization. SDKs take `org_id` in a token for proof of membership, so it comes from a
+// membership that was read when the token was made, never from what a request says.
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import type { Organization } from '../records/collections.ts';
+import {
+  enabledConnectionsOf,
+  type InvitationRecord,
+  type MembershipRecord,
+  membershipId,
+} from '../records/organizations.ts';
+import type { Frozen } from '../records/record.ts';
+import { hashSecret } from '../runtime/secrets.ts';
+import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import type { Login } from '../users/login.ts';
+import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 
 /** The hosted service's text. */
 export const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
+const NOT_ALLOWED = 'parameter organization is not allowed for this client';
+const NO_INVITATION = 'invitation not found or already used';
 
-/**
- * Refuses the `organization` of an authorization request.
- * @param idOrName as sent; undefined or empty if not.
- * @throws InvalidRequest for an unknown organization, or a missing one that the application requires; AccessDenied for a
- *   known one.
- */
-export async function checkOrganization(
+/** What a request asks of its login. */
+export interface WantedOrganization {
+  clientId: string;
+  /** An id: names were resolved when the request came. */
+  organization?: string | undefined;
+  /** An invitation's ticket. */
+  invitation?: string | undefined;
+}
+
+type Invitation = Frozen<InvitationRecord>;
+type Proved = Pick<Login, 'userId' | 'connection'>;
+
+/** A login looked at: why it may not be one for the organization, or what makes its user a member. */
+type Judged = { refusal: AuthError } | { refusal?: undefined; joins?: 'by-connection' | Invitation };
+
+export interface Organizations {
+  /** Why a login does not answer a request; undefined when it does, or no organization is asked for. */
+  refusal(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
+  /**
+   * The user of a login becomes a member, where an invitation or the connection makes them one; an invitation is used
+   * up, by one of any number of racers.
+   * @returns as {@link refusal}.
+   */
+  enter(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
+  /** Whether a user is a member of an organization that is there. @param connection which must be one of its own, if given. */
+  isMember(organization: string, userId: string, connection?: string): Promise<boolean>;
+  /** A member's roles within an organization; none of who is no member, or where there is no organization. */
+  rolesOf(organization: string | undefined, userId: string): Promise<readonly string[]>;
+  /** What tokens say of an organization. */
+  claims(organization: string | undefined): Promise<{ org_id?: string; org_name?: string }>;
+  /** A user's organizations that a login by a connection may be for, by name. */
+  choices(userId: string, connection: string): Promise<Organization[]>;
+  /**
+   * Checks the `organization` of an authorization request, and puts the id in place of a name.
+   * @throws errors.InvalidRequest
+   */
+  checkOrganization(
+    ctx: KoaContextWithOIDC,
+    idOrName: string | undefined,
+    client: { clientId: string },
+  ): Promise<void>;
+  /** Checks the `invitation` of one. @throws errors.InvalidRequest */
+  checkInvitation(
+    ctx: KoaContextWithOIDC,
+    ticket: string | undefined,
+    client: { clientId: string },
+  ): Promise<void>;
+}
+
+interface OrganizationsDependencies {
+  config: Config;
+  store: Store;
+  users: Pick<Users, 'get' | 'update'>;
+}
+
+/** The organizations of a tenant. */
+export function createOrganizations(deps: OrganizationsDependencies): Organizations {
+  const { config, store } = deps;
+  const memberships = store.collection('memberships');
+  const isMember: Organizations['isMember'] = async (id, userId, connection) => {
+    const organization = await byId(config, id);
+    if (organization === undefined) return false;
+    if (connection !== undefined && (await enabledBy(config, organization, connection)) === undefined)
+      return false;
+    return (await memberships.get(membershipId(id, userId))) !== undefined;
+  };
+  return {
+    refusal: async (login, wanted) => (await judge(deps, login, wanted)).refusal,
+    enter: (login, wanted) => enter(deps, login, wanted),
+    isMember,
+    rolesOf: async (organization, userId) =>
+      organization === undefined
+        ? []
+        : ((await memberships.get(membershipId(organization, userId)))?.roles ?? []),
+    claims: async (id) => {
+      const organization = id === undefined ? undefined : await byId(config, id);
+      if (organization === undefined) return {};
+      return { org_id: organization.id, ...(namesAllowed(config) && { org_name: organization.name }) };
+    },
+    choices: async (userId, connection) => {
+      const own = await memberships.findBy('user', userId);
+      const found = await Promise.all(
+        own.map(async ({ organization_id: id }) =>
+          (await isMember(id, userId, connection)) ? [(await byId(config, id)) ?? []].flat() : [],
+        ),
+      );
+      return found.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    checkOrganization: (ctx, idOrName, client) => checkOrganization(config, ctx, idOrName, client),
+    checkInvitation: async ({ oidc: { params } }, ticket, { clientId }) => {
+      if (ticket === undefined || params === undefined) return;
+      const wanted = { clientId, organization: text(params.organization), invitation: ticket };
+      if ((await invitationOf(store, wanted)) === undefined) throw new errors.InvalidRequest(NO_INVITATION);
+    },
+  };
+}
+
+const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Whether requests may name organizations, and tokens do. */
+function namesAllowed(config: Config): boolean {
+  return config.settings().tenant.allow_organization_name_in_authentication_api === true;
+}
+
+async function byId(config: Config, id: string): Promise<Organization | undefined> {
+  const found = await config.organization(id);
+  return found?.id === id ? found : undefined;
+}
+
+/** How an organization has enabled a connection, by its name. */
+async function enabledBy(config: Config, organization: Organization, name: string) {
+  const connection = await config.connection(name);
+  return enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === connection?.id);
+}
+
+/** The invitation of a ticket, where it is to that organization, by that application. */
+async function invitationOf(store: Store, wanted: WantedOrganization): Promise<Invitation | undefined> {
+  if (wanted.invitation === undefined) return undefined;
+  const [found] = await store.collection('invitations').findBy('ticket', hashSecret(wanted.invitation));
+  const fits = found?.organization_id === wanted.organization && found?.client_id === wanted.clientId;
+  return fits ? found : undefined;
+}
+
+function denied(description: string): { refusal: AuthError } {
+  return { refusal: new AuthError(403, 'access_denied', description) };
+}
+
+/** In the hosted service's words. */
+export function notPart(organization: string): string {
+  return `user is not part of the ${organization} organization`;
+}
+
+async function judge(
+  deps: OrganizationsDependencies,
+  login: Proved,
+  wanted: WantedOrganization,
+): Promise<Judged> {
+  const { config, store } = deps;
+  const { organization: id, invitation } = wanted;
+  if (id === undefined) return {};
+  const organization = await byId(config, id);
+  const enabled =
+    organization === undefined ? undefined : await enabledBy(config, organization, login.connection);
+  if (enabled === undefined) return denied(notPart(id));
+  if (invitation !== undefined) return judgeInvitation(deps, login, wanted, enabled.connection_id);
+  if ((await store.collection('memberships').get(membershipId(id, login.userId))) !== undefined) return {};
+  return enabled.assign_membership_on_login === true ? { joins: 'by-connection' } : denied(notPart(id));
+}
+
+async function judgeInvitation(
+  { store, users }: OrganizationsDependencies,
+  { userId }: Proved,
+  wanted: WantedOrganization,
+  connectionId: string,
+): Promise<Judged> {
+  const [invitation, user] = await Promise.all([invitationOf(store, wanted), users.get(userId)]);
+  if (invitation === undefined) return denied(NO_INVITATION);
+  if (user?.email !== invitation.invitee.email) return denied('the invitation is for another email address');
+  if ((invitation.connection_id ?? connectionId) !== connectionId)
+    return denied('the invitation is for another connection');
+  return { joins: invitation };
+}
+
+async function enter(
+  deps: OrganizationsDependencies,
+  login: Proved,
+  wanted: WantedOrganization,
+): Promise<AuthError | undefined> {
+  const { refusal, joins } = { joins: undefined, ...(await judge(deps, login, wanted)) };
+  const { organization } = wanted;
+  if (refusal !== undefined || joins === undefined || organization === undefined) return refusal;
+  if (joins === 'by-connection') {
+    await join(deps.store, organization, login.userId, []);
+    return undefined;
+  }
+  // Whoever takes it has it: another login with the same link finds none.
+  const taken = await deps.store.collection('invitations').take(joins.id);
+  if (taken === undefined) return denied(NO_INVITATION).refusal;
+  await join(deps.store, organization, login.userId, taken.roles);
+  await adopt(deps, login.userId, taken);
+  return undefined;
+}
+
+/** Roles that a member has already stay. */
+async function join(
+  store: Store,
+  organization_id: string,
+  user_id: string,
+  roles: readonly string[],
+): Promise<void> {
+  const id = membershipId(organization_id, user_id);
+  await store.collection('memberships').upsert(id, (current): MembershipRecord => {
+    return { id, organization_id, user_id, roles: [...new Set([...(current?.roles ?? []), ...roles])] };
+  });
+}
+
+/** What an invitation says of its user, where the user's record does not say otherwise. */
+async function adopt({ users }: OrganizationsDependencies, userId: string, invitation: Invitation) {
+  const { app_metadata, user_metadata } = invitation;
+  if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
+  const user = await users.get(userId);
+  if (user === undefined) return;
+  await users.update(userId, {
+    app_metadata: structuredClone({ ...app_metadata, ...user.app_metadata }) as Record<string, unknown>,
+    user_metadata: structuredClone({ ...user_metadata, ...user.user_metadata }) as Record<string, unknown>,
+  });
+}
+
+async function checkOrganization(
   config: Config,
+  { oidc: { params } }: KoaContextWithOIDC,
   idOrName: string | undefined,
   client: object,
 ): Promise<void> {
+  const { organizationUsage: usage, organizationPrompt: prompt } = applicationSettings(client);
+  if (params === undefined) return;
   if (idOrName === undefined || idOrName === '') {
-    if (applicationSettings(client).membersOnly) throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
+    params.organization = undefined;
+    // An invitation is to an organization, whatever the user would choose.
+    if (params.invitation !== undefined || (usage === 'require' && prompt === 'no_prompt'))
+      throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
     return;
   }
-  if ((await config.organization(idOrName)) === undefined) {
+  if (usage === 'deny') throw new errors.InvalidRequest(NOT_ALLOWED);
+  const found = await config.organization(idOrName);
+  const isNamed = found !== undefined && found.id !== idOrName;
+  if (found === undefined || (isNamed && !namesAllowed(config)))
     throw new errors.InvalidRequest('the organization was not found');
-  }
-  throw new errors.AccessDenied('The user is not part of the organization.');
+  params.organization = found.id;
+}
+
+/** The organization that a request's tokens are for: of its grant, or, where that is being made, of its parameters. */
+export function organizationOf(ctx: KoaContextWithOIDC | undefined): string | undefined {
+  if (ctx === undefined) return undefined;
+  const { route, params, entities } = ctx.oidc;
+  if (route === 'authorization' || route === 'resume') return text(params?.organization);
+  return (entities.Grant as { organization?: string } | undefined)?.organization;
+}
+
+/** The organization that a session was last used for. */
+export function organizationOfSession(session: object): string | undefined {
+  return (session as { organization?: string }).organization;
 }

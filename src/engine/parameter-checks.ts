@@ -5,7 +5,7 @@ import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
 import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
-import { checkOrganization } from './organizations.ts';
+import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-codes.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
 
@@ -22,7 +22,15 @@ export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) =>
  * reads the session: the moment to restore what `normalizeRequest` took out, and to use a login ticket.
  */
 export function extraParameters(
-  { config, connectionFault }: { config: Config; connectionFault: ConnectionFault },
+  {
+    config,
+    connectionFault,
+    organizations,
+  }: {
+    config: Config;
+    connectionFault: ConnectionFault;
+    organizations: Pick<Organizations, 'checkOrganization' | 'checkInvitation'>;
+  },
   ownCallbacks: Pick<OwnCallbacks, 'has'>,
   useTicket: UseTicket,
 ): Record<string, Validator | null> {
@@ -32,7 +40,9 @@ export function extraParameters(
       const fault = name === undefined ? undefined : await connectionFault(client.clientId, name);
       if (fault !== undefined) throw new errors.InvalidRequest(fault);
     },
-    organization: (_ctx, idOrName, client) => checkOrganization(config, idOrName, client),
+    // In this order: an invitation is to the organization.
+    organization: organizations.checkOrganization,
+    invitation: organizations.checkInvitation,
     [EXTENSIONS_PARAMETER]: async (ctx, _value, client) => {
       const { params } = ctx.oidc;
       if (params === undefined) return;

@@ -1,8 +1,10 @@
 // When the browser's user is asked for something: log in, choose an account, consent. The checks look at what is
 // known of a request and change nothing; what they need was worked out before (browser-login.ts).
-import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
+import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { isByConnection } from './admission.ts';
+import { applicationSettings } from './applications.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
+import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import { readExtensions } from './request-extensions.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
@@ -15,6 +17,7 @@ const CONSENT_REQUIRED = 'Consent required';
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
+  organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
 }
@@ -23,12 +26,15 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
 export function policy({
   lacksSecondFactor,
   lacksDescription,
+  organizations,
 }: PolicyDependencies): interactionPolicy.Prompt[] {
   const prompts = base();
   const login = prompts.get('login');
   const consent = prompts.get('consent');
   if (login === undefined || consent === undefined) throw new Error('the engine has no such prompts');
   login.checks.add(new Check('connection', LOGIN_REQUIRED, 'login_required', wrongConnection));
+  const otherOrganization = wrongOrganization(organizations);
+  login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
   login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
@@ -36,6 +42,11 @@ export function policy({
   consent.checks.remove('native_client_prompt');
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
+  const asksFor = (when: string) =>
+    new Check('organization', LOGIN_REQUIRED, 'login_required', lacksOrganization(when));
+  prompts.add(new Prompt({ name: 'organization_name' }, asksFor('pre_login_prompt')), 0);
+  const afterLogin = [...prompts].indexOf(login) + 1;
+  prompts.add(new Prompt({ name: 'organization' }, asksFor('post_login_prompt')), afterLogin);
   return prompts;
 }
 
@@ -43,6 +54,37 @@ export function policy({
 function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
   const brings = readExtensions(oidc.params ?? {}).loginTicket !== undefined;
   return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
+}
+
+/** An organization is required, and is asked for now. */
+function lacksOrganization(when: string) {
+  return ({ oidc: { client, params } }: KoaContextWithOIDC): boolean => {
+    if (client === undefined || params?.organization !== undefined) return Check.NO_NEED_TO_PROMPT;
+    const { organizationUsage: usage, organizationPrompt: prompt } = applicationSettings(client);
+    return usage === 'require' && prompt === when ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
+  };
+}
+
+/**
+ * Whether a session answers a request for an organization: its user is a member at this moment, and came by a connection
+ * of the organization. A silent request has to be for the organization that the session was last used for; an
+ * invitation takes a login of its own.
+ */
+function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
+  return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
+    const { session, params, result, prompts } = oidc;
+    const organization = params?.organization;
+    if (session?.accountId === undefined || typeof organization !== 'string') return Check.NO_NEED_TO_PROMPT;
+    const isNew = result?.login !== undefined;
+    const isOther = prompts.has('none') && organizationOfSession(session) !== organization;
+    if (!isNew && (isOther || params?.invitation !== undefined)) return Check.REQUEST_PROMPT;
+    const connection = connectionOf(session) ?? '';
+    if (await organizations.isMember(organization, session.accountId, connection))
+      return Check.NO_NEED_TO_PROMPT;
+    // The login was for it and is no more: asking again would go round and round.
+    if (isNew) throw new errors.AccessDenied(notPart(organization));
+    return Check.REQUEST_PROMPT;
+  };
 }
 
 /** A session by another connection does not answer a request that names one. */

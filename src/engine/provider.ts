@@ -34,6 +34,7 @@ import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, lifetimes, sessionLifetime } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
 import { type ErrorPage, registerMessageModes } from './message-modes.ts';
+import { createOrganizations, type Organizations } from './organizations.ts';
 import { type OwnCallbacks, type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
@@ -83,6 +84,7 @@ export interface Engine {
   tokens: TokenEndpoint;
   interactions: Interactions;
   settle: Settle;
+  organizations: Organizations;
   redeemOwnCode: RedeemOwnCode;
   sessions: Sessions;
   userinfo: Userinfo;
@@ -116,12 +118,14 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname);
   await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
-  const settle = createSettle(deps);
+  const organizations = createOrganizations(deps);
+  const settle = createSettle({ ...deps, organizations });
   const commits = createCommits(store);
   const judged: JudgedUsers = new WeakMap();
-  const shared = { ...deps, settle, commits, judged };
+  const shared = { ...deps, organizations, settle, commits, judged };
   const logins = browserLogins({
     ...deps,
+    organizations,
     settle,
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
   });
@@ -149,6 +153,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     tokens: tokenEndpoint({ ...deps, failures, enter }),
     interactions: interactions(provider, { store, users }),
     settle,
+    organizations,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
     keys,
@@ -178,13 +183,13 @@ async function refuseUnfitApplications(provider: Provider, config: Config): Prom
 
 /** The engine's configuration. Long, because it is one object of the engine's own. */
 function configuration(
-  deps: EngineDependencies & { commits: Commits; judged: JudgedUsers },
+  deps: EngineDependencies & { commits: Commits; judged: JudgedUsers; organizations: Organizations },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,
   logins: BrowserLogins,
 ): Configuration {
-  const { settings, store, config, users, clock, wallClock } = deps;
+  const { settings, store, config, clock, wallClock } = deps;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: privateKeySet(config.signingKeys()),
@@ -208,7 +213,7 @@ function configuration(
         // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
         allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
       },
-      resourceIndicators: { enabled: true, ...resourceIndicators({ config, users }) },
+      resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
     },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
@@ -227,14 +232,14 @@ function configuration(
     extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
     cookies: cookies(),
     interactions: {
-      policy: policy({ ...logins, lacksDescription: deps.secondFactor.description }),
+      policy: policy({ ...deps, ...logins, lacksDescription: deps.secondFactor.description }),
       url: (ctx, { uid }) => {
         bind(ctx as unknown as Context, uid);
         return interactionPath(uid);
       },
     },
-    findAccount: logins.before(accounts(users, config, deps.judged)),
-    loadExistingGrant: loadGrant({ store, config, users }, deps.ownCallbacks),
+    findAccount: logins.before(accounts(deps)),
+    loadExistingGrant: loadGrant(deps, deps.ownCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
     rotateRefreshToken: async (ctx) => {

@@ -40,6 +40,10 @@ export interface AskedOfLogin {
   clientId: string;
   /** The connection that the login must have come by, where the request names one. */
   connection?: string | undefined;
+  /** The organization that the login must be for, by id. */
+  organization?: string | undefined;
+  /** The ticket of the invitation that the login accepts. */
+  invitation?: string | undefined;
   /** The context classes that the application asks for. */
   acrValues: readonly string[];
   /** The API that tokens are asked for; undefined for none, or the tenant's default one. */

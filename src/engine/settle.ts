@@ -7,12 +7,14 @@ import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf, isByConnection } from './admission.ts';
+import type { Organizations } from './organizations.ts';
 import type { AskedOfLogin, SecondFactor } from './second-factor.ts';
 
 interface SettleDependencies {
   users: Users;
   events: Events;
   secondFactor: Pick<SecondFactor, 'isDemanded'>;
+  organizations: Pick<Organizations, 'refusal'>;
 }
 
 /** What may become of a login: nothing, for a reason; nothing before a second factor; or all that is asked for. */
@@ -42,7 +44,7 @@ export interface Settle {
 }
 
 /** The end of the tenant's logins. */
-export function createSettle({ users, events, secondFactor }: SettleDependencies): Settle {
+export function createSettle({ users, events, secondFactor, organizations }: SettleDependencies): Settle {
   const tell = (type: 's' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
     const { user, description } = about;
     const name = user?.email ?? user?.username ?? user?.phone_number;
@@ -66,6 +68,11 @@ export function createSettle({ users, events, secondFactor }: SettleDependencies
       }
       if (!isByConnection(asked.connection, login.connection))
         return { is: 'refused', refusal: otherConnection() };
+      const outside = await organizations.refusal(login, asked);
+      if (outside !== undefined) {
+        tell('f', login, clientId, { user, description: outside.error_description });
+        return { is: 'refused', refusal: outside };
+      }
       if (!(await secondFactor.isDemanded(login, { ...asked, user }))) return { is: 'complete', user };
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };

@@ -3,20 +3,24 @@ import { requestedAudience } from './audience.ts';
 import type { AskedOfLogin } from './second-factor.ts';
 
 /**
- * The connection, the context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
+ * The connection, the organization, the context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
  * means the same as `acr_values` (OIDC Core §5.5.1.1); ignoring an essential one would loop.
  * @param params the engine's, already checked.
  */
 export function wantedOf(
   params: Readonly<Record<string, unknown>> | undefined,
-): Pick<AskedOfLogin, 'connection' | 'acrValues' | 'audience'> {
-  const { acr_values: acrValues, claims, connection } = params ?? {};
+): Pick<AskedOfLogin, 'connection' | 'organization' | 'invitation' | 'acrValues' | 'audience'> {
+  const { acr_values: acrValues, claims, connection, organization, invitation } = params ?? {};
   return {
-    connection: typeof connection === 'string' ? connection : undefined,
+    connection: named(connection),
+    organization: named(organization),
+    invitation: named(invitation),
     acrValues: [...String(acrValues ?? '').split(' '), ...acrClaims(claims)].filter(Boolean),
     audience: requestedAudience(params),
   };
 }
+
+const named = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
 function acrClaims(claims: unknown): string[] {
   if (typeof claims !== 'string' || claims === '') return [];

@@ -89,7 +89,7 @@ export function registerVendorGrant(
     grant.grantType,
     async (ctx) => {
       const userAddress = believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
-      if (applicationSettings(ctx.oidc.client).membersOnly) {
+      if (applicationSettings(ctx.oidc.client).organizationUsage === 'require') {
         throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
       }
       const request: GrantRequest = {

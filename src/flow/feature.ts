@@ -29,5 +29,5 @@ export const flow = feature<FlowFeatureDependencies>({
   limits,
   events,
   routes: { ...requestRoutes, ...crossOriginRoutes, ...widgetRoutes },
-  pages: ['login/account', 'login/consent'],
+  pages: ['login/account', 'login/consent', 'login/organization', 'login/organization-name'],
 });

@@ -1,14 +1,14 @@
 // The next step of a waiting authorization request. Decided only here.
 import type { PendingInteraction } from '../engine/interaction.ts';
 
-/** Login, second factor, account choice, consent. */
-type Next = 'login' | 'factor' | 'account' | 'consent';
+/** Login, second factor, account choice, consent, the name of an organization, the choice of one. */
+type Next = 'login' | 'factor' | 'account' | 'consent' | 'organization_name' | 'organization';
 
 type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor'>;
 
 /** The next step of a request. */
 export function next({ prompt, userId, firstFactor }: Undecided): Next {
-  if (prompt === 'consent') return 'consent';
+  if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
   if (firstFactor !== undefined) return 'factor';
   return prompt === 'select_account' && userId !== undefined ? 'account' : 'login';
 }

@@ -11,7 +11,7 @@ import type { AuthError } from '../http/errors.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
-import type { Client } from '../records/collections.ts';
+import type { Client, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Finish } from './finish.ts';
 
@@ -27,6 +27,8 @@ export interface HostedDependencies {
 export interface RequestPage {
   pending: PendingInteraction;
   client: Client;
+  /** The one that the user is to be a member of. */
+  organization: Organization | undefined;
   csrf: string;
 }
 
@@ -45,7 +47,9 @@ export async function openRequestPage(deps: HostedDependencies, ctx: Context): P
   const pending = await deps.interactions.pending(ctx);
   const client = await deps.config.client(pending.clientId);
   if (client === undefined || pending.uid !== ctx.params.uid) throw requestExpired();
-  return { pending, client, csrf: deps.csrf.token(ctx) };
+  const { organization: id } = pending.params;
+  const organization = id === undefined ? undefined : await deps.config.organization(id);
+  return { pending, client, organization, csrf: deps.csrf.token(ctx) };
 }
 
 /** The path of a step of a request. */
@@ -73,7 +77,12 @@ export function renderPage(
   status = 200,
 ): Promise<void> {
   const { ui_locales: uiLocales, redirect_uri: formAction } = page.pending.params;
-  return deps.views.page(ctx, template, model, { status, uiLocales, formAction });
+  return deps.views.page(ctx, template, model, {
+    status,
+    uiLocales,
+    formAction,
+    organization: page.organization,
+  });
 }
 
 /** The user's languages: the request's before the browser's. */

@@ -1,6 +1,7 @@
 // The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below the
 // same address.
 import type { Context } from 'koa';
+import type { Organizations } from '../engine/organizations.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
@@ -10,6 +11,7 @@ import type { Users } from '../users/users.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
 import { FACTOR_STEP } from './finish.ts';
 import { mayKeepAccount, next, waitsForLogin } from './next.ts';
+import { showChoice, showName, takeChoice, takeName } from './organization.ts';
 import { accountPage, consentPage } from './pages.ts';
 import {
   type HostedDependencies,
@@ -34,6 +36,7 @@ export type LoginPageOf = (page: RequestPage) => Promise<ShowLogin | undefined>;
 export interface FlowDependencies extends HostedDependencies, CustomPageDependencies {
   users: Users;
   tickets: LoginTickets;
+  organizations: Pick<Organizations, 'choices'>;
   loginPageOf: LoginPageOf;
 }
 
@@ -69,6 +72,12 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
   'GET /u/:uid/account': opened((deps, ctx, page) =>
     mayKeepAccount(page.pending) ? showAccount(deps, ctx, page) : show(deps, ctx, page),
   ),
+  'GET /u/:uid/organization': opened((deps, ctx, page) => show(deps, ctx, page)),
+  'POST /u/:uid/organization': opened((deps, ctx, page) => {
+    const step = next(page.pending);
+    if (step === 'organization_name') return takeName(deps, ctx, page);
+    return step === 'organization' ? takeChoice(deps, ctx, page) : show(deps, ctx, page);
+  }),
   'POST /u/:uid/consent': opened((deps, ctx, page) =>
     next(page.pending) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
   ),
@@ -113,6 +122,10 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
       return ctx.redirect(stepPath(pending, FACTOR_STEP));
     case 'account':
       return showAccount(deps, ctx, page);
+    case 'organization_name':
+      return showName(deps, ctx, page);
+    case 'organization':
+      return showChoice(deps, ctx, page);
     case 'login':
       return showLogin(deps, ctx, page, form);
   }

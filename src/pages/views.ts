@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import { Liquid } from 'liquidjs';
+import { z } from 'zod';
 import type { AuthError } from '../http/errors.ts';
 import { pagePolicy } from '../http/headers.ts';
 import { languagesOf } from '../http/languages.ts';
@@ -17,10 +18,19 @@ export interface PageOptions {
   status?: number;
   /** Where the page's form may lead besides our origin: the application's callback. */
   formAction?: string | readonly string[] | undefined;
+  /** Whose name, logo and colours the page has in place of the tenant's. */
+  organization?: Frozen<BrandedOrganization> | undefined;
   /** Addresses that the page frames. */
   frames?: readonly string[];
   /** The request's `ui_locales` (OIDC Core §3.1.2.1): tags, space separated, best first. */
   uiLocales?: string | undefined;
+}
+
+/** How an organization looks. */
+interface BrandedOrganization {
+  name: string;
+  display_name?: string | undefined;
+  branding?: unknown;
 }
 
 export interface Views {
@@ -53,9 +63,9 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
     ctx,
     template,
     model,
-    { status = 200, formAction, frames = [], uiLocales } = {},
+    { status = 200, formAction, frames = [], uiLocales, organization } = {},
   ) => {
-    const { tenant, branding } = settings();
+    const { tenant, branding } = branded(settings(), organization);
     const locale = localeOf(ctx, uiLocales);
     const nonce = random(16).toString('base64');
     const html: unknown = await liquid.renderFile(template, model, {
@@ -77,6 +87,36 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
     error: (ctx, error, options = {}) =>
       page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
   };
+}
+
+type Look = Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
+
+const organizationBranding = z.object({
+  logo_url: z.string().optional().catch(undefined),
+  colors: z
+    .object({ primary: z.string().optional(), page_background: z.string().optional() })
+    .optional()
+    .catch(undefined),
+});
+
+/** The tenant's look, or an organization's where it has its own. */
+function branded(look: Look, organization: PageOptions['organization']): Look {
+  if (organization === undefined) return look;
+  const own = organizationBranding.safeParse(organization.branding);
+  const { logo_url: logo, colors } = own.success ? own.data : {};
+  const { tenant, branding } = look;
+  return {
+    tenant: { ...tenant, friendly_name: organization.display_name ?? organization.name },
+    branding: {
+      ...branding,
+      ...(logo !== undefined && { logo_url: logo }),
+      colors: { ...branding.colors, ...defined(colors) },
+    } as Look['branding'],
+  };
+}
+
+function defined(colors: object = {}): object {
+  return Object.fromEntries(Object.entries(colors).filter(([, value]) => value !== undefined));
 }
 
 function createLiquid(directory: string, assets: Assets): Liquid {

@@ -94,7 +94,10 @@ const clientFields = z.looseObject({
   custom_login_page: z.string().optional(),
   /** Whether a customized login page is shown, where there is one; the default. */
   custom_login_page_on: z.boolean().optional(),
+  /** Whether users log in as members of organizations; `deny` where it says nothing. */
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
+  /** What happens where an organization is required and a request names none. */
+  organization_require_behavior: z.enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt']).optional(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),

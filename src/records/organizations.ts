@@ -29,3 +29,21 @@ export interface InvitationRecord extends Stored {
   created_at: string;
   expires_at: string;
 }
+
+/** A connection as an organization has enabled it. */
+export interface EnabledConnection {
+  connection_id: string;
+  /** Whether who logs in by it becomes a member. */
+  assign_membership_on_login?: boolean;
+  /** Whether the login page offers it; it does unless told otherwise. */
+  show_as_button?: boolean;
+  /** Whether people sign up by it without an invitation. */
+  is_signup_enabled?: boolean;
+}
+
+/** The connections of an organization, by which alone its members log in. */
+export function enabledConnectionsOf(organization: {
+  readonly [member: string]: unknown;
+}): readonly EnabledConnection[] {
+  return (organization.enabled_connections as readonly EnabledConnection[] | undefined) ?? [];
+}

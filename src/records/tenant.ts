@@ -17,6 +17,17 @@ export const organizationSchema = z.looseObject({
   id: z.string().optional(),
   name: z.string().min(1),
   display_name: z.string().optional(),
+  /** The connections by which its members log in, as the tenant file names them. */
+  connections: z
+    .array(
+      z.looseObject({
+        name: z.string(),
+        assign_membership_on_login: z.boolean().optional(),
+        show_as_button: z.boolean().optional(),
+        is_signup_enabled: z.boolean().optional(),
+      }),
+    )
+    .optional(),
 });
 
 /** Flags that mean something here; others are kept as they are. */

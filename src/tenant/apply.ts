@@ -64,15 +64,7 @@ export async function applyTenant(
   );
   await applySection(deps, 'connections', mode, connectionsOf(file));
   await applySection(deps, 'clientGrants', mode, clientGrantsOf(file, deps.managementAudience));
-  await applySection(
-    deps,
-    'organizations',
-    mode,
-    file.organizations.map((organization) => ({
-      ...organization,
-      id: organization.id ?? stableId('org', organization.name),
-    })),
-  );
+  await applySection(deps, 'organizations', mode, organizationsOf(file));
   if (users) for (const user of file.users) await createDevelopmentUser(deps, file, user);
 }
 
@@ -171,6 +163,23 @@ function connectionsOf(file: TenantFile): Records['connections'][] {
     id: connection.id ?? stableId('con', connection.name),
     realms: connection.realms ?? [connection.name],
     enabled_clients: [...new Set(connection.enabled_clients.map(clientId))],
+  }));
+}
+
+/** `connections` names those that an organization has enabled, as the deploy tool does; kept by their ids. */
+function organizationsOf(file: TenantFile): Records['organizations'][] {
+  const idOfConnection = new Map(connectionsOf(file).map(({ name, id }) => [name, id]));
+  return file.organizations.map(({ connections, ...organization }) => ({
+    ...organization,
+    id: organization.id ?? stableId('org', organization.name),
+    ...(connections === undefined
+      ? {}
+      : {
+          enabled_connections: connections.map(({ name, ...enabled }) => ({
+            ...enabled,
+            connection_id: idOfConnection.get(name) ?? '',
+          })),
+        }),
   }));
 }
 

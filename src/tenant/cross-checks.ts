@@ -96,6 +96,13 @@ function referenceFaults(file: TenantFile): string[] {
     const unknown = record.enabled_clients.filter((client) => !clients.has(client));
     faults.push(...unknown.map((client) => `${at}.enabled_clients: ${client} is no application here`));
   }
+  const named = new Set(connectionEntries(file).map(({ record }) => record.name));
+  file.organizations.forEach(({ connections = [] }, index) => {
+    const unknown = connections.filter(({ name }) => !named.has(name));
+    faults.push(
+      ...unknown.map(({ name }) => `organizations[${index}].connections: ${name} is no connection here`),
+    );
+  });
   file.clientGrants.forEach((grant, index) => {
     if (!clients.has(grant.client_id))
       faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);

@@ -5,7 +5,6 @@ import { dirname } from 'node:path';
 import { strategyRecord } from '../records/connections.ts';
 import { LONGEST_RESET } from '../records/delivery.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
-import { clientWarnings } from './client-warnings.ts';
 import { crossFaults } from './cross-checks.ts';
 import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
@@ -104,7 +103,6 @@ function checkTenant(document: unknown): Checked {
     ...lifetimeWarnings(tenant),
     ...strategyWarnings(tenant),
     ...samlWarnings(tenant),
-    ...clientWarnings(tenant),
     ...pageWarnings(tenant),
   ];
   return { tenant, warnings };

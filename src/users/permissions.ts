@@ -42,13 +42,15 @@ export async function permissionsOf(
   return [...found.values()];
 }
 
-/** The names of a user's permissions at an API. */
+/** The names of a user's permissions at an API. @param roles further ones, within an organization. */
 export async function permissionsAt(
   store: Store,
   user: Pick<Frozen<UserRecord>, 'permissions' | 'roles'>,
   identifier: string,
+  roles: readonly string[] = [],
 ): Promise<string[]> {
-  return (await permissionsOf(store, user))
+  const all = { ...user, roles: [...(user.roles ?? []), ...roles] };
+  return (await permissionsOf(store, all))
     .filter((permission) => permission.resource_server_identifier === identifier)
     .map((permission) => permission.permission_name);
 }

@@ -35,7 +35,7 @@ export interface Users {
   /** All identities of a user, in the order of their ids. */
   identitiesOf(userId: string): Promise<Identity[]>;
   /** The names of a user's permissions at an API: their own, and those of their roles. */
-  permissionsAt(user: User, identifier: string): Promise<string[]>;
+  permissionsAt(user: User, identifier: string, roles?: readonly string[]): Promise<string[]>;
   /** The user who has just proved an address; @see userWhoProved */
   whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
   /** @returns the new user, or which of its addresses is taken. */
@@ -110,7 +110,7 @@ export function createUsers(deps: UsersDependencies): Users {
     idByAddress: (address) => idByAddress(store, address),
     findByAddress: (address) => findByAddress(store, address),
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
-    permissionsAt: (user, identifier) => permissionsAt(store, user, identifier),
+    permissionsAt: (user, identifier, roles) => permissionsAt(store, user, identifier, roles),
     whoProved: (address) => userWhoProved(deps, address),
     create: (user) => createDatabaseUser(deps, user),
     make: async ({ identity, profile, password }) =>

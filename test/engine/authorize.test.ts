@@ -671,14 +671,14 @@ describe('GET /authorize', () => {
 
   describe('organization', () => {
     for (const organization of ['org_acme', 'acme']) {
-      it(`says of nobody that they belong to ${organization}, logged in or not`, async () => {
+      it(`says of nobody that they belong to ${organization} where the application denies it, logged in or not`, async () => {
         for (const browser of [agent(), await loggedIn()]) {
           for (const response_type of ['code', 'token', 'code id_token']) {
             const answer = await authorize(browser, spaRequest(challenge, { organization, response_type }));
             expect(responseOf(answer)).to.have.all.keys('error', 'error_description', 'state', 'iss');
             expect(responseOf(answer)).to.include({
-              error: 'access_denied',
-              error_description: 'The user is not part of the organization.',
+              error: 'invalid_request',
+              error_description: 'parameter organization is not allowed for this client',
             });
           }
         }

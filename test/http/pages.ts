@@ -207,6 +207,21 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     model: { client, recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL' },
   },
   '/authenticator': { template: 'authenticator', model: { origin: 'https://localhost' } },
+  '/organization-name': { template: 'login/organization-name', model: { client, name: '' } },
+  '/organization-unknown': {
+    template: 'login/organization-name',
+    model: { client, name: 'nobody', alert: 'organization.unknown' },
+  },
+  '/organization': {
+    template: 'login/organization',
+    model: {
+      client,
+      organizations: [
+        { id: 'org_1', name: 'Acme' },
+        { id: 'org_2', name: 'Harbour Works' },
+      ],
+    },
+  },
   '/forgot-password': { template: 'account/forgot', model: { client, email: '', loginUrl: '/login' } },
   '/forgot-password-sent': {
     template: 'account/sent',

@@ -107,16 +107,6 @@ describe('the tenant file', () => {
     expect(read.clients[0]).to.have.property('sparkle', true);
   });
 
-  it('warns of an application for members of organizations, which have none', () => {
-    const clients = ['require', 'allow', 'deny'].map((organization_usage) => ({
-      client_id: organization_usage,
-      name: organization_usage,
-      organization_usage,
-    }));
-    expect(readTenant({ clients }).warnings).to.have.length(1);
-    expect(readTenant({ clients }).warnings[0]).to.match(/^clients\[0\]\.organization_usage: .*no members/);
-  });
-
   for (const [what, bucket] of [
     ['is never full again', { capacity: 10, perMinute: 1e-300 }],
     ['is emptied by the first request', { capacity: 0.5, perMinute: 1 }],
@@ -231,6 +221,11 @@ describe('the tenant file', () => {
         ],
       },
       /^resourceServers\[1\]: rs is there twice$/,
+    ],
+    [
+      'an organization with an unknown connection',
+      { organizations: [{ name: 'o', connections: [{ name: 'nowhere' }] }] },
+      /^organizations\[0\]\.connections: nowhere is no connection here$/,
     ],
     [
       'two organizations of one name',

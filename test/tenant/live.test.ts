@@ -168,12 +168,13 @@ describe('a change of the configuration, from the next request on', () => {
   });
 
   it('an organization', async () => {
-    const asked = () => authorize(agent(), webRequest({ organization: 'org_new' }));
+    const asked = () => authorize(agent(), webRequest({ organization: 'org_new', prompt: 'none' }));
+    await update('clients', 'web', () => ({ organization_usage: 'allow' }));
     expect(responseOf(await asked()).error).to.equal('invalid_request');
     await server.store
       .collection('organizations')
       .insert({ id: 'org_new', name: 'new', display_name: 'New' } as Records['organizations']);
-    expect(responseOf(await asked()).error).to.equal('access_denied');
+    expect(responseOf(await asked()).error).to.equal('login_required');
   });
 
   it('the limits', async () => {

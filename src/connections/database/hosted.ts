@@ -22,7 +22,7 @@ import { signUp } from '../../users/signup.ts';
 import { connectionOf, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
 import type { LimitLogin } from './limit-login.ts';
-import { loginPage, signUpPage } from './pages.ts';
+import { isSignUpOpen, loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
 export interface PasswordPagesDependencies
@@ -80,11 +80,19 @@ export async function showPasswordForm(
   form: string | undefined,
 ): Promise<void> {
   const { login_hint: hint = '', screen_hint: wanted } = page.pending.params;
-  if ((form ?? wanted) === 'signup') {
+  // Who is invited is new, as a rule.
+  const first = page.pending.invitedEmail === undefined ? wanted : 'signup';
+  if ((form ?? first) === 'signup' && isSignUpOpen(page, connection)) {
     return render(deps, ctx, page, 'signup', signUpPage(page, connection, { email: hint, username: '' }));
   }
   const choices = await loginChoices(deps.config, page);
-  await render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username: hint }));
+  await render(
+    deps,
+    ctx,
+    page,
+    'login',
+    loginPage(page, connection, choices, { username: page.pending.invitedEmail ?? hint }),
+  );
 }
 
 function render(
@@ -139,7 +147,10 @@ async function postSignUp(
   { connection, strategy }: Meant,
 ): Promise<void> {
   const { clientId } = page.pending;
-  const { email, username, password } = formFields(ctx, 'email', 'username', 'password');
+  if (!isSignUpOpen(page, connection)) return deps.showNext(ctx, page, 'login');
+  const { email: typed, username, password } = formFields(ctx, 'email', 'username', 'password');
+  // An invitation is for its own address, whatever is posted.
+  const email = page.pending.invitedEmail ?? typed;
   const shown = { email, username };
   try {
     await deps.rateLimits.takeFrom(ctx, 'signup');

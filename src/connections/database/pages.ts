@@ -2,6 +2,7 @@
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
 import { databaseOptions } from '../../records/database-options.ts';
+import { enabledConnectionsOf } from '../../records/organizations.ts';
 import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
 import { type SignUpRefusal, usernameLength } from '../../users/signup.ts';
 import type { LoginChoice } from '../request.ts';
@@ -19,6 +20,8 @@ interface SignUpPage extends PageModel {
   values: { email: string; username: string };
   username?: { min: number; max: number };
   rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
+  /** Whether the address is the invited one, and no other. */
+  isEmailFixed: boolean;
   /** Message keys by field. */
   faults: { email?: string; username?: string; password?: string };
   loginUrl: string;
@@ -32,6 +35,7 @@ export function loginPage(
   shown: { username: string; alert?: string },
 ): LoginPage {
   const { requires_username, disable_signup } = databaseOptions(connection);
+  const offersSignUp = !disable_signup && isSignUpOpen(page, connection);
   return {
     ...pageModel(page, 'login'),
     requiresUsername: requires_username,
@@ -39,8 +43,15 @@ export function loginPage(
     connections,
     forgotPasswordUrl: stepPath(page.pending, 'forgot-password'),
     ...(shown.alert === undefined ? {} : { alert: shown.alert }),
-    ...(disable_signup ? {} : { signupUrl: stepPath(page.pending, 'signup') }),
+    ...(offersSignUp ? { signupUrl: stepPath(page.pending, 'signup') } : {}),
   };
+}
+
+/** Whether a request leaves signing up open: for an organization, by its invitation or where it lets everybody in. */
+export function isSignUpOpen({ organization, pending }: RequestPage, connection: Connection): boolean {
+  if (organization === undefined || pending.invitedEmail !== undefined) return true;
+  const enabled = enabledConnectionsOf(organization).find((one) => one.connection_id === connection.id);
+  return enabled?.is_signup_enabled === true;
 }
 
 /** The form to sign up. @param refusal why the last attempt failed, with the password it was made with. */
@@ -54,7 +65,8 @@ export function signUpPage(
   const { rules } = judgeStrength(options, refusal?.password ?? '');
   return {
     ...pageModel(page, 'signup'),
-    values,
+    values: { ...values, email: page.pending.invitedEmail ?? values.email },
+    isEmailFixed: page.pending.invitedEmail !== undefined,
     ...(options.requires_username ? { username: usernameLength(options) } : {}),
     // Before anything is typed no rule has failed.
     rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,

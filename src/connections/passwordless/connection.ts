@@ -39,7 +39,6 @@ export async function passwordlessConnection(
 /** In the hosted service's words. */
 const FAULTS: Record<ConnectionFault, string> = {
   unknown: 'Connection does not exist',
-  organization: 'Connection does not exist',
   strategy: 'Invalid connection strategy. It must either be a passwordless connection',
   disabled: 'Connection is disabled',
 };

@@ -1,0 +1,500 @@
+// Logging in as a member of an organization: a claim comes from a membership, and from nothing that a request says.
+import { expect } from 'chai';
+import { membershipId } from '../../src/records/organizations.ts';
+import { hashSecret } from '../../src/runtime/secrets.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  authorize,
+  tenant as base,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  USER,
+  WEB_CALLBACK,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { openPage } from '../support/ways.ts';
+
+const NOT_PART = 'user is not part of the org_acme organization';
+const secret = { client_secret: 'org-secret' };
+const client = (client_id: string, over: object) => ({
+  client_id,
+  name: client_id,
+  app_type: 'regular_web',
+  ...secret,
+  callbacks: [WEB_CALLBACK],
+  grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password'],
+  ...over,
+});
+const APPS = ['allowing', 'requiring', 'naming', 'choosing'];
+const tenant = {
+  ...base,
+  clients: [
+    ...base.clients,
+    client('allowing', { organization_usage: 'allow' }),
+    client('requiring', { organization_usage: 'require' }),
+    client('naming', { organization_usage: 'require', organization_require_behavior: 'pre_login_prompt' }),
+    client('choosing', { organization_usage: 'require', organization_require_behavior: 'post_login_prompt' }),
+  ],
+  databases: [
+    { name: 'users', enabled_clients: ['spa', 'web', ...APPS], options: { passwordPolicy: 'low' } },
+    { name: 'staff', enabled_clients: ['web', ...APPS], options: { passwordPolicy: 'low' } },
+  ],
+  organizations: [
+    { id: 'org_acme', name: 'acme', display_name: 'Acme', connections: [{ name: 'users' }] },
+    {
+      id: 'org_open',
+      name: 'open',
+      display_name: 'Open house',
+      branding: { logo_url: 'https://open.example.test/logo.png', colors: { primary: '#aa2200' } },
+      connections: [{ name: 'users', assign_membership_on_login: true, is_signup_enabled: true }],
+    },
+    {
+      id: 'org_staff',
+      name: 'staff-only',
+      connections: [{ name: 'staff', assign_membership_on_login: true }],
+    },
+  ],
+  users: [
+    { ...USER, connection: 'users', email_verified: true },
+    { email: 'grace@example.test', password: USER.password, connection: 'users' },
+    { email: 'staff@example.test', password: USER.password, connection: 'staff' },
+  ],
+};
+const GRACE = { email: 'grace@example.test', password: USER.password };
+const STAFF = { email: 'staff@example.test', password: USER.password };
+
+describe('logging in to an organization', () => {
+  let server: TestServer;
+  let agent: Agent;
+  let ada: string;
+  before(async () => {
+    server = await startServer({ tenant });
+    ada = (await server.users.findInConnection({ name: 'users' }, USER.email))?.id ?? '';
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    agent = createAgent(server);
+    for (const id of ['org_acme', 'org_open', 'org_staff', 'org_gone'])
+      await server.store.collection('memberships').deleteBy('organization', id);
+  });
+
+  const join = (organization_id: string, user_id = ada, roles: string[] = []) =>
+    server.store
+      .collection('memberships')
+      .put({ id: membershipId(organization_id, user_id), organization_id, user_id, roles });
+  const leave = (organization: string, user = ada) =>
+    server.store.collection('memberships').delete(membershipId(organization, user));
+  const request = (over: Record<string, string> = {}) => ({
+    client_id: 'allowing',
+    response_type: 'code',
+    redirect_uri: WEB_CALLBACK,
+    scope: 'openid profile email offline_access',
+    state: 'the-state',
+    nonce: 'the-nonce',
+    ...over,
+  });
+  const tokens = async (answer: Answer, client_id = 'allowing') =>
+    token(agent, {
+      grant_type: 'authorization_code',
+      client_id,
+      ...secret,
+      code: responseOf(answer).code,
+      redirect_uri: WEB_CALLBACK,
+    });
+  const refresh = (refresh_token: string, client_id = 'allowing') =>
+    token(agent, { grant_type: 'refresh_token', client_id, ...secret, refresh_token });
+  const claimsOf = async (answer: Answer, client_id?: string) =>
+    payload((await tokens(answer, client_id)).json().id_token);
+
+  it('gives a member org_id in both tokens, and keeps it when they are refreshed', async () => {
+    await join('org_acme');
+    const params = request({ organization: 'org_acme', audience: 'https://api.example.test/' });
+    const first = (await tokens(await logIn(agent, server, params))).json();
+    const second = (await refresh(first.refresh_token)).json();
+    for (const one of [first, second]) {
+      expect(payload(one.id_token)).to.include({ org_id: 'org_acme', sub: ada });
+      expect(payload(one.id_token)).not.to.have.property('org_name');
+      expect(payload(one.access_token)).to.include({ org_id: 'org_acme' });
+    }
+  });
+
+  it('gives it in tokens straight from /authorize, and in a silent login', async () => {
+    await join('org_acme');
+    const params = request({
+      organization: 'org_acme',
+      response_type: 'id_token token',
+      scope: 'openid',
+      audience: 'https://api.example.test/',
+    });
+    const direct = responseOf(await logIn(agent, server, params));
+    expect(payload(direct.id_token ?? '')).to.include({ org_id: 'org_acme' });
+    expect(payload(direct.access_token ?? '')).to.include({ org_id: 'org_acme' });
+    const silent = responseOf(await authorize(agent, { ...params, prompt: 'none' }));
+    expect(payload(silent.id_token ?? '')).to.include({ org_id: 'org_acme' });
+    const framed = await authorize(agent, { ...params, prompt: 'none', response_mode: 'web_message' });
+    expect(framed.text).to.contain('id_token');
+  });
+
+  it('names the organization where the tenant allows that, and takes its name', async () => {
+    await join('org_acme');
+    expect(responseOf(await authorize(agent, request({ organization: 'acme' }))).error).to.equal(
+      'invalid_request',
+    );
+    const settings = server.store.collection('tenant');
+    const allow = (allowed: boolean) =>
+      settings.update(
+        'tenant',
+        (all) =>
+          ({
+            ...(all as never as Record<string, object>),
+            id: 'tenant',
+            tenant: { ...all.tenant, allow_organization_name_in_authentication_api: allowed },
+          }) as never,
+      );
+    await allow(true);
+    const claims = await claimsOf(await logIn(agent, server, request({ organization: 'acme' })));
+    await allow(false);
+    expect(claims).to.include({ org_id: 'org_acme', org_name: 'acme' });
+  });
+
+  it('refuses who is no member, in the browser and with a session', async () => {
+    const refused = responseOf(await logIn(agent, server, request({ organization: 'org_acme' })));
+    expect(refused).to.include({ error: 'access_denied', error_description: NOT_PART });
+    await logIn(agent, server, request());
+    const silent = await authorize(agent, request({ organization: 'org_acme', prompt: 'none' }));
+    expect(responseOf(silent)).to.include({ error: 'login_required' });
+    const page = await openPage(agent, server, request({ organization: 'org_acme' }));
+    expect(page.text).to.contain('name="password"');
+  });
+
+  it('refuses a login by a connection that the organization has not enabled', async () => {
+    const staff = (await server.users.findInConnection({ name: 'staff' }, STAFF.email))?.id ?? '';
+    await join('org_acme', staff);
+    const params = request({ organization: 'org_acme', connection: 'staff' });
+    const page = await openPage(agent, server, params);
+    expect(responseOf(page)).to.include({ error: 'invalid_request' });
+    await logIn(agent, server, request({ connection: 'staff' }), STAFF);
+    const silent = await authorize(agent, request({ organization: 'org_acme', prompt: 'none' }));
+    expect(responseOf(silent)).to.include({ error: 'login_required' });
+  });
+
+  it('makes a member of who logs in by a connection that says so, and of no one else', async () => {
+    const claims = await claimsOf(await logIn(agent, server, request({ organization: 'org_open' })));
+    expect(claims).to.include({ org_id: 'org_open' });
+    const [membership, ...more] = await server.store
+      .collection('memberships')
+      .findBy('organization', 'org_open');
+    expect(membership).to.deep.include({ user_id: ada, roles: [] });
+    expect(more).to.deep.equal([]);
+    await join('org_acme');
+    expect(responseOf(await authorize(agent, request({ organization: 'org_acme' })))).to.have.property(
+      'code',
+    );
+    expect(await server.store.collection('memberships').findBy('organization', 'org_acme')).to.have.length(1);
+  });
+
+  it('refuses the code and the refresh token of who is a member no more', async () => {
+    await join('org_acme');
+    const answer = await logIn(agent, server, request({ organization: 'org_acme' }));
+    const { refresh_token } = (await tokens(answer)).json();
+    const again = await authorize(agent, request({ organization: 'org_acme' }));
+    await leave('org_acme');
+    for (const refused of [await tokens(again), await refresh(refresh_token)]) {
+      expect(refused.status).to.equal(403);
+      expect(refused.json()).to.deep.equal({ error: 'access_denied', error_description: NOT_PART });
+    }
+    const silent = await authorize(agent, request({ organization: 'org_acme', prompt: 'none' }));
+    expect(responseOf(silent)).to.include({ error: 'login_required' });
+    await join('org_acme');
+    expect(payload((await refresh(refresh_token)).json().id_token)).to.include({ org_id: 'org_acme' });
+  });
+
+  it('refuses what was for an organization that is gone', async () => {
+    const organizations = server.store.collection('organizations');
+    const open = await organizations.get('org_open');
+    await organizations.put({ ...open, id: 'org_gone', name: 'gone' } as never);
+    const { refresh_token } = (
+      await tokens(await logIn(agent, server, request({ organization: 'org_gone' })))
+    ).json();
+    const waiting = await openPage(createAgent(server), server, request({ organization: 'org_gone' }));
+    expect(waiting.text).to.contain('name="password"');
+    await organizations.delete('org_gone');
+    expect((await refresh(refresh_token)).status).to.equal(403);
+    const asked = await authorize(agent, request({ organization: 'org_gone' }));
+    expect(responseOf(asked)).to.include({ error: 'invalid_request' });
+  });
+
+  it('is silent for the organization of the session alone', async () => {
+    await join('org_acme');
+    await join('org_open');
+    await logIn(agent, server, request({ organization: 'org_acme' }));
+    const other = await authorize(agent, request({ organization: 'org_open', prompt: 'none' }));
+    expect(responseOf(other)).to.include({ error: 'login_required' });
+    // With its user there, the session is enough: they are a member of both.
+    expect(await claimsOf(await authorize(agent, request({ organization: 'org_open' })))).to.include({
+      org_id: 'org_open',
+    });
+  });
+
+  it('claims nothing where no organization was asked for', async () => {
+    await join('org_acme');
+    await logIn(agent, server, request({ organization: 'org_acme' }));
+    const claims = JSON.stringify({ id_token: { org_id: { essential: true, value: 'org_acme' } } });
+    for (const over of [{}, { claims }, { org_id: 'org_acme' }]) {
+      const answer = await authorize(agent, request(over as Record<string, string>));
+      expect(await claimsOf(answer)).not.to.have.any.keys('org_id', 'org_name');
+    }
+  });
+
+  it('takes no organization where the application denies them', async () => {
+    await join('org_acme');
+    const params = { ...request({ organization: 'org_acme' }), client_id: 'web' };
+    expect(responseOf(await authorize(agent, params))).to.include({
+      error: 'invalid_request',
+      error_description: 'parameter organization is not allowed for this client',
+    });
+  });
+
+  it('has the roles of members count within the organization alone', async () => {
+    const roles = server.store.collection('roles');
+    await roles.put({
+      id: 'rol_guard',
+      name: 'guard',
+      permissions: [{ resource_server_identifier: 'guarded-api', permission_name: 'admin' }],
+    });
+    await join('org_acme', ada, ['rol_guard']);
+    await join('org_open');
+    const permissions = async (organization: string | undefined) => {
+      const params = request({ audience: 'guarded-api', scope: 'openid admin' });
+      const answer = await logIn(createAgent(server), server, {
+        ...params,
+        ...(organization === undefined ? {} : { organization }),
+      });
+      const { access_token, scope } = (await tokens(answer)).json();
+      return [payload(access_token).permissions, scope];
+    };
+    expect(await permissions('org_acme')).to.deep.equal([['admin'], 'openid admin']);
+    expect(await permissions('org_open')).to.deep.equal([[], 'openid']);
+    expect(await permissions(undefined)).to.deep.equal([[], 'openid']);
+  });
+
+  it('shows the look of the organization', async () => {
+    const page = await openPage(agent, server, request({ organization: 'org_open' }));
+    expect(page.text).to.contain('https://open.example.test/logo.png').and.contain('Open house');
+    const own = await openPage(agent, server, request());
+    expect(own.text).not.to.contain('Open house');
+    expect(/--[\w-]+:#[0-9a-f]{6}/.exec(page.text)?.[0]).not.to.equal(undefined);
+  });
+
+  it('lets people sign up for an organization that is open, and for no other', async () => {
+    await join('org_acme');
+    const closed = await openPage(
+      agent,
+      server,
+      request({ organization: 'org_acme', screen_hint: 'signup' }),
+    );
+    expect(closed.text).not.to.contain('/signup');
+    const open = await openPage(agent, server, request({ organization: 'org_open', screen_hint: 'signup' }));
+    const { action, fields } = readForm(open, 'email');
+    const form = { ...fields, email: 'new@example.test', password: USER.password };
+    const done = await follow(agent, await agent.request(action, { form }), server.url);
+    expect(await claimsOf(done)).to.include({ org_id: 'org_open' });
+  });
+
+  describe('that the application requires', () => {
+    it('is not left out', async () => {
+      const answer = await authorize(agent, { ...request(), client_id: 'requiring' });
+      expect(responseOf(answer)).to.include({
+        error: 'invalid_request',
+        error_description: 'parameter organization is required for this client',
+      });
+      const byPassword = await token(agent, {
+        grant_type: 'password',
+        client_id: 'requiring',
+        ...secret,
+        username: USER.email,
+        password: USER.password,
+      });
+      expect(byPassword.status).to.equal(400);
+    });
+
+    it('is asked for by name before the login', async () => {
+      await join('org_acme');
+      const params = { ...request(), client_id: 'naming' };
+      const page = await openPage(agent, server, params);
+      const { action, fields } = readForm(page, 'organization');
+      const unknown = await agent.request(action, { form: { ...fields, organization: 'nobody' } });
+      expect(unknown.status).to.equal(400);
+      const next = await agent.request(action, { form: { ...fields, organization: ' Acme ' } });
+      const login = await follow(agent, next, server.url);
+      const form = readForm(login, 'password');
+      const done = await agent.request(form.action, {
+        form: { ...form.fields, username: USER.email, password: USER.password },
+      });
+      const ended = await follow(agent, done, server.url);
+      expect(await claimsOf(ended, 'naming')).to.include({ org_id: 'org_acme' });
+      // Who is no member of the one that they name stays outside.
+      const other = createAgent(server);
+      const named = readForm(await openPage(other, server, params), 'organization');
+      const asked = await follow(
+        other,
+        await other.request(named.action, { form: { ...named.fields, organization: 'acme' } }),
+        server.url,
+      );
+      const last = readForm(asked, 'password');
+      const refused = await follow(
+        other,
+        await other.request(last.action, {
+          form: { ...last.fields, username: GRACE.email, password: GRACE.password },
+        }),
+        server.url,
+      );
+      expect(responseOf(refused)).to.include({ error: 'access_denied', error_description: NOT_PART });
+    });
+
+    it('is chosen among those of the user after the login', async () => {
+      const params = { ...request(), client_id: 'choosing' };
+      const none = await logIn(createAgent(server), server, params);
+      expect(responseOf(none)).to.include({ error: 'access_denied' });
+      await join('org_acme');
+      const alone = await logIn(agent, server, params);
+      expect(await claimsOf(alone, 'choosing')).to.include({ org_id: 'org_acme' });
+      await join('org_open');
+      await join('org_staff');
+      const other = createAgent(server);
+      const page = await logIn(other, server, params);
+      expect(page.text).to.contain('org_acme').and.contain('org_open').and.not.contain('org_staff');
+      const form = readForm(page, '_csrf');
+      const post = (organization: string) =>
+        other.request(form.action, { form: { _csrf: form.fields._csrf ?? '', organization } });
+      const forged = await post('org_staff');
+      expect(forged.status).to.equal(200);
+      const done = await follow(other, await post('org_open'), server.url);
+      expect(await claimsOf(done, 'choosing')).to.include({ org_id: 'org_open' });
+      const silent = await authorize(other, { ...params, prompt: 'none' });
+      expect(await claimsOf(silent, 'choosing')).to.include({ org_id: 'org_open' });
+      const stranger = await authorize(createAgent(server), { ...params, prompt: 'none' });
+      expect(responseOf(stranger)).to.include({ error: 'login_required' });
+    });
+  });
+
+  describe('by an invitation', () => {
+    let invited = 0;
+    const invite = async (email: string, over: object = {}) => {
+      const ticket = `ticket-${++invited}`;
+      await server.store.collection('invitations').insert({
+        id: `uinv_${invited}`,
+        organization_id: 'org_acme',
+        ticketHash: hashSecret(ticket),
+        inviter: { name: 'Grace' },
+        invitee: { email },
+        client_id: 'allowing',
+        app_metadata: { plan: 'gold' },
+        user_metadata: {},
+        roles: ['rol_guard'],
+        created_at: new Date().toISOString(),
+        expires_at: new Date().toISOString(),
+        ...over,
+      });
+      return request({ organization: 'org_acme', invitation: ticket });
+    };
+    const signUp = async (browser: Agent, params: Record<string, string>, email: string) => {
+      const { action, fields } = readForm(await openPage(browser, server, params), 'email');
+      const form = { ...fields, email, password: USER.password };
+      return follow(browser, await browser.request(action, { form }), server.url);
+    };
+
+    it('signs up with the invited address alone, and is a member with its roles', async () => {
+      const email = 'invited@example.test';
+      const params = await invite(email);
+      const done = await signUp(agent, params, 'somebody-else@example.test');
+      const claims = await claimsOf(done);
+      expect(claims).to.include({ org_id: 'org_acme', email });
+      expect(await server.users.findInConnection({ name: 'users' }, 'somebody-else@example.test')).to.equal(
+        undefined,
+      );
+      const membership = await server.store
+        .collection('memberships')
+        .get(membershipId('org_acme', claims.sub));
+      expect(membership?.roles).to.deep.equal(['rol_guard']);
+      expect((await server.users.get(claims.sub))?.app_metadata).to.deep.equal({ plan: 'gold' });
+      const reused = await authorize(createAgent(server), params);
+      expect(responseOf(reused)).to.include({
+        error: 'invalid_request',
+        error_description: 'invitation not found or already used',
+      });
+    });
+
+    it('logs in who has an account, even with a session, and refuses every other account', async () => {
+      const params = await invite(GRACE.email);
+      await logIn(agent, server, request());
+      const other = await openPage(agent, server, params);
+      expect(other.text).to.contain(GRACE.email);
+      const attempt = async (user: typeof GRACE) => {
+        const page = await openPage(agent, server, params);
+        const login = await agent.get(`${readForm(page, 'email').action.replace('signup', 'login')}`);
+        const { action, fields } = readForm(login, 'password');
+        const form = { ...fields, username: user.email, password: user.password };
+        return follow(agent, await agent.request(action, { form }), server.url);
+      };
+      expect(responseOf(await attempt(USER))).to.include({ error: 'access_denied' });
+      expect(await server.store.collection('memberships').get(membershipId('org_acme', ada))).to.equal(
+        undefined,
+      );
+      expect(await claimsOf(await attempt(GRACE))).to.include({ org_id: 'org_acme', email: GRACE.email });
+    });
+
+    it('is used once, by one of many at the same time', async () => {
+      const params = await invite('racing@example.test');
+      await signUp(createAgent(server), { ...request(), screen_hint: 'signup' }, 'racing@example.test');
+      const racers = await Promise.all(
+        [1, 2, 3].map(async () => {
+          const browser = createAgent(server);
+          const page = await openPage(browser, server, params);
+          const login = await browser.get(readForm(page, 'email').action.replace('signup', 'login'));
+          return { browser, form: readForm(login, 'password') };
+        }),
+      );
+      await Promise.all(
+        racers.map(async ({ browser, form: { action, fields } }) => {
+          const form = { ...fields, username: 'racing@example.test', password: USER.password };
+          return follow(browser, await browser.request(action, { form }), server.url);
+        }),
+      ).then((answers) => {
+        const entered = answers.filter((answer) => 'code' in responseOf(answer));
+        expect(entered).to.have.length(1);
+      });
+      expect(await server.store.collection('memberships').findBy('organization', 'org_acme')).to.have.length(
+        1,
+      );
+    });
+
+    it('is for its own organization and application, and for as long as it is there', async () => {
+      const params = await invite('strict@example.test');
+      for (const over of [
+        { organization: 'org_open' },
+        { client_id: 'requiring' },
+        { invitation: 'forged' },
+      ]) {
+        const answer = await authorize(agent, { ...params, ...over });
+        expect(responseOf(answer), JSON.stringify(over)).to.include({ error: 'invalid_request' });
+      }
+      const { organization: _, ...without } = params as Record<string, string>;
+      expect(responseOf(await authorize(agent, without))).to.include({ error: 'invalid_request' });
+      const page = await openPage(agent, server, params);
+      await server.store.collection('invitations').delete(`uinv_${invited}`);
+      const { action, fields } = readForm(page, 'email');
+      const form = { ...fields, email: 'strict@example.test', password: USER.password };
+      const late = await follow(agent, await agent.request(action, { form }), server.url);
+      expect(late.location === '' ? {} : responseOf(late)).not.to.have.property('code');
+      expect(await server.store.collection('memberships').findBy('organization', 'org_acme')).to.deep.equal(
+        [],
+      );
+      const old = await invite('late@example.test', { expiresAt: 1 });
+      expect(responseOf(await authorize(agent, old))).to.include({ error: 'invalid_request' });
+    });
+  });
+});
