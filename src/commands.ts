@@ -1,6 +1,8 @@
 // The `gatehouse` command's subcommands.
 
-import { writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
@@ -14,6 +16,7 @@ import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
 import { systemRandom } from './runtime/random.ts';
 import { readSettings, type Settings, TENANT_FILE } from './settings.ts';
+import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
 import { repairStore } from './store/repair.ts';
 import { keyFile } from './store/sealing/key.ts';
@@ -22,28 +25,34 @@ import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
+import { exportUsers } from './users/transfer/export.ts';
+import { databaseOf, importWholeFile } from './users/transfer/whole-file.ts';
 import { createUsers } from './users/users.ts';
 
 /** Logs to standard error: standard output is for the command's result. */
 const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
 const start = () => runServer(process.env, process.stdout);
 
+/** Opens the store for a command; refused while a server uses it. */
+async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
+  const { dataDir, secretsKey } = settings;
+  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
 /** Has an order carried out: by the server that runs on the data directory, by this process where none does. */
 async function ordered(settings: Settings, order: Order): Promise<unknown> {
   const answered = await sendOrder(settings.dataDir, order);
   if (answered !== undefined) return answered.result;
-  const { dataDir, secretsKey } = settings;
-  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
-  try {
+  return withStore(settings, (store) => {
     const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
     const quiet = { info: () => undefined };
-    return await carryOut(
-      { settings, store, users, clock: systemClock, random: systemRandom, log: quiet },
-      order,
-    );
-  } finally {
-    await store.close();
-  }
+    return carryOut({ settings, store, users, clock: systemClock, random: systemRandom, log: quiet }, order);
+  });
 }
 
 /** Validates the settings and the tenant file. */
@@ -138,6 +147,41 @@ async function repair(): Promise<void> {
   if (found.length === 0) console.log(`nothing in the store in ${dataDir} is damaged or missing`);
 }
 
+/** Imports users from a file; who was not imported is told on standard error, one JSON object a line. */
+async function importUsers(
+  file: string,
+  { connection, upsert = false }: { connection?: string; upsert?: boolean },
+) {
+  const settings = readSettings(process.env);
+  const text = await readFile(file, 'utf8');
+  const counts = await withStore(settings, async (store) => {
+    const endSessions = async (userId: string) => {
+      await store.collection('artifacts').deleteBy('account', userId);
+    };
+    const deps = { store, clock: systemClock, random: systemRandom, endSessions };
+    const options = { connection: await databaseOf(deps, connection), upsert };
+    return importWholeFile(deps, text, options, (failed) => console.error(JSON.stringify(failed)));
+  });
+  const { total, inserted, updated, failed } = counts;
+  console.log(`${total} users: ${inserted} inserted, ${updated} updated, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+}
+
+/** Writes users in the form of import files, one a line. */
+async function exportUsersTo(options: { output?: string; connection?: string; withHashes?: boolean }) {
+  const { output, connection, withHashes = false } = options;
+  const target = output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600 });
+  await withStore(readSettings(process.env), async (store) => {
+    for await (const users of exportUsers(store, { connection, withHashes })) {
+      const lines = users.map((user) => `${JSON.stringify(user)}\n`).join('');
+      if (lines !== '' && !target.write(lines)) await once(target, 'drain');
+    }
+  });
+  if (output === undefined) return;
+  target.end();
+  await once(target, 'finish');
+}
+
 const program = new Command('gatehouse')
   .description('A self-hosted identity server. Settings come from the environment: see the README.')
   .action(start);
@@ -156,6 +200,20 @@ program
   .command('repair')
   .description('give up what is damaged or missing in the store, and keep the rest; backups are better')
   .action(repair);
+const users = program.command('users').description('the users in the store, while no server runs');
+users
+  .command('import <file>')
+  .description('import users from a file: a JSON array, or one user a line; password hashes are taken along')
+  .option('-c, --connection <name>', 'the database connection (needed where there are several)')
+  .option('--upsert', 'change users whose e-mail address is there already')
+  .action(importUsers);
+users
+  .command('export')
+  .description('write the users in the form of import files, one a line')
+  .option('-o, --output <file>', 'where to (standard output otherwise)')
+  .option('-c, --connection <name>', 'only those of this connection')
+  .option('--with-hashes', 'with password hashes and second factors: whoever reads them may try passwords')
+  .action(exportUsersTo);
 const keys = program
   .command('keys')
   .description('signing keys, and the key that the secrets in the store are sealed with');

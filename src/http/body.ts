@@ -96,7 +96,8 @@ function fieldsOf(form: string): Record<string, unknown> {
   return { ...fields, ...members };
 }
 
-function checkedJson(text: string): object {
+/** Reads JSON whose depth and names do no harm. @throws AuthError 400 for what is no object or array of that kind. */
+export function checkedJson(text: string): object {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null) throw unreadable();
   // No recursion: the sender chooses the depth.

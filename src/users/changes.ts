@@ -6,11 +6,11 @@ import type { Write } from '../store/contract.ts';
 import { homeOf } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-const now = ({ clock }: UsersDependencies) => new Date(clock()).toISOString();
+const now = ({ clock }: Pick<UsersDependencies, 'clock'>) => new Date(clock()).toISOString();
 
 /** Changes a user and, in the same write, the identities that are found by an address that changes. */
 export async function updateUser(
-  deps: UsersDependencies,
+  deps: Pick<UsersDependencies, 'store' | 'clock'>,
   userId: string,
   patch: Partial<UserRecord>,
 ): Promise<User | undefined> {

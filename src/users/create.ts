@@ -1,9 +1,9 @@
 // New users: the user, their identity and their password are one write, so that none is ever there without the others.
 import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
-import { type AddressKind, addressOf } from '../records/identities.ts';
+import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
-import { type Store, UniqueKeyError } from '../store/contract.ts';
+import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -26,9 +26,25 @@ export interface NewUser {
  */
 export async function createUser(
   deps: UsersDependencies,
-  { identity, profile, passwordHash }: NewUser,
+  newUser: NewUser,
 ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }> {
-  const { store, clock, random } = deps;
+  const { user, identity: record, writes } = newUserWrites(deps, newUser);
+  try {
+    await deps.store.batch(writes);
+  } catch (thrown) {
+    const taken = thrown instanceof UniqueKeyError && record.unique.find((kind) => kind === thrown.key);
+    if (!taken) throw thrown;
+    const isFree = await freeOfNobody(deps.store, addressOf(record, taken) ?? '');
+    return isFree ? createUser(deps, newUser) : { taken };
+  }
+  return { user, identity: record };
+}
+
+/** A new user's records, and the writes that make them. */
+export function newUserWrites(
+  { clock, random }: Pick<UsersDependencies, 'clock' | 'random'>,
+  { identity, profile, passwordHash }: NewUser,
+): { user: UserRecord; identity: IdentityRecord; writes: Write[] } {
   const upstreamId = identity.upstreamId ?? random(12).toString('hex');
   const id = `${identity.provider}|${upstreamId}`;
   const at = new Date(clock()).toISOString();
@@ -44,21 +60,14 @@ export async function createUser(
     logins_count: 0,
   };
   const record = identityRecord(id, { ...identity, upstreamId });
-  try {
-    await store.batch([
-      { collection: 'users', insert: user },
-      { collection: 'identities', insert: record },
-      ...(passwordHash === undefined
-        ? []
-        : [{ collection: 'credentials' as const, insert: { id, passwordHash, history: [] } }]),
-    ]);
-  } catch (thrown) {
-    const taken = thrown instanceof UniqueKeyError && record.unique.find((kind) => kind === thrown.key);
-    if (!taken) throw thrown;
-    const isFree = await freeOfNobody(store, addressOf(record, taken) ?? '');
-    return isFree ? createUser(deps, { identity, profile, passwordHash }) : { taken };
+  const writes: Write[] = [
+    { collection: 'users', insert: user },
+    { collection: 'identities', insert: record },
+  ];
+  if (passwordHash !== undefined) {
+    writes.push({ collection: 'credentials', insert: { id, passwordHash, history: [] } });
   }
-  return { user, identity: record };
+  return { user, identity: record, writes };
 }
 
 /** An identity whose user was lost in a damaged store stands in nobody's way. @returns whether there was one. */

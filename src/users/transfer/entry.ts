@@ -1,0 +1,205 @@
+// One user of an import file: what it may say, what is wrong with it, and what is stored of it.
+import { z } from 'zod';
+import { normalizeEmail } from '../../records/email.ts';
+import type { AddressKind } from '../../records/identities.ts';
+import type { UserRecord } from '../../records/users.ts';
+import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
+import { fromHashExport } from './hash-export.ts';
+
+/** Why a user is not imported; the codes are those of the hosted service. */
+export interface EntryError {
+  code: string;
+  message: string;
+  path?: string;
+}
+
+/** A user to be imported. */
+export interface Entry {
+  /** As the file has it. */
+  source: Readonly<Record<string, unknown>>;
+  /** The part of the user's id after the bar. */
+  userId?: string;
+  addresses: Partial<Record<AddressKind, string>>;
+  /** Only what the file says. */
+  profile: Partial<UserRecord>;
+  passwordHash?: string;
+  /** Whether the hash was given in the form that an update takes, too. */
+  isCustomHash: boolean;
+  factors: readonly ImportedFactor[];
+}
+
+/** A second factor that the user brings. */
+export type ImportedFactor =
+  | { totp: { secret: string } }
+  | { phone: { value: string } }
+  | { email: { value: string } };
+
+/** Members of app_metadata that are the server's own to say. */
+const RESERVED = new Set(
+  '__tenant _id blocked clientID created_at email email_verified globalClientID global_client_id identities lastIP lastLogin loginsCount metadata multifactor multifactor_last_modified updated_at user_id'.split(
+    ' ',
+  ),
+);
+
+const text = (longest: number) => z.string().min(1).max(longest);
+const phone = z.string().regex(/^\+[0-9]{1,15}$/);
+const email = z
+  .string()
+  .max(320)
+  .refine((value) => normalizeEmail(value) !== undefined, {
+    params: { code: 'FORMAT' },
+    message: "Object didn't pass validation for format email",
+  });
+
+const factor = z.union([
+  z.strictObject({ totp: z.strictObject({ secret: z.string().regex(/^[A-Z2-7]{16,256}$/) }) }),
+  z.strictObject({ phone: z.strictObject({ value: phone }) }),
+  z.strictObject({ email: z.strictObject({ value: email }) }),
+]);
+
+const entrySchema = z.strictObject({
+  email: email.optional(),
+  email_verified: z.boolean().optional(),
+  phone_number: phone.optional(),
+  phone_verified: z.boolean().optional(),
+  user_id: z.string().min(1).max(255).regex(/^\S*$/).optional(),
+  // An address as a username would answer to somebody else's login by e-mail.
+  username: text(128)
+    .refine((value) => normalizeEmail(value) === undefined, 'A username must be no e-mail address')
+    .optional(),
+  given_name: text(150).optional(),
+  family_name: text(150).optional(),
+  middle_name: text(150).optional(),
+  name: text(300).optional(),
+  nickname: text(300).optional(),
+  preferred_username: text(150).optional(),
+  picture: z.url().max(2048).optional(),
+  profile: z.url().max(2048).optional(),
+  website: z.url().max(2048).optional(),
+  gender: text(64).optional(),
+  birthdate: z
+    .string()
+    .regex(/^\d{4}(-\d{2}-\d{2})?$/)
+    .optional(),
+  zoneinfo: text(64).optional(),
+  locale: text(64).optional(),
+  address: z.record(z.string().max(64), z.string().max(1024)).optional(),
+  blocked: z.boolean().optional(),
+  password_hash: z.string().optional(),
+  custom_password_hash: z.unknown().optional(),
+  app_metadata: z
+    .record(z.string(), z.unknown())
+    .refine((value) => !Object.keys(value).some((name) => RESERVED.has(name)), {
+      message: `app_metadata must not have ${[...RESERVED].join(', ')}`,
+    })
+    .optional(),
+  user_metadata: z.record(z.string(), z.unknown()).optional(),
+  mfa_factors: z.array(factor).min(1).max(10).optional(),
+});
+
+/** Members of the schema that are no part of the profile. */
+const NO_PROFILE = new Set([
+  'email',
+  'username',
+  'phone_number',
+  'user_id',
+  'password_hash',
+  'custom_password_hash',
+  'mfa_factors',
+]);
+
+/**
+ * Reads one user of a file: in the form of import files, or of the hosted service's own export of hashes.
+ * @param provider whose prefix an id may have: exports have it.
+ */
+export function readEntry(value: unknown, provider: string): { entry: Entry } | { errors: EntryError[] } {
+  const read = entrySchema.safeParse(fromHashExport(value) ?? value, { reportInput: true });
+  if (!read.success) return { errors: read.error.issues.map(errorOf) };
+  const { data } = read;
+  const addresses: Entry['addresses'] = {
+    ...(data.email !== undefined && { email: normalizeEmail(data.email) ?? data.email }),
+    ...(data.username !== undefined && { username: data.username.trim().toLowerCase() }),
+    ...(data.phone_number !== undefined && { phone_number: data.phone_number }),
+  };
+  if (Object.keys(addresses).length === 0) {
+    return {
+      errors: [{ code: 'ANY_OF_MISSING', message: 'One of email, username, phone_number is required' }],
+    };
+  }
+  const hash = hashOf(data);
+  if (hash !== undefined && 'error' in hash) return { errors: [hash.error] };
+  const profile = Object.fromEntries(Object.entries(data).filter(([name]) => !NO_PROFILE.has(name)));
+  return {
+    entry: {
+      source: value as Record<string, unknown>,
+      ...(data.user_id !== undefined && { userId: withoutPrefix(data.user_id, provider) }),
+      addresses,
+      profile: profile as Partial<UserRecord>,
+      ...(hash !== undefined && { passwordHash: hash.hash }),
+      isCustomHash: data.custom_password_hash !== undefined,
+      factors: data.mfa_factors ?? [],
+    },
+  };
+}
+
+function withoutPrefix(id: string, provider: string): string {
+  const prefix = `${provider}|`;
+  return id.startsWith(prefix) && id.length > prefix.length ? id.slice(prefix.length) : id;
+}
+
+function hashOf(data: z.output<typeof entrySchema>): { hash: string } | { error: EntryError } | undefined {
+  const { password_hash: plain, custom_password_hash: custom } = data;
+  if (plain !== undefined && custom !== undefined) {
+    const message = 'password_hash and custom_password_hash are not given together';
+    return { error: { code: 'NOT_PASSED', message, path: 'custom_password_hash' } };
+  }
+  if (custom !== undefined) {
+    const judged = judgeHash(custom);
+    if ('hash' in judged) return judged;
+    if (judged.issue !== undefined) {
+      const error = errorOf(judged.issue);
+      return { error: { ...error, path: ['custom_password_hash', error.path].filter(Boolean).join('.') } };
+    }
+    return { error: { code: 'FORMAT', message: judged.fault, path: 'custom_password_hash' } };
+  }
+  if (plain === undefined) return undefined;
+  const judged = judgeBcrypt(plain);
+  if ('hash' in judged) return judged;
+  return { error: { code: 'FORMAT', message: judged.fault, path: 'password_hash' } };
+}
+
+/** A fault of the schema in the codes of the hosted service. */
+function errorOf(issue: z.core.$ZodIssue): EntryError {
+  const path = issue.path.map(String).join('.');
+  return { code: codeOf(issue), message: issue.message, ...(path === '' ? {} : { path }) };
+}
+
+function codeOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return issue.input === undefined ? 'OBJECT_REQUIRED' : 'INVALID_TYPE';
+  if (issue.code === 'too_small') return SIZES[issue.origin]?.small ?? 'MINIMUM';
+  if (issue.code === 'too_big') return SIZES[issue.origin]?.big ?? 'MAXIMUM';
+  if (issue.code === 'invalid_format') return issue.format === 'regex' ? 'PATTERN' : 'FORMAT';
+  if (issue.code === 'invalid_value') return 'ENUM_MISMATCH';
+  if (issue.code === 'invalid_union') return 'ANY_OF_MISSING';
+  return issue.code === 'custom' && issue.params?.code === 'FORMAT' ? 'FORMAT' : 'NOT_PASSED';
+}
+
+const SIZES: Readonly<Record<string, { small: string; big: string }>> = {
+  string: { small: 'MIN_LENGTH', big: 'MAX_LENGTH' },
+  array: { small: 'ARRAY_LENGTH_SHORT', big: 'ARRAY_LENGTH_LONG' },
+};
+
+/** A user of a file as an error tells of them: without what proves who they are. */
+export function withoutSecrets(source: unknown): Record<string, unknown> {
+  if (typeof source !== 'object' || source === null) return {};
+  const secret = new Set([
+    'password_hash',
+    'custom_password_hash',
+    'mfa_factors',
+    'passwordHash',
+    'password',
+  ]);
+  return Object.fromEntries(
+    Object.entries(source).map(([name, value]) => [name, secret.has(name) ? '*****' : value]),
+  );
+}

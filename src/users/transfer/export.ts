@@ -1,0 +1,91 @@
+// The users of a store in the form of import files, so that whoever leaves takes everything along.
+import type { AuthenticatorRecord } from '../../records/authenticators.ts';
+import type { Frozen } from '../../records/record.ts';
+import type { UserRecord } from '../../records/users.ts';
+import type { Store } from '../../store/contract.ts';
+import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
+
+/** What is exported. */
+interface ExportOptions {
+  /** The name of the one connection whose users are meant; all of them otherwise. */
+  connection?: string | undefined;
+  /** Whether with what users prove who they are by: password hashes, second factors. */
+  withHashes: boolean;
+}
+
+/** Users that are read at a time. */
+const PAGE = 500;
+
+/** What the server itself has noted of a user, and no import takes. */
+const OWN = new Set([
+  'id',
+  'expiresAt',
+  'email_history',
+  'permissions',
+  'roles',
+  'multifactor',
+  'created_at',
+  'updated_at',
+  'last_login',
+  'last_ip',
+  'logins_count',
+  'last_password_reset',
+]);
+
+/** The users, some at a time. */
+export async function* exportUsers(
+  store: Store,
+  { connection, withHashes }: ExportOptions,
+): AsyncGenerator<Record<string, unknown>[]> {
+  for (let after: string | undefined; ; ) {
+    const page = await store
+      .collection('users')
+      .list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+    const users = await Promise.all(
+      page.records.map(async (user) => {
+        if (connection !== undefined && !(await isOf(store, user.id, connection))) return [];
+        return [{ ...profileOf(user), ...(withHashes ? await proofsOf(store, user.id) : {}) }];
+      }),
+    );
+    yield users.flat();
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+}
+
+async function isOf(store: Store, userId: string, connection: string): Promise<boolean> {
+  const identities = await store.collection('identities').findBy('user', userId);
+  return identities.some((one) => one.connection === connection);
+}
+
+function profileOf(user: Frozen<UserRecord>): Record<string, unknown> {
+  const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !OWN.has(name)));
+  // Imports add the prefix anew.
+  return { user_id: user.id.slice(user.id.indexOf('|') + 1), ...shown };
+}
+
+async function proofsOf(store: Store, userId: string): Promise<Record<string, unknown>> {
+  const [credential, authenticators] = await Promise.all([
+    store.collection('credentials').get(userId),
+    store.collection('authenticators').findBy('user', userId),
+  ]);
+  const factors = authenticators.filter(({ active }) => active).flatMap((one) => factorOf(one) ?? []);
+  return {
+    ...(credential === undefined ? {} : hashMembers(credential.passwordHash)),
+    ...(factors.length === 0 ? {} : { mfa_factors: factors }),
+  };
+}
+
+function hashMembers(hash: string): Record<string, unknown> {
+  if (isImported(hash)) return { custom_password_hash: customHashOf(hash) };
+  if (/^\$2[ab]\$/.test(hash)) return { password_hash: hash };
+  const algorithm = hash.startsWith('$2y$') ? 'bcrypt' : 'argon2';
+  return { custom_password_hash: { algorithm, hash: { value: hash, encoding: 'utf8' } } };
+}
+
+/** Devices that approve by push stay behind: their keys are for this server alone. */
+function factorOf({ kind, secret, phone_number, email }: Frozen<AuthenticatorRecord>): object | undefined {
+  if (kind === 'otp' && secret !== undefined) return { totp: { secret } };
+  if (kind === 'sms' && phone_number !== undefined) return { phone: { value: phone_number } };
+  return kind === 'email' && email !== undefined ? { email: { value: email } } : undefined;
+}

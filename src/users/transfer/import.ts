@@ -1,0 +1,197 @@
+// Puts users of a file into the store, some at a time, in one write each time.
+import type { AuthenticatorRecord } from '../../records/authenticators.ts';
+import { DATABASE, STRATEGIES } from '../../records/connections.ts';
+import type { AddressKind } from '../../records/identities.ts';
+import { UniqueKeyError, type Write } from '../../store/contract.ts';
+import { updateUser } from '../changes.ts';
+import { newUserWrites } from '../create.ts';
+import { idByAddress } from '../identities.ts';
+import { FIRST_VERSION } from '../login.ts';
+import type { User, UsersDependencies } from '../user.ts';
+import { type Entry, type EntryError, withoutSecrets } from './entry.ts';
+import type { FailedUser, ImportFile } from './file.ts';
+
+/** How an import goes. */
+export interface ImportOptions {
+  /** The connection's name. */
+  connection: string;
+  /** Whether a user with the same e-mail address is changed; otherwise they are an error. */
+  upsert: boolean;
+}
+
+/** What came of some users. */
+export interface Imported {
+  inserted: number;
+  updated: number;
+  failed: readonly FailedUser[];
+}
+
+export interface ImportDependencies extends Omit<UsersDependencies, 'hasher'> {
+  /** Ends what a user who is now blocked still has open. */
+  endSessions(userId: string): Promise<void>;
+}
+
+/** What is done with one user. */
+type Plan = { insert: Write[]; entry: Entry } | { update: User; entry: Entry } | { failed: FailedUser };
+
+/**
+ * Imports some users of a file. New ones are one write, together with what `note` makes of the outcome; whoever asks
+ * for the same users again, because the process ended before that, changes nothing twice.
+ */
+export async function importUsers(
+  deps: ImportDependencies,
+  options: ImportOptions,
+  users: ImportFile['users'],
+  note: (outcome: Imported) => readonly Write[],
+): Promise<Imported> {
+  const plans = await Promise.all(users.map((one) => planOf(deps, options, one)));
+  let updated = 0;
+  const failed: FailedUser[] = [];
+  for (const plan of plans) {
+    if ('failed' in plan) failed.push(plan.failed);
+    if (!('update' in plan)) continue;
+    const fault = await update(deps, plan.update, plan.entry);
+    if (fault === undefined) updated += 1;
+    else failed.push(failure(plan.entry, fault));
+  }
+  const inserts = plans.filter((plan) => 'insert' in plan);
+  const outcome = { inserted: inserts.length, updated, failed };
+  try {
+    await deps.store.batch([...inserts.flatMap(({ insert }) => insert), ...note(outcome)]);
+    return outcome;
+  } catch (thrown) {
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+    return oneByOne(deps, inserts, { ...outcome, inserted: 0 }, note);
+  }
+}
+
+/** Somebody has signed up meanwhile with an address of one of them. */
+async function oneByOne(
+  { store }: ImportDependencies,
+  inserts: readonly { insert: Write[]; entry: Entry }[],
+  before: Imported,
+  note: (outcome: Imported) => readonly Write[],
+): Promise<Imported> {
+  const outcome = { ...before, failed: [...before.failed] };
+  for (const { insert, entry } of inserts) {
+    try {
+      await store.batch(insert);
+      outcome.inserted += 1;
+    } catch (thrown) {
+      if (!(thrown instanceof UniqueKeyError)) throw thrown;
+      outcome.failed.push(failure(entry, conflictOf(thrown.key)));
+    }
+  }
+  await store.batch(note(outcome));
+  return outcome;
+}
+
+async function planOf(
+  deps: ImportDependencies,
+  { connection, upsert }: ImportOptions,
+  user: ImportFile['users'][number],
+): Promise<Plan> {
+  if ('failed' in user) return user;
+  const { entry } = user;
+  const found = await sameAs(deps, connection, entry);
+  const other = Object.entries(found).find(([kind, id]) => id !== undefined && !(upsert && kind === 'email'));
+  const match = found.email === undefined ? undefined : await deps.store.collection('users').get(found.email);
+  if (upsert && match !== undefined) {
+    const foreign = Object.entries(found).find(([, id]) => id !== undefined && id !== match.id);
+    if (foreign !== undefined) return { failed: failure(entry, conflictOf(foreign[0])) };
+    return { update: match, entry };
+  }
+  if (other !== undefined) return { failed: failure(entry, conflictOf(other[0])) };
+  return { insert: insertOf(deps, connection, entry), entry };
+}
+
+/** The ids of the users who have what the entry's user would have, by what it is. */
+async function sameAs(
+  { store }: ImportDependencies,
+  connection: string,
+  { addresses, userId }: Entry,
+): Promise<Record<AddressKind | 'id', string | undefined>> {
+  const by = async (kind: AddressKind) => {
+    const address = addresses[kind];
+    return address === undefined ? undefined : idByAddress(store, { connection, kind, address });
+  };
+  const [email, username, phone_number, known] = await Promise.all([
+    by('email'),
+    by('username'),
+    by('phone_number'),
+    userId === undefined ? undefined : store.collection('users').get(`${DATABASE}|${userId}`),
+  ]);
+  return { email, username, phone_number, id: known?.id };
+}
+
+function conflictOf(key: string): EntryError {
+  const codes: Readonly<Record<string, string>> = { email: 'CONFLICT_EMAIL', username: 'CONFLICT_USERNAME' };
+  const path = key === 'id' ? 'user_id' : key;
+  return { code: codes[key] ?? 'CONFLICT', message: `A user with the same ${path} exists`, path };
+}
+
+function failure({ source }: Entry, error: EntryError): FailedUser {
+  return { user: withoutSecrets(source), errors: [error] };
+}
+
+function insertOf(deps: ImportDependencies, connection: string, entry: Entry): Write[] {
+  const { userId: upstreamId, addresses, profile, passwordHash } = entry;
+  const { unique } = STRATEGIES[DATABASE];
+  const { user, writes } = newUserWrites(deps, {
+    identity: { connection, provider: DATABASE, upstreamId, addresses, unique },
+    profile,
+    passwordHash,
+  });
+  return [...writes, ...factorWrites(deps, user.id, entry)];
+}
+
+/** What comes with an import was confirmed where it comes from. */
+function factorWrites({ clock, random }: ImportDependencies, userId: string, { factors }: Entry): Write[] {
+  const created_at = new Date(clock()).toISOString();
+  const own = (
+    factor: Entry['factors'][number],
+  ): Pick<AuthenticatorRecord, 'kind'> & Partial<AuthenticatorRecord> => {
+    if ('totp' in factor) return { kind: 'otp', secret: factor.totp.secret };
+    if ('phone' in factor) return { kind: 'sms', phone_number: factor.phone.value };
+    return { kind: 'email', email: factor.email.value };
+  };
+  return factors.map((factor) => {
+    const { kind, ...fields } = own(factor);
+    const id = `${kind === 'otp' ? 'totp' : kind}|dev_${random(12).toString('hex')}`;
+    const record: AuthenticatorRecord = { id, user_id: userId, kind, active: true, created_at, ...fields };
+    return { collection: 'authenticators', insert: record };
+  });
+}
+
+/** Changes a user who is there. Metadata is replaced; the password stays, unless nobody has ever logged in by it. */
+async function update(deps: ImportDependencies, user: User, entry: Entry): Promise<EntryError | undefined> {
+  const { store } = deps;
+  const has = entry.factors.length > 0 && (await store.collection('authenticators').findBy('user', user.id));
+  if (has && has.length > 0) {
+    return {
+      code: 'MFA_FACTORS_FAILED',
+      message: 'The user has second factors already',
+      path: 'mfa_factors',
+    };
+  }
+  try {
+    const { email: _, ...addresses } = entry.addresses;
+    await updateUser(deps, user.id, { ...entry.profile, ...addresses });
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) return conflictOf(thrown.key);
+    throw thrown;
+  }
+  const { passwordHash } = entry;
+  if (passwordHash !== undefined && entry.isCustomHash && user.logins_count === 0) {
+    await store.collection('credentials').upsert(user.id, (current) => ({
+      id: user.id,
+      passwordHash,
+      history: current?.history ?? [],
+      version: (current?.version ?? FIRST_VERSION) + (current?.passwordHash === passwordHash ? 0 : 1),
+    }));
+  }
+  const factors = factorWrites(deps, user.id, entry);
+  if (factors.length > 0) await store.batch(factors);
+  if (entry.profile.blocked === true) await deps.endSessions(user.id);
+  return undefined;
+}
