@@ -18,6 +18,8 @@ const LAYERS: string[][] = [
   ['capabilities.ts'],
   ['features.ts'],
   ['settings.ts'],
+  ['settings-faults.ts'],
+  ['settings-schema.ts'],
   ['connections', 'factors', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],

@@ -1,7 +1,7 @@
 // Browser sessions: reading the current one, and ending sessions with everything bound to them.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { sessionUid } from '../records/collections.ts';
+import { sessionUid } from '../records/artifacts.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';

@@ -1,7 +1,9 @@
 // The one declaration of what is stored: each collection's record, unique keys and indexes.
 // Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
 
+import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
+import type { CollectionSpec, Key } from './collection-spec.ts';
 import type { DocumentRecord } from './documents.ts';
 import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
@@ -68,70 +70,10 @@ export type ResourceServer = Frozen<Records['resourceServers']>;
 export type ClientGrant = Frozen<Records['clientGrants']>;
 export type Organization = Frozen<Records['organizations']>;
 
-/** A key computed from a record: one value, several, or none. */
-export type Key<T> = (record: T) => string | string[] | undefined;
-
-export interface CollectionSpec<T> {
-  /** Keys that at most one record may have a given value of. */
-  unique: Record<string, Key<T>>;
-  /** Keys that any number of records may share. */
-  indexes: Record<string, Key<T>>;
-  /**
-   * What `list` filters and sorts by, beside the id, and the kind of value it has (`a.b` is b within a). `members` is an
-   * object whose members, at any depth, can be filtered by, whatever their kind.
-   */
-  fields?: Record<string, 'text' | 'number' | 'boolean' | 'members'>;
-  /** Those of the fields that a database has an index for: each costs every write of a record some 10 µs. */
-  indexed?: readonly string[];
-  /**
-   * Members that are secrets and are stored sealed (`a.b` is b within a, `*` each member or element); no key and no
-   * field may be made of one, as those are stored open.
-   */
-  sealed?: readonly string[];
-  /**
-   * Where it is kept, if not in the database: `memory` need not survive a crash (counters that are written on
-   * every request), `configuration` is a readable file, written seldom and small enough to be held in memory.
-   */
-  kept?: 'memory' | 'configuration';
-  /** Of the configuration: whether stores of this format were made before it was there, which then have no file of it. */
-  added?: true;
-  /** Whether it is read through the configuration's cache (tenant/config.ts), as all of the configuration is. */
-  cached?: true;
-}
-
-/** Whether a collection is read through the configuration's cache: a write to it raises the store's revision. */
-export function isCached(spec: Pick<CollectionSpec<never>, 'kept' | 'cached'>): boolean {
-  return spec.kept === 'configuration' || spec.cached === true;
-}
-
-const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-
 const uniqueAddress =
   (kind: AddressKind): Key<IdentityRecord> =>
   (identity) =>
     identity.unique.includes(kind) ? addressOf(identity, kind) : undefined;
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-
-/** The `uid` of the session that an artifact of the engine belongs to: a token's, or a waiting request's. */
-export function sessionUid(payload: Readonly<Record<string, unknown>>): string | undefined {
-  return text(payload.sessionUid) ?? text(field(payload.session, 'uid'));
-}
-
-/**
- * Whose an artifact is; a waiting request is also of the user who has just logged in to it, or who has given the
- * first factor there.
- */
-function accountsOf(payload: Readonly<Record<string, unknown>>): string[] {
-  const accounts = [
-    payload.accountId,
-    field(payload.session, 'accountId'),
-    field(field(payload.result, 'login'), 'accountId'),
-    field(field(payload.lastSubmission, 'firstFactor'), 'userId'),
-  ];
-  return [...new Set(accounts.flatMap((account) => text(account) ?? []))];
-}
 
 export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
   tenant: { unique: {}, indexes: {}, kept: 'configuration', sealed: tenantSecrets },

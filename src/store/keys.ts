@@ -1,5 +1,6 @@
 // The keys that collections.ts declares, computed from a record; the same for every engine.
-import { type CollectionSpec, collections } from '../records/collections.ts';
+import type { CollectionSpec } from '../records/collection-spec.ts';
+import { collections } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { AnyRecord } from './record.ts';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/development/openapi.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
-import { SETTINGS } from '../../src/settings.ts';
+import { SETTINGS } from '../../src/settings-schema.ts';
 
 /** The files' place: the repository. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,0 +1,158 @@
+// The router: answers the requests that are declared (routes.ts), each under its rules, and no others.
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import { atMost } from './at-most.ts';
+import type { BodyRules } from './body.ts';
+import { checkBody } from './checked-body.ts';
+import { anyOrigin, applicationOrigins, isSentByAnotherSite } from './cors.ts';
+import { AuthError, type ErrorShape, isBusy, oauthShape, toAuthError } from './errors.ts';
+import { findPath, type PathTree, pathTree } from './path-tree.ts';
+
+import type { Area, Method, Route } from './routes.ts';
+
+interface RouterDependencies {
+  log: Logger;
+  /** Whether an `Origin` is one of the tenant's applications. */
+  isApplicationOrigin(origin: string): Promise<boolean>;
+  /** Answers with the error page. */
+  errorPage: ErrorShape;
+  /** Whether there is a bucket of that name. */
+  isLimit(name: string): boolean;
+  /** @throws AuthError 429 */
+  takeLimit(ctx: Context, name: string): Promise<void>;
+  /** Leaves the body, parsed, at `ctx.request.body`. */
+  readBody(rules: BodyRules): Middleware;
+  /** Parts of the tree of paths that tell their failures in one shape, also where there is nothing. */
+  areas?: readonly Area[];
+  /**
+   * How many requests are worked on at once, those without a limit apart. Waiting for a body is no work: whoever
+   * sends theirs slowly takes nobody's place.
+   */
+  mostAtOnce: number;
+}
+
+type Methods = Map<Method, Bound>;
+
+/** A route with the reader of its bodies. */
+interface Bound extends Route {
+  read: Middleware;
+}
+
+const nothing = async () => undefined;
+
+/**
+ * Answers the declared requests and no others. A path is taken as it was sent (RFC 3986 §6.2.1): another case, a
+ * slash too many or an encoded letter is another path, and unknown. An unknown path is 404, another method 405.
+ * @throws Error for declarations that contradict one another.
+ */
+export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
+  for (const { path, limit, also = [] } of routes) {
+    for (const name of [limit, ...also]) {
+      if (name !== 'unlimited' && !deps.isLimit(name))
+        throw new Error(`${path} has a limit that does not exist: ${name}`);
+    }
+  }
+  const tree = routeTree(routes.map((route) => ({ ...route, read: deps.readBody(route.bodies ?? {}) })));
+  const rules: Record<Route['cors'], Middleware> = {
+    none: (_ctx, next) => next(),
+    any: anyOrigin(),
+    applications: applicationOrigins(deps.isApplicationOrigin),
+  };
+  const router = { ...deps, work: atMost(deps.mostAtOnce), overload: everyTenSeconds(deps.log) };
+  return async (ctx) => {
+    const found = findPath(tree, ctx.path);
+    // Any of them: what matters before the method is known is the same for all methods of a path.
+    const [first] = found?.at.values() ?? [];
+    const answer = () => respond(router, ctx, found && { methods: found.at, params: found.params });
+    await rules[first?.cors ?? 'none'](ctx, answer);
+  };
+}
+
+interface Router extends RouterDependencies {
+  work: ReturnType<typeof atMost>;
+  /** Notes in the log that requests are refused. */
+  overload(): void;
+}
+
+async function respond(
+  deps: Router,
+  ctx: Context,
+  found: { methods: Methods; params: Record<string, string> } | undefined,
+): Promise<void> {
+  const [first] = found?.methods.values() ?? [];
+  const route = found?.methods.get(ctx.method as Method);
+  const area = deps.areas?.find(({ below }) => ctx.path.startsWith(below));
+  try {
+    if (ctx.method === 'OPTIONS' && first !== undefined && first.cors !== 'none') {
+      // Not a preflight, which the rule has answered: only a question about the path (RFC 9110 §9.3.7).
+      ctx.status = 204;
+      ctx.set('Allow', allowed(first, found?.methods));
+      return;
+    }
+    const { limit } = route ?? first ?? area ?? { limit: 'other' };
+    if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
+    if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
+    if (route === undefined) {
+      ctx.set('Allow', allowed(first, found.methods));
+      throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
+    }
+    if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
+    ctx.params = found.params;
+    await route.admit?.(ctx);
+    await route.read(ctx, nothing);
+    for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
+    if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
+    await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
+  } catch (thrown) {
+    const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));
+    if (isBusy(error)) {
+      ctx.set('Retry-After', '1');
+      deps.overload();
+    }
+    const shape = (route ?? first ?? area)?.errors ?? (isBrowser(ctx) ? 'page' : oauthShape);
+    await (shape === 'page' ? deps.errorPage : shape)(ctx, error);
+  }
+}
+
+/** One line for many: whoever brings an overload about shall not fill the log, too. */
+function everyTenSeconds(log: Logger): () => void {
+  let last = -Infinity;
+  return () => {
+    if (performance.now() - last < 10_000) return;
+    last = performance.now();
+    log.warn('the server is busy: requests are answered 503');
+  };
+}
+
+/** What applications call from their pages is no other page's to have sent. @throws AuthError 403 `access_denied`. */
+async function refuseForeignPages({ isApplicationOrigin }: RouterDependencies, ctx: Context): Promise<void> {
+  if (!isSentByAnotherSite(ctx) || (await isApplicationOrigin(ctx.get('Origin')))) return;
+  throw new AuthError(403, 'access_denied', 'Pages of this origin are not allowed to send this request.');
+}
+
+/** Whether the one who asks would rather see a page than read data. */
+function isBrowser(ctx: Context): boolean {
+  return ctx.accepts('json', 'html') === 'html';
+}
+
+function allowed(first: Bound | undefined, methods: Methods | undefined): string {
+  return [
+    ...(methods?.keys() ?? []),
+    ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS']),
+  ].join(', ');
+}
+
+function routeTree(routes: readonly Bound[]): PathTree<Methods> {
+  const tree = pathTree<Methods>();
+  for (const route of routes) {
+    const methods = tree.add(route.path, () => new Map());
+    for (const other of methods.values()) {
+      if (other.cors !== route.cors) throw new Error(`${route.path} has two rules for other origins`);
+    }
+    for (const method of route.methods) {
+      if (methods.has(method)) throw new Error(`${method} ${route.path} is declared twice`);
+      methods.set(method, route);
+    }
+  }
+  return tree;
+}

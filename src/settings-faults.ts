@@ -1,0 +1,102 @@
+// What is wrong with settings together, or with an address among them.
+import { isAddressRange } from './http/addresses.ts';
+import type { Environment } from './settings-schema.ts';
+import { isGuessable } from './store/sealing/key.ts';
+
+/** What is wrong with settings that are right each by itself. Values are not quoted. */
+export function crossFaults(read: Environment): string[] {
+  const faults: string[] = [];
+  if (read.BASE_URL !== undefined && !isOrigin(read.BASE_URL)) {
+    faults.push('BASE_URL: must be an https origin, such as https://login.example.com, without a path');
+  }
+  if (read.TLS === 'files') {
+    if (read.TLS_CERT === undefined) faults.push('TLS_CERT: required with TLS=files');
+    if (read.TLS_KEY === undefined) faults.push('TLS_KEY: required with TLS=files');
+  }
+  if (read.TLS === 'proxy') {
+    if (list(read.TRUSTED_PROXIES).length === 0) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
+    if (read.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
+  }
+  for (const address of list(read.TRUSTED_PROXIES)) {
+    if (!isAddressRange(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
+  }
+  if (read.DATABASE_URL !== undefined) {
+    faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
+  }
+  faults.push(...deliveryFaults(read));
+  if (read.NODE_ENV === 'production') {
+    if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');
+    if (read.BASE_URL === undefined) faults.push('BASE_URL: required in production');
+    if (read.SECRETS_KEY !== undefined && isGuessable(read.SECRETS_KEY)) {
+      faults.push('SECRETS_KEY: must be random, as `openssl rand -base64 32` makes it');
+    }
+  }
+  return faults;
+}
+
+/** Faults never quote the value: an SMTP URL holds a password. */
+function deliveryFaults(read: Environment): string[] {
+  const faults: string[] = [];
+  if (read.SMTP_URL !== undefined) {
+    const cause = smtpFault(read.SMTP_URL);
+    if (cause !== undefined) faults.push(`SMTP_URL: ${cause}`);
+  }
+  if (read.SMTP_URL !== undefined && read.MAIL_FROM === undefined) {
+    faults.push('MAIL_FROM: required with SMTP_URL, such as "Example <login@example.com>"');
+  }
+  if (read.MAIL_FROM !== undefined && !/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/.test(read.MAIL_FROM)) {
+    faults.push('MAIL_FROM: must be an e-mail address, with or without a name: Example <login@example.com>');
+  }
+  const { TWILIO_ACCOUNT_SID: sid, TWILIO_AUTH_TOKEN: token } = read;
+  if ((sid === undefined) !== (token === undefined)) {
+    faults.push('TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN: one does not work without the other');
+  }
+  if (sid !== undefined && !sid.startsWith('AC')) faults.push('TWILIO_ACCOUNT_SID: must start with AC');
+  const senders = [read.TWILIO_FROM, read.TWILIO_MESSAGING_SERVICE_SID].filter((one) => one !== undefined);
+  if (sid !== undefined && senders.length !== 1) {
+    faults.push('TWILIO_FROM, TWILIO_MESSAGING_SERVICE_SID: exactly one of them is required');
+  }
+  if (
+    read.TWILIO_API_URL !== undefined &&
+    !/^https?:$/.test(URL.parse(read.TWILIO_API_URL)?.protocol ?? '')
+  ) {
+    faults.push('TWILIO_API_URL: must be an http or https address');
+  }
+  return faults;
+}
+
+const SMTP_FORM =
+  'must be smtps://user:password@host:465 or smtp://user:password@host:587 (in user and password write / as %2F, ? as %3F, # as %23, @ as %40)';
+
+/** What is wrong with an SMTP URL, without quoting it. */
+function smtpFault(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^smtps?:$/.test(url.protocol)) return SMTP_FORM;
+  if (url.hostname === '') return `${SMTP_FORM}: it names no host`;
+  if (url.port === '0') return `${SMTP_FORM}: its port is 0`;
+  // Query options would be ignored silently; an unescaped `#` in a password ends up here, too.
+  if (/[?#]/.test(text) || !['', '/'].includes(url.pathname)) {
+    return `${SMTP_FORM}: it has more after the host`;
+  }
+  if (url.username === '' && url.password !== '') return `${SMTP_FORM}: it has a password and no user`;
+  if (url.hostname.includes('%')) return `${SMTP_FORM}: its host has a %`;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return undefined;
+  } catch {
+    return 'its user or password has a % that stands for no character (write % as %25)';
+  }
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === 'https:' && url.href === `${url.origin}/`;
+}
+
+/** The parts of a list with commas. */
+export function list(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}

@@ -1,0 +1,92 @@
+// The variables of the environment that are settings: form, default and meaning of each.
+import { z } from 'zod';
+import { parseKey } from './store/sealing/key.ts';
+
+/** Default tenant file. */
+export const TENANT_FILE = 'config/tenant.yaml';
+
+/** Never the value. */
+const secretsKey = z.string().transform((text, context) => {
+  const key = parseKey(text);
+  if (key !== undefined) return key;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be 32 random bytes, in base64 or in hexadecimal digits',
+  });
+  return z.NEVER;
+});
+
+/** The variables, each by itself. */
+export const environment = z.object({
+  PORT: z
+    .string()
+    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number, 0 to 65535')
+    .transform(Number)
+    .default(3000)
+    .meta({ description: 'where it listens; 0 takes a free port' }),
+  HOST: z.string().min(1).default('127.0.0.1').meta({ description: 'the address that it listens on' }),
+  BASE_URL: z.string().optional().meta({
+    description: 'the public origin, such as `https://login.example.com`; the issuer is it plus `/`',
+    fallback: '`https://localhost:$PORT`',
+  }),
+  TENANT_FILE: z.string().min(1).default(TENANT_FILE).meta({ description: 'the tenant' }),
+  DATA_DIR: z.string().min(1).default('./data').meta({ description: 'the embedded store, keys, local TLS' }),
+  SECRETS_KEY: secretsKey.optional().meta({
+    description:
+      'what secrets in the store are sealed with: 32 random bytes in base64 or hex (`openssl rand -base64 32`)',
+    fallback: 'a key file, `$DATA_DIR/keys/secrets.key`',
+  }),
+  SECRETS_KEY_BEFORE: secretsKey
+    .optional()
+    .meta({ description: 'the key of before, while it is changed (see below)' }),
+  TLS: z.enum(['auto', 'files', 'proxy']).default('auto').meta({
+    description:
+      '`auto`: a local CA and certificate in `$DATA_DIR/tls`; `files`: `TLS_CERT` and `TLS_KEY`; `proxy`: plain HTTP behind a TLS proxy',
+  }),
+  TLS_CERT: z
+    .string()
+    .optional()
+    .meta({ description: 'with `TLS=files`: the certificate chain, a PEM file' }),
+  TLS_KEY: z.string().optional().meta({ description: 'with `TLS=files`: its key, a PEM file' }),
+  TRUSTED_PROXIES: z.string().optional().meta({
+    description:
+      'with `TLS=proxy`: addresses and CIDR ranges whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed',
+  }),
+  DATABASE_URL: z.string().optional().meta({ description: 'refused: PostgreSQL is not available yet' }),
+  SMTP_URL: z.string().optional().meta({
+    description:
+      'real mail: `smtps://user:password@host` or `smtp://user:password@host` (STARTTLS); without it mail goes to the development inbox',
+  }),
+  MAIL_FROM: z.string().optional().meta({ description: 'the sender of mail; required with `SMTP_URL`' }),
+  TWILIO_ACCOUNT_SID: z.string().optional().meta({ description: 'real SMS, together with the next' }),
+  TWILIO_AUTH_TOKEN: z.string().optional().meta({ description: 'real SMS, together with the one before' }),
+  TWILIO_FROM: z.string().optional().meta({ description: 'the sender of SMS, or' }),
+  TWILIO_MESSAGING_SERVICE_SID: z
+    .string()
+    .optional()
+    .meta({ description: 'the messaging service that has one' }),
+  TWILIO_API_URL: z
+    .string()
+    .optional()
+    .meta({ description: 'points the client at another address, for tests' }),
+  // A misspelt `production` must not be served with the rules of development.
+  NODE_ENV: z.enum(['development', 'test', 'production']).default('development').meta({
+    description: '`development`, `test` or `production`, which refuses what is for development alone',
+  }),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .meta({ description: '`debug` also logs each request' }),
+});
+
+/** The variables as they were read. */
+export type Environment = z.output<typeof environment>;
+
+/** The variables, each with its default and its meaning, for the documents. */
+export const SETTINGS: readonly { name: string; fallback: string; meaning: string }[] = Object.entries(
+  environment.shape,
+).map(([name, schema]) => {
+  const { description = '', fallback } = schema.meta() ?? {};
+  const given = schema instanceof z.ZodDefault ? `\`${schema.parse(undefined)}\`` : 'none';
+  return { name, fallback: typeof fallback === 'string' ? fallback : given, meaning: description };
+});
