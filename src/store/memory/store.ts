@@ -1,5 +1,6 @@
 // A store that lives in memory alone and ends with its process: for people's tests.
-import { type CollectionName, isCached, type Records } from '../../records/collections.ts';
+import { isCached } from '../../records/collection-spec.ts';
+import type { CollectionName, Records } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Store, Write } from '../contract.ts';
