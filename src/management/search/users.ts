@@ -42,8 +42,21 @@ const FIELDS: ReadonlyMap<string, Term> = new Map([
   ...term(['organization_id'], (_, match) => heldFilter('memberships', '', match)),
 ]);
 
+type Metadata = 'app_metadata' | 'user_metadata';
+
+/** Whether a user has more in such an object than the index has (search-terms.ts): then those are asked themselves. */
+export type HasMore = (object: Metadata) => boolean;
+
+/** The filter that tells those users. */
+export const withMore = (object: Metadata): Filter => ({ index: 'search', equals: restTerm(object) });
+
 /** The filter that a query of users means. @throws AuthError 400 */
-export function userFilter(query: string): Filter {
+export function userFilter(query: string, hasMore: HasMore): Filter {
+  const userTerm = (field: string, match: Match): Filter => {
+    if (/^(app|user)_metadata(\.[^.]+)*$/.test(field)) return memberFilter(field, match, hasMore);
+    // What no record has matches none, as with the hosted service.
+    return FIELDS.get(field)?.(field, match) ?? NONE;
+  };
   return filterOf(parseQuery(query), (field, match) =>
     field === undefined ? { any: DEFAULTS.map((name) => userTerm(name, match)) } : userTerm(field, match),
   );
@@ -52,12 +65,6 @@ export function userFilter(query: string): Filter {
 /** Users that have an identity in a connection. */
 export function inConnection(name: string): Filter {
   return { of: 'identities', index: 'held', equals: `connection=${name}` };
-}
-
-function userTerm(field: string, match: Match): Filter {
-  if (/^(app|user)_metadata(\.[^.]+)*$/.test(field)) return memberFilter(field, match);
-  // What no record has matches none, as with the hosted service.
-  return FIELDS.get(field)?.(field, match) ?? NONE;
 }
 
 function textFilter(field: string, match: Match, form: (text: string) => string): Filter {
@@ -115,41 +122,39 @@ function heldFilter(of: 'identities' | 'memberships', prefix: string, match: Mat
   return match.text === '' ? NONE : { of, index: 'held', equals: `${prefix}${match.text}` };
 }
 
-function memberFilter(field: string, match: Match): Filter {
+function memberFilter(field: string, match: Match, hasMore: HasMore): Filter {
   const object = field.startsWith('app_metadata') ? 'app_metadata' : 'user_metadata';
+  const orMore = (indexed: Filter, itself: Filter): Filter =>
+    hasMore(object) ? { any: [indexed, { all: [withMore(object), itself] }] } : indexed;
   if (match.kind === 'exists') return { field, exists: true };
-  if (match.kind === 'text') return memberEquals(object, field, match.text);
-  if (object === 'user_metadata') throw searchError('user_metadata is searched by whole values.');
-  if (match.kind === 'pattern') {
-    const wildcard = wildcardOf(match);
-    return wildcard === undefined
-      ? { field, exists: true }
-      : orRest(object, indexWildcard(memberTerm(field, ''), match, String), fieldWildcard(field, wildcard));
+  if (match.kind === 'text') {
+    const values = valuesOf(match.text);
+    return orMore(memberEquals(field, values), { field, in: values });
   }
-  const bounds = [match.from, match.to].filter((one) => one !== undefined);
-  const areNumbers = bounds.every((one) => one.trim() !== '' && !Number.isNaN(Number(one)));
-  const texts = rangeOf(field, match, String);
-  return areNumbers && bounds.length > 0 ? { any: [rangeOf(field, match, Number), texts] } : texts;
+  if (object === 'user_metadata') throw searchError('user_metadata is searched by whole values.');
+  if (match.kind === 'range') return memberRange(field, match);
+  const wildcard = wildcardOf(match);
+  if (wildcard === undefined) return { field, exists: true };
+  return orMore(indexWildcard(memberTerm(field, ''), match, String), fieldWildcard(field, wildcard));
 }
 
 /** A text, and the number or boolean that is written so. */
-function memberEquals(object: string, field: string, text: string): Filter {
+function valuesOf(text: string): (string | number | boolean)[] {
   const number = text.trim() === '' || !Number.isFinite(Number(text)) ? [] : [Number(text)];
-  const values = [text, ...number, ...(text === 'true' || text === 'false' ? [text === 'true'] : [])];
-  const terms = values.map((value): Filter => ({ index: 'search', equals: memberTerm(field, value) }));
-  const [only] = terms;
-  const rest: Filter = {
-    all: [
-      { index: 'search', equals: restTerm(object) },
-      { field, in: values },
-    ],
-  };
-  return { any: [only ?? NONE, ...terms.slice(1), rest] };
+  return [text, ...number, ...(text === 'true' || text === 'false' ? [text === 'true'] : [])];
 }
 
-/** Users with more metadata than the index has are asked themselves. */
-function orRest(object: string, indexed: Filter, itself: Filter): Filter {
-  return { any: [indexed, { all: [{ index: 'search', equals: restTerm(object) }, itself] }] };
+function memberEquals(field: string, values: readonly (string | number | boolean)[]): Filter {
+  const terms = values.map((value): Filter => ({ index: 'search', equals: memberTerm(field, value) }));
+  const [only] = terms;
+  return terms.length === 1 && only !== undefined ? only : { any: terms };
+}
+
+function memberRange(field: string, range: Extract<Match, { kind: 'range' }>): Filter {
+  const bounds = [range.from, range.to].filter((one) => one !== undefined);
+  const areNumbers = bounds.every((one) => one.trim() !== '' && !Number.isNaN(Number(one)));
+  const texts = rangeOf(field, range, String);
+  return areNumbers && bounds.length > 0 ? { any: [rangeOf(field, range, Number), texts] } : texts;
 }
 
 /** The stored fields that users can be sorted by. */

@@ -8,7 +8,7 @@ import { fieldsQuery, flag, selectFields } from '../../fields.ts';
 import { cursorId, cursorOf, cursorQuery, type ListSource, listAnswer, pageQuery } from '../../list.ts';
 import { parseSort } from '../../search/sort.ts';
 import { searchError } from '../../search/terms.ts';
-import { inConnection, userFilter, userSort } from '../../search/users.ts';
+import { type HasMore, inConnection, userFilter, userSort, withMore } from '../../search/users.ts';
 import { userView } from './view.ts';
 
 export interface UserSearchDependencies {
@@ -38,11 +38,23 @@ const listQuery = z.strictObject({
 
 type ListQuery = z.output<typeof listQuery>;
 
+/** Asked where a query is about metadata: with nobody like that it is answered by the index alone. */
+async function moreOf({ store }: UserSearchDependencies, { q = '' }: ListQuery): Promise<HasMore> {
+  const has = async (object: 'app_metadata' | 'user_metadata') =>
+    q.includes(object) &&
+    (await store.collection('users').list({ where: withMore(object), limit: 1 })).records.length > 0;
+  const [inApp, inUser] = await Promise.all([has('app_metadata'), has('user_metadata')]);
+  return (object) => (object === 'app_metadata' ? inApp : inUser);
+}
+
 /** Which users a request means, and in which order. @throws AuthError 400 */
-function queryOf({ q, connection, sort, from, take }: ListQuery): Pick<Query, 'where' | 'sort'> {
+function queryOf(
+  { q, connection, sort, from, take }: ListQuery,
+  hasMore: HasMore,
+): Pick<Query, 'where' | 'sort'> {
   const all: Filter[] = [
     ...(connection === undefined || connection === '' ? [] : [inConnection(connection)]),
-    ...(q === undefined || q.trim() === '' ? [] : [userFilter(q)]),
+    ...(q === undefined || q.trim() === '' ? [] : [userFilter(q, hasMore)]),
   ];
   const [only] = all;
   const where = all.length === 1 ? only : { all };
@@ -98,7 +110,7 @@ export const userSearchCalls: Call<UserSearchDependencies>[] = [
     query: listQuery,
     handle: async (deps, { query }) => {
       const isCounted = query.include_totals === true || query.per_page === 0;
-      const source = sourceOf(deps, queryOf(query), isCounted);
+      const source = sourceOf(deps, queryOf(query, await moreOf(deps, query)), isCounted);
       const shown: ListSource = {
         page: async (asked) => {
           const { items, total } = await source.page(asked);
