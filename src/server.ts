@@ -19,6 +19,7 @@ import { engine as engineFeature } from './engine/routes.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
+import { renewRecoveryCode } from './factors/recovery/codes.ts';
 import { FEATURES, LIMITS } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
@@ -273,6 +274,7 @@ function routesOf(
         await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
       },
       audience: managementAudience(issuer),
+      authenticators,
       background,
       clock,
       audienceOf: (key) => consentAudience(issuer, key),
@@ -286,6 +288,7 @@ function routesOf(
       },
       events,
       messages,
+      forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
       hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
       now,
       random,
@@ -297,6 +300,7 @@ function routesOf(
         const user = await users.findInConnection(connection, email);
         if (user !== undefined) await removeUser(user.id);
       },
+      renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
       revokeKey: async (kid) => {
         await store.collection('signingKeys').delete(kid);
       },

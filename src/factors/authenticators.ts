@@ -25,6 +25,13 @@ export interface Beginner {
   credentialVersion: number;
 }
 
+/** An authenticator that a user is given: its kind, and what the id begins with. */
+export interface GivenAuthenticator {
+  kind: string;
+  prefix: string;
+  fields: OwnFields;
+}
+
 export interface Authenticators {
   /** All of a user's, the unconfirmed included. */
   of(userId: string): Promise<Authenticator[]>;
@@ -37,6 +44,15 @@ export interface Authenticators {
   ): Promise<Authenticator>;
   /** Keeps one that counts at once, in place of the one with its id. */
   put(authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>): Promise<void>;
+  /**
+   * Gives a user authenticators that count at once, on an administrator's word.
+   * @param options.instead whether all that the user had go, in the same write.
+   */
+  give(
+    userId: string,
+    given: readonly GivenAuthenticator[],
+    options?: { instead?: boolean },
+  ): Promise<Authenticator[]>;
   /** Changes one in a single step, if it is still there. */
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<void>;
   /**
@@ -75,6 +91,7 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
     put: async (authenticator) => {
       await records.put({ ...authenticator, active: true, created_at: new Date(clock()).toISOString() });
     },
+    give: (userId, given, options) => give(deps, userId, given, options),
     update: async (id, change) => {
       await records.update(id, change);
     },
@@ -82,6 +99,30 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
       factorChanges.around(authenticator.user_id, by, () => confirm(records, authenticator, options)),
     ...removals(records, factorChanges),
   };
+}
+
+async function give(
+  { store, clock, random, factorChanges }: AuthenticatorsDependencies,
+  userId: string,
+  given: readonly GivenAuthenticator[],
+  { instead = false }: { instead?: boolean } = {},
+): Promise<Authenticator[]> {
+  const made = given.map(({ kind, prefix, fields }) => ({
+    ...fields,
+    id: idOf(prefix, random(12).toString('base64url')),
+    user_id: userId,
+    kind,
+    active: true,
+    created_at: new Date(clock()).toISOString(),
+  }));
+  await factorChanges.around(userId, undefined, async () => {
+    const before = instead ? await store.collection('authenticators').findBy('user', userId) : [];
+    await store.batch([
+      ...before.map(({ id }) => ({ collection: 'authenticators' as const, delete: id })),
+      ...made.map((insert) => ({ collection: 'authenticators' as const, insert })),
+    ]);
+  });
+  return made;
 }
 
 async function begin(

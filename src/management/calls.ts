@@ -25,6 +25,8 @@ import { type SigningKeysDependencies, signingKeyCalls } from './resources/signi
 import { tenantCalls } from './resources/tenant.ts';
 import { unusedCalls } from './resources/unused.ts';
 import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
+import { type EnrollmentsDependencies, enrollmentsCalls } from './resources/users/enrollments.ts';
+import { userFactorCalls } from './resources/users/factors.ts';
 import { type UserIdentitiesDependencies, userIdentityCalls } from './resources/users/identities.ts';
 import { userSearchCalls } from './resources/users/search.ts';
 import { type UsersDependencies, userRecordCalls } from './resources/users/users.ts';
@@ -45,6 +47,7 @@ export type ManagementDependencies = ClientsDependencies &
   LogsDependencies &
   UserAccessDependencies &
   UserIdentitiesDependencies &
+  EnrollmentsDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */
@@ -58,6 +61,8 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...userSearchCalls,
   ...userAccessCalls,
   ...userIdentityCalls,
+  ...userFactorCalls,
+  ...enrollmentsCalls,
   ...roleCalls,
   ...organizationCalls,
   ...invitationCalls,

@@ -1,0 +1,231 @@
+// Second factors of a user: `authentication-methods`, the older `enrollments`, and what undoes them.
+import { z } from 'zod';
+import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
+import { normalizeEmail } from '../../../records/email.ts';
+import type { Frozen } from '../../../records/record.ts';
+import type { Users } from '../../../users/users.ts';
+import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
+import { apiError } from '../../errors.ts';
+import { arraySource, listAnswer, pageQuery } from '../../list.ts';
+import { conflict, notFound } from '../../resource.ts';
+import { userOf } from './users.ts';
+
+type Authenticator = Frozen<AuthenticatorRecord>;
+
+/** What is given of a new one. */
+export interface NewFactor {
+  kind: string;
+  prefix: string;
+  fields: Pick<AuthenticatorRecord, 'phone_number' | 'email' | 'secret' | 'name'>;
+}
+
+/** The second factors that users have. */
+export interface UserFactors {
+  of(userId: string): Promise<Authenticator[]>;
+  get(id: string): Promise<Authenticator | undefined>;
+  give(
+    userId: string,
+    given: readonly NewFactor[],
+    options?: { instead?: boolean },
+  ): Promise<Authenticator[]>;
+  update(id: string, change: (current: Authenticator) => Authenticator): Promise<void>;
+  remove(id: string): Promise<void>;
+  removeAllOf(userId: string): Promise<void>;
+}
+
+export interface UserFactorsDependencies {
+  users: Users;
+  authenticators: UserFactors;
+}
+
+/** What the hosted service calls the kinds of authenticators. */
+const TYPES: Readonly<Record<string, string>> = { otp: 'totp', sms: 'phone' };
+
+/** A user may have as many as they may enrol. */
+const MOST = 20;
+
+const noMethod = notFound('The authentication method does not exist.', 'inexistent_authentication_method');
+
+/** An authenticator as it is answered: never what it is proved by. */
+export function methodView(one: Authenticator): object {
+  return {
+    id: one.id,
+    type: TYPES[one.kind] ?? one.kind,
+    confirmed: one.active,
+    ...(one.name === undefined ? {} : { name: one.name }),
+    ...(one.phone_number === undefined
+      ? {}
+      : {
+          phone_number: one.phone_number,
+          preferred_authentication_method: 'sms',
+          authentication_methods: [{ type: 'sms', id: one.id }],
+        }),
+    ...(one.email === undefined ? {} : { email: one.email }),
+    created_at: one.created_at,
+    ...(one.active ? { enrolled_at: one.created_at } : {}),
+  };
+}
+
+const name = z.string().min(1).max(20).optional();
+const preferred = z.enum(['sms']).optional();
+const method = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('phone'),
+    phone_number: z.string().regex(/^\+[0-9]{1,15}$/, 'must match ^\\+[0-9]{1,15}$'),
+    preferred_authentication_method: preferred,
+    name,
+  }),
+  z.strictObject({ type: z.literal('email'), email: z.email().max(320), name }),
+  z.strictObject({
+    type: z.literal('totp'),
+    // RFC 4648 §6; 80 bits at least, as authenticator apps have it.
+    totp_secret: z
+      .string()
+      .max(256)
+      .regex(/^[A-Z2-7]{16,}=*$/i, 'must be base32'),
+    name,
+  }),
+]);
+
+type Method = z.output<typeof method>;
+
+function factorOf(body: Method): NewFactor {
+  const named = body.name === undefined ? {} : { name: body.name };
+  if (body.type === 'phone')
+    return { kind: 'sms', prefix: 'sms', fields: { ...named, phone_number: body.phone_number } };
+  if (body.type === 'email') {
+    const email = normalizeEmail(body.email) ?? body.email;
+    return { kind: 'email', prefix: 'email', fields: { ...named, email } };
+  }
+  const secret = body.totp_secret.toUpperCase().replace(/=+$/, '');
+  return { kind: 'otp', prefix: 'totp', fields: { ...named, secret } };
+}
+
+function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean {
+  return one.kind === kind && one.phone_number === fields.phone_number && one.email === fields.email;
+}
+
+/** One of a user's own. @throws AuthError 404 for another user's, too. */
+async function methodOf(
+  deps: UserFactorsDependencies,
+  params: Readonly<Record<string, string>>,
+): Promise<Authenticator> {
+  const user = await userOf(deps, params.id);
+  const found = await deps.authenticators.get(params.method_id ?? '');
+  if (found === undefined || found.user_id !== user.id) throw noMethod();
+  return found;
+}
+
+const call = callsWith<UserFactorsDependencies>();
+const path = '/users/:id/authentication-methods';
+const noun = 'authentication_methods';
+
+const allCalls: Call<UserFactorsDependencies>[] = [
+  call({
+    method: 'GET',
+    path,
+    scopes: [`read:${noun}`],
+    summary: 'Get the authentication methods of a user',
+    query: z.strictObject(pageQuery),
+    handle: async (deps, { params, query }) => {
+      const user = await userOf(deps, params.id);
+      const items = (await deps.authenticators.of(user.id)).map(methodView);
+      return ok(await listAnswer(query, arraySource(items, String), { key: 'authenticators' }));
+    },
+  }),
+  call({
+    method: 'POST',
+    path,
+    scopes: [`create:${noun}`],
+    summary: 'Create an authentication method of a user',
+    body: method,
+    handle: async (deps, { params, body }) => {
+      const user = await userOf(deps, params.id);
+      const own = await deps.authenticators.of(user.id);
+      const wanted = factorOf(body);
+      if (wanted.kind !== 'otp' && own.some((one) => one.active && isSame(one, wanted)))
+        throw conflict('The authentication method already exists.', 'authentication_method_conflict')();
+      if (own.length >= MOST) throw apiError(400, 'The user has too many authentication methods.');
+      const [made] = await deps.authenticators.give(user.id, [wanted]);
+      return created(made && methodView(made));
+    },
+  }),
+  call({
+    method: 'PUT',
+    path,
+    scopes: [`update:${noun}`],
+    summary: 'Replace all authentication methods of a user',
+    body: z.array(method).max(MOST),
+    handle: async (deps, { params, body }) => {
+      const user = await userOf(deps, params.id);
+      const before = (await deps.authenticators.of(user.id)).map(methodView);
+      const made = await deps.authenticators.give(user.id, body.map(factorOf), { instead: true });
+      const after = made.map(methodView);
+      return ok(after, { before, after });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path,
+    scopes: [`delete:${noun}`],
+    summary: 'Delete all authentication methods of a user',
+    handle: removeAll,
+  }),
+  call({
+    method: 'DELETE',
+    path: '/users/:id/authenticators',
+    scopes: ['delete:guardian_enrollments'],
+    summary: 'Delete all authenticators of a user',
+    handle: removeAll,
+  }),
+];
+
+async function removeAll(
+  deps: UserFactorsDependencies,
+  { params }: { params: Readonly<Record<string, string>> },
+) {
+  const user = await userOf(deps, params.id);
+  const before = (await deps.authenticators.of(user.id)).map(methodView);
+  await deps.authenticators.removeAllOf(user.id);
+  return noContent({ before });
+}
+
+const oneCalls: Call<UserFactorsDependencies>[] = [
+  call({
+    method: 'GET',
+    path: `${path}/:method_id`,
+    scopes: [`read:${noun}`],
+    summary: 'Get an authentication method of a user',
+    handle: async (deps, { params }) => ok(methodView(await methodOf(deps, params))),
+  }),
+  call({
+    method: 'PATCH',
+    path: `${path}/:method_id`,
+    scopes: [`update:${noun}`],
+    summary: 'Update an authentication method of a user',
+    body: z.strictObject({ name, preferred_authentication_method: preferred }),
+    handle: async (deps, { params, body }) => {
+      const before = await methodOf(deps, params);
+      let after = before;
+      await deps.authenticators.update(before.id, (current) => {
+        after = { ...current, ...(body.name === undefined ? {} : { name: body.name }) };
+        return after;
+      });
+      return ok(methodView(after), { before: methodView(before), after: methodView(after) });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: `${path}/:method_id`,
+    scopes: [`delete:${noun}`],
+    summary: 'Delete an authentication method of a user',
+    handle: async (deps, { params }) => {
+      const before = await methodOf(deps, params);
+      await deps.authenticators.remove(before.id);
+      return noContent({ before: methodView(before) });
+    },
+  }),
+];
+
+/** The calls. */
+export const userFactorCalls: Call<UserFactorsDependencies>[] = [...allCalls, ...oneCalls];
