@@ -184,7 +184,7 @@ async function exportUsersTo(options: { output?: string; connection?: string; wi
 }
 
 const program = new Command('gatehouse')
-  .description('A self-hosted identity server. Settings come from the environment: see the README.')
+  .description('A self-hosted identity server. Settings come from the environment: see docs/operating.md.')
   .action(start);
 program.command('start').description('start the server (the default)').action(start);
 program
