@@ -4,6 +4,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
+import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 
@@ -23,6 +24,7 @@ interface AccessTokenDependencies {
   config: Config;
   users: Users;
   organizations: Pick<Organizations, 'claims' | 'rolesOf'>;
+  machines: Pick<MachineOrganizations, 'of'>;
   secondFactor: Pick<SecondFactor, 'tokenClaims'>;
 }
 
@@ -32,6 +34,7 @@ export function accessTokenFormat({
   config,
   users,
   organizations,
+  machines,
   secondFactor,
 }: AccessTokenDependencies): Customizer {
   return async (ctx, token, jwt) => {
@@ -43,7 +46,7 @@ export function accessTokenFormat({
     const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
     const client = payload.client_id;
     const gty = grantType(token, userId);
-    const organization = organizationOf(ctx);
+    const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       iss: payload.iss,

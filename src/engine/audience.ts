@@ -6,6 +6,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
 import { permittedScopes } from './permitted.ts';
 
@@ -77,6 +78,7 @@ interface AudienceDependencies {
   config: Config;
   users: Pick<Users, 'get' | 'permissionsAt'>;
   organizations: Pick<Organizations, 'rolesOf'>;
+  machines: Pick<MachineOrganizations, 'check'>;
 }
 
 /** The engine's `resourceIndicators` configuration, from the tenant's APIs. */
@@ -99,7 +101,7 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
       const api = await config.resourceServer(audience);
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)
-        ? await clientScope(config, ctx, client, api)
+        ? await clientScope(deps, ctx, client, api)
         : [...OIDC_SCOPES, ...(await presentScopes(deps, ctx, api))];
       return {
         audience,
@@ -153,7 +155,12 @@ function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign
 }
 
 /** The client grant's scopes; all of them when none is requested, as with the hosted service. */
-async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Client, api: Api) {
+async function clientScope(
+  { config, machines }: AudienceDependencies,
+  ctx: KoaContextWithOIDC,
+  client: Client,
+  api: Api,
+) {
   const audience = api.identifier;
   const scopes = api.scopes.map(({ value }) => value);
   const grant = await config.clientGrant(client.clientId, audience);
@@ -162,6 +169,7 @@ async function clientScope(config: Config, ctx: KoaContextWithOIDC, client: Clie
       `Client is not authorized to access "${audience}". You need to create a "client-grant" associated to this API.`,
     );
   }
+  await machines.check(ctx.req, grant);
   const { params } = ctx.oidc;
   const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;
   const allowed = grant.allow_all_scopes === true ? scopes : grant.scope;

@@ -22,6 +22,7 @@ import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
 import { lifetimes } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
+import type { MachineOrganizations } from './machine-organizations.ts';
 import type { ErrorPage } from './message-modes.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-codes.ts';
@@ -65,7 +66,12 @@ export type BindInteraction = (ctx: Context, uid: string) => void;
 
 /** The engine's configuration. Long, because it is one object of the engine's own. */
 export function engineConfiguration(
-  deps: EngineDependencies & { commits: Commits; judged: JudgedUsers; organizations: Organizations },
+  deps: EngineDependencies & {
+    commits: Commits;
+    judged: JudgedUsers;
+    organizations: Organizations;
+    machines: MachineOrganizations;
+  },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,

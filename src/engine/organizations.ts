@@ -122,7 +122,7 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
 const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Whether requests may name organizations, and tokens do. */
-function namesAllowed(config: Config): boolean {
+export function namesAllowed(config: Config): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;
 }
 

@@ -20,6 +20,7 @@ import { bindBrowser } from './interaction-browser.ts';
 import { adaptEngine } from './internals.ts';
 import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
+import { machineOrganizations } from './machine-organizations.ts';
 import { registerMessageModes } from './message-modes.ts';
 import { createOrganizations, type Organizations } from './organizations.ts';
 import { type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
@@ -71,10 +72,11 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
+  const machines = machineOrganizations(config);
   const settle = createSettle({ ...deps, organizations });
   const commits = createCommits(store);
   const judged: JudgedUsers = new WeakMap();
-  const shared = { ...deps, organizations, settle, commits, judged };
+  const shared = { ...deps, organizations, machines, settle, commits, judged };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -102,7 +104,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   return {
     enter,
     authorization: authorizationEndpoint({ ...deps, provider, sessions, enter, grants, browsers }),
-    tokens: tokenEndpoint({ ...deps, failures, enter }),
+    tokens: tokenEndpoint({ ...deps, failures, enter, machines }),
     interactions: interactions(provider, { store, users }),
     settle,
     organizations,

@@ -10,6 +10,7 @@ import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
+import type { MachineOrganizations } from './machine-organizations.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
@@ -33,6 +34,7 @@ interface TokenEndpointDependencies {
   events: Events;
   grants: readonly Pick<VendorGrant, 'grantType' | 'events'>[];
   secondFactor: Pick<SecondFactor, 'error'>;
+  machines: Pick<MachineOrganizations, 'ask'>;
 }
 
 const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
@@ -51,12 +53,15 @@ export function tokenEndpoint({
   events,
   grants,
   secondFactor,
+  machines,
 }: TokenEndpointDependencies): TokenEndpoint {
   const goesOn = new Set([...GOES_ON, secondFactor.error]);
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
     STANDARD_FAILURES.get(grantType ?? '') ??
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
+    if (fields.grant_type === 'client_credentials' && fields.organization)
+      machines.ask(ctx.req, fields.organization);
     replayAsForm(ctx, engineFields(fields));
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';

@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
+import { membershipId } from '../../src/records/organizations.ts';
+import { hashSecret } from '../../src/runtime/secrets.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { API, payload, tenant, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -42,10 +44,12 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     server = await startServer({
       tenant: {
         ...tenant,
+        organizations: [{ id: 'org_acme', name: 'acme', connections: [{ name: 'users' }] }],
         clients: tenant.clients.map((client) =>
           client.client_id === 'spa'
             ? {
                 ...client,
+                organization_usage: 'allow',
                 callbacks: [application.origin],
                 web_origins: [application.origin],
                 allowed_logout_urls: [application.origin],
@@ -181,6 +185,48 @@ describe('@auth0/auth0-spa-js in a browser', () => {
       expect(await call('getTokenSilently')).to.include({ thrown: 'login_required' });
     });
   }
+
+  it('logs a member in to an organization, and nobody else', async () => {
+    const user = await server.users.findInConnection({ name: 'users' }, USER.email);
+    const membership = { organization_id: 'org_acme', user_id: user?.id ?? '', roles: [] };
+    const id = membershipId('org_acme', membership.user_id);
+    const options = { useRefreshTokens: true, cacheLocation: 'localstorage' };
+    const asMember = { ...options, authorizationParams: { organization: 'org_acme' } };
+    expect(await logInByRedirect(asMember)).to.include({ thrown: 'access_denied' });
+    await server.store.collection('memberships').put({ id, ...membership });
+    expect(await logInByRedirect(asMember)).not.to.have.property('thrown');
+    expect(await call('getIdTokenClaims')).to.include({ org_id: 'org_acme' });
+    expect(await call('getTokenSilently', { cacheMode: 'off' })).to.be.a('string');
+    await server.store.collection('memberships').delete(id);
+    expect(await call('getTokenSilently', { cacheMode: 'off' })).to.have.property('thrown');
+  });
+
+  it('accepts an invitation', async () => {
+    const email = 'invited-spa@example.test';
+    await server.store.collection('invitations').insert({
+      id: 'uinv_spa',
+      organization_id: 'org_acme',
+      ticketHash: hashSecret('the-ticket'),
+      inviter: { name: 'Grace' },
+      invitee: { email },
+      client_id: 'spa',
+      app_metadata: {},
+      user_metadata: {},
+      roles: [],
+      created_at: new Date().toISOString(),
+      expires_at: new Date().toISOString(),
+    });
+    await createClient({ authorizationParams: { organization: 'org_acme', invitation: 'the-ticket' } });
+    await Promise.all([page.waitForURL(/\/u\//), call('loginWithRedirect')]);
+    expect(await page.getByLabel('Email address').inputValue()).to.equal(email);
+    await page.getByLabel('Password', { exact: true }).fill('Another-Horse-7');
+    await page.locator('button.primary').click();
+    await page.waitForURL((url) => url.origin === application.origin);
+    await createClient({ authorizationParams: { organization: 'org_acme' } });
+    expect(await call('handleRedirectCallback')).not.to.have.property('thrown');
+    expect(await call('getUser')).to.include({ email });
+    expect(await call('getIdTokenClaims')).to.include({ org_id: 'org_acme' });
+  });
 
   it('logs in in a popup', async () => {
     await createClient();

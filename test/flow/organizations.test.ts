@@ -304,6 +304,40 @@ describe('logging in to an organization', () => {
     expect(await claimsOf(done)).to.include({ org_id: 'org_open' });
   });
 
+  it('is in the token of an application where its client grant allows that', async () => {
+    const grants = server.store.collection('clientGrants');
+    const organizations = server.store.collection('organizations');
+    const [grant] = await grants.findBy('client', 'm2m');
+    const ask = (organization?: string) =>
+      token(agent, {
+        grant_type: 'client_credentials',
+        client_id: 'm2m',
+        client_secret: 'm2m-secret',
+        audience: 'https://api.example.test/',
+        organization,
+      });
+    const allow = (over: object) =>
+      grants.update(grant?.id ?? '', (all) => ({ ...structuredClone(all), ...over }) as never);
+    expect((await ask('org_acme')).json()).to.include({ error: 'access_denied' });
+    await allow({ organization_usage: 'allow' });
+    expect((await ask('org_acme')).json()).to.include({ error: 'access_denied' });
+    await organizations.update(
+      'org_acme',
+      (all) => ({ ...structuredClone(all), client_grants: [grant?.id] }) as never,
+    );
+    expect(payload((await ask('org_acme')).json().access_token)).to.include({
+      org_id: 'org_acme',
+      sub: 'm2m@clients',
+    });
+    expect((await ask('org_open')).status).to.equal(403);
+    expect((await ask('org_none')).json()).to.include({ error: 'invalid_request' });
+    expect((await ask('acme')).json()).to.include({ error: 'invalid_request' });
+    expect(payload((await ask()).json().access_token)).not.to.have.property('org_id');
+    await allow({ organization_usage: 'require', allow_any_organization: true });
+    expect(payload((await ask('org_open')).json().access_token)).to.include({ org_id: 'org_open' });
+    expect((await ask()).json()).to.include({ error: 'invalid_request' });
+  });
+
   describe('that the application requires', () => {
     it('is not left out', async () => {
       const answer = await authorize(agent, { ...request(), client_id: 'requiring' });

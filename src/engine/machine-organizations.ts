@@ -1,0 +1,54 @@
+// Tokens of applications for an organization: `organization` with client_credentials, where the client grant allows it.
+import type { IncomingMessage } from 'node:http';
+import { errors } from 'oidc-provider';
+import type { ClientGrant, Organization } from '../records/collections.ts';
+import type { Config } from '../tenant/config.ts';
+import { namesAllowed, ORGANIZATION_REQUIRED } from './organizations.ts';
+
+/** The organizations that requests of applications for themselves are for. */
+export interface MachineOrganizations {
+  /** Keeps what a request sent, which the engine would drop. */
+  ask(req: IncomingMessage, idOrName: string): void;
+  /**
+   * Checks what a request asks of its client grant.
+   * @throws errors.InvalidRequest where there is no such organization, or one is required; errors.AccessDenied where the
+   *   grant is not for it.
+   */
+  check(req: IncomingMessage, grant: ClientGrant): Promise<void>;
+  /** The id of the one that a request was checked for. */
+  of(req: IncomingMessage | undefined): string | undefined;
+}
+
+/** Those of one engine. */
+export function machineOrganizations(config: Config): MachineOrganizations {
+  const asked = new WeakMap<IncomingMessage, string>();
+  const checked = new WeakMap<IncomingMessage, string>();
+  return {
+    ask: (req, idOrName) => void asked.set(req, idOrName),
+    check: async (req, grant) => {
+      const idOrName = asked.get(req);
+      const usage = grant.organization_usage ?? 'deny';
+      if (idOrName === undefined) {
+        if (usage === 'require') throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
+        return;
+      }
+      const found = await config.organization(idOrName);
+      const isNamed = found !== undefined && found.id !== idOrName;
+      if (found === undefined || (isNamed && !namesAllowed(config)))
+        throw new errors.InvalidRequest('the organization was not found');
+      if (usage === 'deny' || !mayUse(found, grant)) {
+        throw new errors.AccessDenied(
+          `Client is not authorized to access "${grant.audience}" for the ${found.id} organization`,
+        );
+      }
+      checked.set(req, found.id);
+    },
+    of: (req) => (req === undefined ? undefined : checked.get(req)),
+  };
+}
+
+/** Whether a client grant may be used for an organization: for any, or because the organization has it. */
+function mayUse({ client_grants }: Organization, grant: ClientGrant): boolean {
+  if (grant.allow_any_organization === true) return true;
+  return Array.isArray(client_grants) && client_grants.includes(grant.id);
+}
