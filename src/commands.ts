@@ -91,11 +91,25 @@ async function tenantOf(
   return loaded;
 }
 
-async function apply(): Promise<void> {
+async function changes(command: 'apply' | 'plan'): Promise<number> {
   const settings = readSettings(process.env);
   const { tenant } = await tenantOf(settings);
-  await ordered(settings, { command: 'apply', tenant });
-  console.log(`applied ${settings.tenantFile}`);
+  const lines = (await ordered(settings, { command, tenant })) as string[];
+  for (const line of lines) console.log(line);
+  const { tenantFile } = settings;
+  const count = `${lines.length} ${lines.length === 1 ? 'change' : 'changes'}`;
+  if (lines.length === 0) console.log(`${tenantFile}: no changes`);
+  else console.log(command === 'apply' ? `applied ${tenantFile}: ${count}` : `${tenantFile}: ${count}`);
+  return lines.length;
+}
+
+async function apply(): Promise<void> {
+  await changes('apply');
+}
+
+/** What `apply` would change; a script learns by the exit code whether there is anything. */
+async function plan(): Promise<void> {
+  if ((await changes('plan')) > 0) process.exitCode = 2;
 }
 
 async function exportTo({ output }: { output?: string }): Promise<void> {
@@ -192,6 +206,10 @@ program
   .description('check the settings and the tenant file, and name every fault')
   .action(check);
 program.command('apply').description('make the tenant in the store equal to the tenant file').action(apply);
+program
+  .command('plan')
+  .description('print what apply would change; the exit code is 2 where that is anything')
+  .action(plan);
 program
   .command('export')
   .description('write the tenant in the store as a tenant file')

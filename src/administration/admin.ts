@@ -6,7 +6,7 @@ import { clientSchema } from '../records/clients.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
-import { defaultGrantTypes } from '../tenant/apply.ts';
+import { defaultGrantTypes } from '../tenant/wanted.ts';
 
 export interface Admin {
   /** Host and, where it is not 443, port. */

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
-import { type ApplyDependencies, applyTenant } from '../tenant/apply.ts';
+import { type ApplyDependencies, applyTenant, planTenant } from '../tenant/apply.ts';
 import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
@@ -16,7 +16,7 @@ import { createAdmin } from './admin.ts';
 
 /** The orders there are, and nothing else is taken. */
 export const orderSchema = z.discriminatedUnion('command', [
-  z.strictObject({ command: z.literal('apply'), tenant: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ command: z.enum(['apply', 'plan']), tenant: z.record(z.string(), z.unknown()) }),
   z.strictObject({ command: z.literal('export') }),
   z.strictObject({ command: z.literal('rotate') }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
@@ -41,7 +41,8 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
   const { store, settings, clock } = deps;
   switch (order.command) {
     case 'apply':
-      return apply(deps, order.tenant);
+    case 'plan':
+      return applyOrPlan(deps, order.tenant, order.command);
     case 'export':
       return exportTenant(store);
     case 'rotate': {
@@ -60,16 +61,20 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
   }
 }
 
-async function apply(deps: OrderDependencies, document: object): Promise<void> {
+async function applyOrPlan(
+  deps: OrderDependencies,
+  document: object,
+  command: 'apply' | 'plan',
+): Promise<string[]> {
   const { store, users, random, settings, log } = deps;
   // Judged here once more: the server's settings count, not those of the terminal that the command runs in.
   const { tenant } = readTenant(document);
   const faults = settings.production ? productionFaults(tenant, settings) : [];
   if (faults.length > 0) throw new TenantFault(faults);
-  const audience = managementAudience(settings.issuer);
-  await applyTenant({ store, users, random, managementAudience: audience }, tenant, {
-    mode: 'match',
-    users: !settings.production,
-  });
-  log.info('a tenant file was applied by a command');
+  const to = { store, users, random, managementAudience: managementAudience(settings.issuer) };
+  const withUsers = !settings.production;
+  if (command === 'plan') return planTenant(to, tenant, { users: withUsers });
+  const changed = await applyTenant(to, tenant, { mode: 'match', users: withUsers });
+  log.info({ changes: changed.length }, 'a tenant file was applied by a command');
+  return changed;
 }

@@ -4,7 +4,7 @@
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec, Key } from './collection-spec.ts';
-import type { DocumentRecord } from './documents.ts';
+import { type DocumentRecord, documentSecrets } from './documents.ts';
 import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { LogEventRecord } from './log-events.ts';
@@ -100,6 +100,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: { name: (one) => (one.name === undefined ? undefined : `${one.kind}\n${one.name}`) },
     indexes: { kind: (one) => one.kind },
     kept: 'configuration',
+    sealed: documentSecrets,
     added: true,
   },
   memberships: {

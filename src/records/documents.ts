@@ -1,4 +1,5 @@
 // What management tools set and read back, and which has no record of its own: log streams, actions, custom domains …
+import { z } from 'zod';
 import type { Stored } from './record.ts';
 
 export interface DocumentRecord extends Stored {
@@ -13,3 +14,52 @@ export interface DocumentRecord extends Stored {
   /** ISO 8601. */
   updated_at: string;
 }
+
+/** Members that are secrets: of actions, and of where log streams go. */
+export const documentSecrets = [
+  'body.secrets.*.value',
+  ...[
+    'httpAuthorization',
+    'httpCustomHeaders',
+    'datadogApiKey',
+    'splunkToken',
+    'sumoSourceAddress',
+    'mixpanelServiceAccountPassword',
+    'segmentWriteKey',
+  ].map((name) => `body.sink.${name}`),
+];
+
+/** What a new one has beside what is said of it. */
+export const usualMembers = {
+  action: {
+    code: '',
+    dependencies: [],
+    secrets: [],
+    runtime: 'node22',
+    status: 'built',
+    all_changes_deployed: false,
+  },
+  'log-stream': { name: 'Log stream', status: 'active' },
+  'custom-domain': { status: 'pending_verification', primary: true, tls_policy: 'recommended' },
+  theme: {},
+} as const;
+
+const text = z.string().min(1).max(255);
+const members = z.record(z.string(), z.unknown());
+const named = (name: string) =>
+  members.refine((one) => typeof one[name] === 'string' && one[name] !== '', `needs a ${name}`);
+
+/** Sections of the tenant file that are such documents; one that a file does not have is left as it is. */
+export const documentSections = {
+  actions: z.array(named('name')).optional(),
+  triggers: z.record(text, z.array(named('action_name'))).optional(),
+  themes: z.array(members).max(1).optional(),
+  logStreams: z.array(named('type')).optional(),
+  customDomains: z.array(named('domain')).optional(),
+};
+
+/** Texts and parts of pages, beside the settings of prompts. */
+export const promptSections = {
+  customText: z.record(text, z.record(text, members)).optional(),
+  partials: z.record(text, members).optional(),
+};

@@ -1,4 +1,5 @@
 // Roles: names for sets of permissions.
+import { z } from 'zod';
 import type { Stored } from './record.ts';
 
 /** A permission: a scope of an API. */
@@ -9,6 +10,24 @@ export interface PermissionRecord {
 
 export interface RoleRecord extends Stored {
   name: string;
-  description?: string;
+  description?: string | undefined;
   permissions: PermissionRecord[];
 }
+
+/** A role in the tenant file. */
+export const roleSchema = z.looseObject({
+  id: z.string().optional(),
+  name: z.string().min(1).max(255),
+  description: z.string().optional(),
+  permissions: z
+    .array(
+      z
+        .looseObject({ resource_server_identifier: z.string().min(1), permission_name: z.string().min(1) })
+        // The names that deploy tools write beside them are the API's own to give.
+        .transform(({ resource_server_identifier, permission_name }) => ({
+          resource_server_identifier,
+          permission_name,
+        })),
+    )
+    .default([]),
+});

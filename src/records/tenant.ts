@@ -6,10 +6,12 @@ import { clientGrantSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
 import { connectionSchema, type databaseOptionsSchema, databaseSchema } from './connections.ts';
 import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
+import { documentSections, promptSections } from './documents.ts';
 import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './guardian.ts';
 import { tenantLogoutSchema } from './logout.ts';
 import { pageSchema } from './pages.ts';
 import { attackProtectionSchema } from './protection.ts';
+import { roleSchema } from './roles.ts';
 
 const hours = z.number().positive();
 
@@ -17,11 +19,13 @@ export const organizationSchema = z.looseObject({
   id: z.string().optional(),
   name: z.string().min(1),
   display_name: z.string().optional(),
-  /** The connections by which its members log in, as the tenant file names them. */
+  branding: z.record(z.string(), z.unknown()).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  /** Of the tenant file, by name; in the store `enabled_connections` has them by id. */
   connections: z
     .array(
       z.looseObject({
-        name: z.string(),
+        name: z.string().min(1),
         assign_membership_on_login: z.boolean().optional(),
         show_as_button: z.boolean().optional(),
         is_signup_enabled: z.boolean().optional(),
@@ -79,6 +83,8 @@ export const brandingSchema = z.looseObject({
     .prefault({}),
   terms_url: z.string().optional(),
   privacy_url: z.string().optional(),
+  /** Of the tenant file; in the store they are documents. */
+  templates: z.array(z.looseObject({ template: z.string(), body: z.string() })).optional(),
 });
 
 /** A development user of the tenant file (`users`), in the connection named or the default directory. */
@@ -97,6 +103,13 @@ export const developmentUserSchema = z.looseObject({
   app_metadata: z.record(z.string(), z.unknown()).default({}),
 });
 
+const promptFields = {
+  universal_login_experience: z.enum(['new', 'classic']).optional(),
+  identifier_first: z.boolean().optional(),
+  webauthn_platform_first_factor: z.boolean().optional(),
+  ...promptSections,
+};
+
 export const tenantFileSchema = z.looseObject({
   vendor_host: z
     .string()
@@ -114,6 +127,10 @@ export const tenantFileSchema = z.looseObject({
   resourceServers: z.array(resourceServerSchema).default([]),
   clientGrants: z.array(clientGrantSchema).default([]),
   organizations: z.array(organizationSchema).default([]),
+  roles: z.array(roleSchema).optional(),
+  ...documentSections,
+  prompts: z.looseObject(promptFields).optional(),
+  guardianSettings: z.record(z.string(), z.unknown()).optional(),
   users: z.array(developmentUserSchema).default([]),
   guardianFactors: guardianFactorsSchema,
   guardianPolicies: guardianPoliciesSchema,

@@ -9,7 +9,13 @@ import { clientIdOf, directoryOf } from './names.ts';
 
 /** All contradictions in a tenant file, each with its path. */
 export function crossFaults(file: TenantFile): string[] {
-  return [...repetitions(file), ...callbackFaults(file), ...clientFaults(file), ...referenceFaults(file)];
+  return [
+    ...repetitions(file),
+    ...callbackFaults(file),
+    ...clientFaults(file),
+    ...referenceFaults(file),
+    ...triggerFaults(file),
+  ];
 }
 
 /** Repeated names and ids: one of the records would be lost silently. */
@@ -30,6 +36,13 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(connections, idOf),
     ...repeated(organizations, nameOf),
     ...repeated(organizations, idOf),
+    ...repeated(entries('roles', file.roles ?? []), nameOf),
+    ...repeated(entries('roles', file.roles ?? []), idOf),
+    ...repeated(entries('actions', file.actions ?? []), ({ name }) => String(name).toLowerCase()),
+    ...repeated(entries('customDomains', file.customDomains ?? []), ({ domain }) =>
+      String(domain).toLowerCase(),
+    ),
+    ...repeated(entries('logStreams', file.logStreams ?? []), ({ id, name }) => String(id ?? name)),
     ...repeated(clientGrants, (grant) => `${clientId(grant.client_id)} at ${grant.audience}`),
     ...repeated(clientGrants, idOf),
     ...repeated(
@@ -128,4 +141,14 @@ function referenceFaults(file: TenantFile): string[] {
     }
   });
   return faults;
+}
+
+/** Actions of triggers that the file does not have. */
+function triggerFaults(file: TenantFile): string[] {
+  const actions = new Set((file.actions ?? []).map(({ name }) => name));
+  return Object.entries(file.triggers ?? {}).flatMap(([trigger, bound]) =>
+    bound.flatMap(({ action_name: name }, at) =>
+      actions.has(name) ? [] : [`triggers.${trigger}[${at}].action_name: there is no action ${String(name)}`],
+    ),
+  );
 }

@@ -1,33 +1,70 @@
 // Writes the store's tenant back as a tenant file that applies to an identical tenant.
 import { stringify } from 'yaml';
 import { strategyRecord } from '../records/connections.ts';
+import { tenantFileSchema } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
-import { listAll } from '../store/list-all.ts';
+import { documentSectionsOf } from './documents.ts';
 import { escapeVariables } from './variables.ts';
+import { storedRecords, type TenantRecords } from './wanted.ts';
 
 const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications' secrets: keep it as you keep them.
 # Users are not in it.
 `;
 
-/** The tenant of a store, as YAML. @throws Error when the store holds none. */
+/** The tenant of a store, as YAML: the same text for the same tenant. @throws Error when the store holds none. */
 export async function exportTenant(store: Store): Promise<string> {
-  const settings = await store.collection('tenant').get('tenant');
+  const document = fileOf(await storedRecords(store));
+  // With the defaults of what an older release or a call has left out; what the schema refuses is exported as it is.
+  const { data = document } = tenantFileSchema.safeParse(structuredClone(document));
+  const { users: _users, ...file } = data as Record<string, unknown>;
+  return HEADER + stringify(escapeVariables(ordered(file)), { aliasDuplicateObjects: false });
+}
+
+function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
   if (settings === undefined) throw new Error('the store holds no tenant');
-  const { id: _id, ...sections } = settings;
-  const connections = await listAll(store.collection('connections'));
+  const { id: _id, branding, prompts, ...sections } = settings;
+  const { connections } = records;
   const isDatabase = ({ strategy }: { strategy: string }) => strategyRecord(strategy)?.isDatabase === true;
-  return (
-    HEADER +
-    stringify(
-      escapeVariables({
-        ...sections,
-        clients: (await listAll(store.collection('clients'))).map(({ id: _key, ...client }) => client),
-        databases: connections.filter(isDatabase),
-        connections: connections.filter((connection) => !isDatabase(connection)),
-        resourceServers: await listAll(store.collection('resourceServers')),
-        clientGrants: await listAll(store.collection('clientGrants')),
-        organizations: await listAll(store.collection('organizations')),
-      }),
-    )
+  const documents = documentSectionsOf(records.documents);
+  return {
+    ...sections,
+    ...documents,
+    branding: { ...branding, ...documents.branding },
+    prompts: { ...(prompts as object | undefined), ...documents.prompts },
+    clients: records.clients.map(({ id: _key, ...client }) => client),
+    databases: connections.filter(isDatabase),
+    connections: connections.filter((connection) => !isDatabase(connection)),
+    resourceServers: records.resourceServers,
+    clientGrants: records.clientGrants,
+    organizations: records.organizations.map((organization) => withNames(organization, connections)),
+    roles: records.roles,
+  };
+}
+
+/** An organization with its connections by name, as deploy tools write them. */
+function withNames(
+  { enabled_connections: enabled, ...rest }: TenantRecords['organizations'][number],
+  connections: TenantRecords['connections'],
+): object {
+  if (!Array.isArray(enabled)) return rest;
+  const named = (enabled as { connection_id: string }[]).flatMap(({ connection_id, ...flags }) => {
+    const connection = connections.find(({ id }) => id === connection_id);
+    return connection === undefined ? [] : [{ name: connection.name, ...flags }];
+  });
+  return { ...rest, connections: named };
+}
+
+/** What a record is known by is read first. */
+const FIRST = ['name', 'client_id', 'identifier', 'id', 'strategy', 'audience', 'template', 'domain'];
+
+/** The members of objects in an order of their own, whoever wrote them in which: two exports can be compared. */
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (typeof value !== 'object' || value === null) return value;
+  const rank = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
+      .map(([name, member]) => [name, ordered(member)]),
   );
 }

@@ -74,6 +74,40 @@ describe('commands while the server runs', function () {
     expect((await asked()).status).to.equal(302);
   });
 
+  it('plans, applies, and has nothing more to apply; whether the server runs or not', async () => {
+    for (const runs of [true, false]) {
+      server = await runServer({ cwd });
+      if (!runs) await server.end('SIGTERM');
+      expect(await cli(cwd, ['plan'])).to.include({ code: 0, stdout: 'config/tenant.yaml: no changes\n' });
+      edit((yaml) =>
+        yaml
+          .replace(/client_secret: example-\S+/, `client_secret: example-other-secret-${runs}`)
+          .replace(/friendly_name: .*/, `friendly_name: ${runs ? 'First' : 'Second'}`),
+      );
+      const planned = await cli(cwd, ['plan']);
+      expect(planned.code).to.equal(2);
+      expect(planned.stdout)
+        .to.contain(runs ? '"Gatehouse" → "First"' : '"First" → "Second"')
+        .and.not.contain('example-other');
+      const applied = await cli(cwd, ['apply']);
+      expect(applied).to.include({ code: 0, stderr: '' });
+      expect(applied.stdout).to.contain('~ tenant.friendly_name: ').and.not.contain('example-other');
+      expect((await cli(cwd, ['apply'])).stdout).to.equal('config/tenant.yaml: no changes\n');
+      expect(await cli(cwd, ['plan'])).to.include({ code: 0 });
+      if (runs) await server.end('SIGTERM');
+    }
+  });
+
+  it('exports what applies to the same, byte for byte', async () => {
+    server = await runServer({ cwd });
+    const { stdout } = await cli(cwd, ['export']);
+    writeFileSync(file(), stdout);
+    expect((await cli(cwd, ['apply'])).stdout).to.equal('config/tenant.yaml: no changes\n');
+    expect((await cli(cwd, ['export'])).stdout).to.equal(stdout);
+    await server.end('SIGTERM');
+    expect((await cli(cwd, ['export'])).stdout).to.equal(stdout);
+  });
+
   it('keeps the socket to its own user, and takes it away when it stops', async () => {
     server = await runServer({ cwd });
     expect(lstatSync(socket()).mode & 0o777).to.equal(0o600);

@@ -1,6 +1,6 @@
 // `/actions`: code that runs in a login. It is kept and bound as deploy tools do it; running it is not built in yet.
 import { z } from 'zod';
-import type { DocumentRecord } from '../../records/documents.ts';
+import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
@@ -58,14 +58,7 @@ const resource: Kept = {
     ...z.strictObject(members).partial().shape,
     supported_triggers: supported.optional(),
   }),
-  usual: {
-    code: '',
-    dependencies: [],
-    secrets: [],
-    runtime: 'node22',
-    status: 'built',
-    all_changes_deployed: false,
-  },
+  usual: usualMembers.action,
   uniqueMember: 'name',
   list: { key: 'actions', perPage: 20 },
   missing: notFound('That action does not exist.'),

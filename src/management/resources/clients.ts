@@ -7,7 +7,7 @@ import type { ClientRecord } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
-import { defaultGrantTypes } from '../../tenant/apply.ts';
+import { defaultGrantTypes } from '../../tenant/wanted.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
 import { keysOf, newKey, usedKeys, withKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';

@@ -1,6 +1,7 @@
 // `/custom-domains`: the names that a tenant is also reached by. They are kept; which names a server answers is up to
 // BASE_URL and the proxy before it.
 import { z } from 'zod';
+import { usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { idOf } from '../ids.ts';
 import { documentOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
@@ -27,7 +28,7 @@ const resource: Kept = {
     verification_method: z.enum(['txt']).optional(),
   }),
   patchBody: settable,
-  usual: { status: 'pending_verification', primary: true, tls_policy: 'recommended' },
+  usual: usualMembers['custom-domain'],
   uniqueMember: 'domain',
   list: { key: 'custom_domains', isByCursor: true },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },

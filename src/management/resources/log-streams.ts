@@ -1,5 +1,6 @@
 // `/log-streams`: where a tenant's log is to be sent. They are kept; sending is not built in yet.
 import { z } from 'zod';
+import { usualMembers } from '../../records/documents.ts';
 import type { Call } from '../call.ts';
 import { idOf } from '../ids.ts';
 import { type KeptDependencies, keptCalls } from '../kept.ts';
@@ -27,7 +28,7 @@ export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
   newId: (random) => idOf('lst', random),
   createBody: settable.extend({ type: z.string().max(64), sink: object }),
   patchBody: settable,
-  usual: { name: 'Log stream', status: 'active' },
+  usual: usualMembers['log-stream'],
   list: { key: 'log_streams' },
   isBareList: true,
   missing: notFound('Log stream not found'),

@@ -1,0 +1,134 @@
+// What applying a tenant file changes: which records, and which members of them.
+import { collections } from '../records/collections.ts';
+import type { DocumentRecord } from '../records/documents.ts';
+import type { TenantFile } from '../records/tenant.ts';
+import { declaredPart, declares, documentLabel } from './documents.ts';
+import { APPLIED, type Applied, type TenantRecords } from './wanted.ts';
+
+/** One record that is written or removed. */
+export interface Change {
+  collection: Applied;
+  id: string;
+  before: object | undefined;
+  after: object | undefined;
+}
+
+/** The changes that make the store equal to a file; those of a collection that remove come first, so that names are free. */
+export function changesOf(file: TenantFile, there: TenantRecords, wanted: TenantRecords): Change[] {
+  return APPLIED.flatMap((collection) => {
+    const before = new Map<string, object>(there[collection].map((one) => [one.id, one]));
+    const after = new Map<string, object>(wanted[collection].map((one) => [one.id, one]));
+    const stays = (record: object) =>
+      collection === 'documents' && !declares(file, (record as DocumentRecord).kind);
+    const removed = [...before]
+      .filter(([id, record]) => !after.has(id) && !stays(record))
+      .map(([id, record]) => ({ collection, id, before: record, after: undefined }));
+    const written = [...after]
+      .filter(([id, record]) => !isSame(collection, before.get(id), record))
+      .map(([id, record]) => ({ collection, id, before: before.get(id), after: record }));
+    return [...removed, ...written];
+  });
+}
+
+/** As it is compared and told. */
+function told(collection: Applied, record: object): unknown {
+  return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;
+}
+
+function isSame(collection: Applied, before: object | undefined, after: object): boolean {
+  if (before === undefined) return false;
+  return canonical(told(collection, before)) === canonical(told(collection, after));
+}
+
+/** The order of members means nothing. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    isObject(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}
+
+/** Lines for people, member by member: `+` is added, `-` removed, `~` changed. Secrets are not in them. */
+export function linesOf(changes: readonly Change[]): string[] {
+  return changes.flatMap(({ collection, before, after }) => {
+    const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
+    if (before === undefined) return [`+ ${label}`];
+    if (after === undefined) return [`- ${label}`];
+    const isSecret = secretsOf(collection);
+    return differences(told(collection, before), told(collection, after), []).map((one) =>
+      lineOf(label, one, isSecret),
+    );
+  });
+}
+
+function labelOf(collection: Applied, record: Readonly<Record<string, unknown>>): string {
+  if (collection === 'tenant') return '';
+  if (collection === 'documents') return documentLabel(record as unknown as DocumentRecord);
+  const name =
+    collection === 'clients'
+      ? record.client_id
+      : (record.identifier ?? record.name ?? `${record.client_id} ${record.audience}`);
+  return `${collection}.${String(name)}`;
+}
+
+interface Difference {
+  path: string[];
+  before: unknown;
+  after: unknown;
+}
+
+function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+  if (canonical(before ?? null) === canonical(after ?? null)) return [];
+  const isBoth = (is: (value: unknown) => boolean) => is(before) && is(after);
+  if (!isBoth(isObject) && !isBoth(Array.isArray)) return [{ path, before, after }];
+  const [a, b] = [before, after] as [Record<string, unknown>, Record<string, unknown>];
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
+  return names.flatMap((name) => differences(a[name], b[name], [...path, name]));
+}
+
+const LONGEST_VALUE = 120;
+
+function lineOf(label: string, one: Difference, isSecret: (path: readonly string[]) => boolean): string {
+  const path = one.path.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join('');
+  const at = `${label}${path}`.replace(/^\./, '');
+  const value = (member: unknown) => {
+    const text = JSON.stringify(withoutSecrets(member, one.path, isSecret));
+    return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+  };
+  if (one.before === undefined) return `+ ${at}: ${value(one.after)}`;
+  if (one.after === undefined) return `- ${at}: ${value(one.before)}`;
+  return `~ ${at}: ${value(one.before)} → ${value(one.after)}`;
+}
+
+/** Names that say it, in sections that mean nothing here, too. */
+const SECRET = /secret|password|passphrase|^(private_?key|auth_?token|api_?key|smtp_pass|code)$/i;
+
+/** Whether a member is stored sealed, or is called as secrets are. */
+function secretsOf(collection: Applied): (path: readonly string[]) => boolean {
+  const patterns = (collections[collection].sealed ?? []).map((path) => path.split('.'));
+  return (path) =>
+    SECRET.test(path.at(-1) ?? '') ||
+    patterns.some(
+      (pattern) =>
+        pattern.length <= path.length && pattern.every((step, at) => step === '*' || step === path[at]),
+    );
+}
+
+function withoutSecrets(
+  value: unknown,
+  path: readonly string[],
+  isSecret: (path: readonly string[]) => boolean,
+): unknown {
+  if (isSecret(path) && typeof value !== 'boolean' && typeof value !== 'number') return '(hidden)';
+  if (Array.isArray(value))
+    return value.map((item, index) => withoutSecrets(item, [...path, String(index)], isSecret));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, withoutSecrets(member, [...path, name], isSecret)]),
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,185 @@
+// Documents of the store in the tenant file, and back: actions and their triggers, themes, log streams, custom domains,
+// texts and parts of prompts, page templates.
+import { createHash } from 'node:crypto';
+import { type DocumentRecord, usualMembers } from '../records/documents.ts';
+import type { Frozen } from '../records/record.ts';
+import type { TenantFile } from '../records/tenant.ts';
+
+type Item = Record<string, unknown>;
+type Document = Frozen<DocumentRecord>;
+
+/** A document as the file says it: without its dates. */
+type Declared = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
+
+interface ListSection {
+  section: 'actions' | 'themes' | 'logStreams' | 'customDomains';
+  kind: keyof typeof usualMembers;
+  /** The member that holds the id. */
+  id: string;
+  /** What the item is known by: of several with one name the first is meant. */
+  label(item: Readonly<Item>): string;
+  /** The record's name, where no two share it. */
+  unique?: (label: string) => string;
+  newId(hex: string): string;
+}
+
+const LISTS: readonly ListSection[] = [
+  {
+    section: 'actions',
+    kind: 'action',
+    id: 'id',
+    label: ({ name }) => String(name),
+    unique: (label) => label.toLowerCase(),
+    newId: (hex) =>
+      `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`,
+  },
+  {
+    section: 'themes',
+    kind: 'theme',
+    id: 'themeId',
+    label: () => 'default',
+    unique: () => 'default',
+    newId: (hex) => hex.slice(0, 24),
+  },
+  {
+    section: 'logStreams',
+    kind: 'log-stream',
+    id: 'id',
+    label: ({ name, type }) => String(name ?? type),
+    newId: (hex) => `lst_${hex.slice(0, 16)}`,
+  },
+  {
+    section: 'customDomains',
+    kind: 'custom-domain',
+    id: 'custom_domain_id',
+    label: ({ domain }) => String(domain),
+    unique: (label) => label.toLowerCase(),
+    newId: (hex) => `cd_${hex.slice(0, 16)}`,
+  },
+];
+
+const TEMPLATE = 'universal-login';
+
+/** What a document is called where its changes are told. */
+export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'kind' | 'body'>): string {
+  const list = LISTS.find((one) => one.kind === kind);
+  return list === undefined ? id : `${list.section}.${list.label(body)}`;
+}
+
+/** A document without what changes by itself: two that are alike here are the same. */
+export function declaredPart(document: Document | DocumentRecord): Item {
+  const { kind, body } = document;
+  return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : (body as Item) };
+}
+
+function bindingsOf(body: Readonly<Item>): Item[] {
+  const bindings = (body.bindings ?? []) as { display_name?: string; action: { name: string } }[];
+  return bindings.map(({ display_name, action }) => ({
+    action_name: action.name,
+    display_name: display_name ?? action.name,
+  }));
+}
+
+/** Whether a file says what documents of a kind there are: others stay as they are. */
+export function declares(file: TenantFile, kind: string): boolean {
+  const list = LISTS.find((one) => one.kind === kind);
+  if (list !== undefined) return file[list.section] !== undefined;
+  const sections: Record<string, unknown> = {
+    trigger: file.triggers,
+    'custom-text': file.prompts?.customText,
+    partials: file.prompts?.partials,
+    [TEMPLATE]: file.branding.templates,
+  };
+  return sections[kind] !== undefined;
+}
+
+/**
+ * The documents that a file declares.
+ * @param there those of the store: what the file gives no id keeps the one that it has there, and dates stay.
+ * @param now ISO 8601.
+ */
+export function documentsOf(file: TenantFile, there: readonly Document[], now: string): DocumentRecord[] {
+  const lists = LISTS.flatMap((list) => (file[list.section] ?? []).map((item) => listed(list, item, there)));
+  const dated = (one: Declared): DocumentRecord => {
+    const before = there.find(({ id }) => id === one.id);
+    return { ...one, created_at: before?.created_at ?? now, updated_at: now };
+  };
+  const documents = [...lists, ...textsOf(file)].map(dated);
+  const actions = documents.filter(({ kind }) => kind === 'action');
+  const known = actions.length > 0 ? actions : there.filter(({ kind }) => kind === 'action');
+  return [...documents, ...triggersOf(file, known, now).map(dated)];
+}
+
+function listed(list: ListSection, item: Readonly<Item>, there: readonly Document[]): Declared {
+  const { [list.id]: given, ...rest } = item;
+  const body = { ...usualMembers[list.kind], ...rest };
+  const label = list.label(body);
+  const named = there.find((one) => one.kind === list.kind && list.label(one.body) === label);
+  const hex = createHash('sha256').update(`${list.kind}\n${label}`).digest('hex');
+  const id = typeof given === 'string' ? given : (named?.id ?? list.newId(hex));
+  return { id, kind: list.kind, ...(list.unique && { name: list.unique(label) }), body };
+}
+
+function textsOf({ prompts, branding }: TenantFile): Declared[] {
+  return [
+    ...Object.entries(prompts?.customText ?? {}).flatMap(([language, texts]) =>
+      Object.entries(texts).map(([prompt, body]) => ({
+        id: `custom-text/${prompt}/${language}`,
+        kind: 'custom-text',
+        body,
+      })),
+    ),
+    ...Object.entries(prompts?.partials ?? {}).map(([prompt, body]) => ({
+      id: `partials/${prompt}`,
+      kind: 'partials',
+      body,
+    })),
+    ...(branding.templates ?? []).map(({ body }) => ({ id: TEMPLATE, kind: TEMPLATE, body: { body } })),
+  ];
+}
+
+function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[], now: string): Declared[] {
+  return Object.entries(triggers).map(([trigger, bound]) => {
+    const bindings = bound.flatMap(({ action_name, display_name }, index) => {
+      const action = actions.find(({ body }) => body.name === action_name);
+      // The file's cross checks have named those that are not there.
+      if (action === undefined) return [];
+      const { id, body, created_at, updated_at } = action;
+      const secrets = ((body.secrets ?? []) as { name: string }[]).map(({ name }) => ({ name }));
+      return {
+        id: `${trigger}-${index}`,
+        trigger_id: trigger,
+        display_name: display_name ?? action_name,
+        action: { id, ...body, created_at, updated_at, secrets },
+        created_at: now,
+        updated_at: now,
+      };
+    });
+    return { id: `trigger-${trigger}`, kind: 'trigger', name: trigger, body: { bindings } };
+  });
+}
+
+/** The sections of a file that documents are; `prompts` and `branding` have only what documents add to them. */
+export function documentSectionsOf(documents: readonly Document[]): Item & { prompts: Item; branding: Item } {
+  const ofKind = (kind: string) => documents.filter((one) => one.kind === kind);
+  const lists = LISTS.map(({ section, kind, id, label }) => [
+    section,
+    ofKind(kind)
+      .sort((a, b) => (label(a.body) + a.id < label(b.body) + b.id ? -1 : 1))
+      .map((one) => ({ [id]: one.id, ...one.body })),
+  ]);
+  const triggers = ofKind('trigger').map(({ name = '', body }) => [name, bindingsOf(body)]);
+  const customText: Record<string, Item> = {};
+  for (const { id, body } of ofKind('custom-text')) {
+    const [, prompt = '', language = ''] = id.split('/');
+    customText[language] = { ...customText[language], [prompt]: body };
+  }
+  const partials = ofKind('partials').map(({ id, body }) => [id.split('/')[1], body]);
+  const templates = ofKind(TEMPLATE).map(({ body }) => ({ template: 'universal_login', body: body.body }));
+  return {
+    ...Object.fromEntries(lists),
+    triggers: Object.fromEntries(triggers),
+    prompts: { customText, partials: Object.fromEntries(partials) },
+    branding: { templates },
+  };
+}

@@ -1,0 +1,194 @@
+// The records that a tenant file asks for.
+import { createHash } from 'node:crypto';
+import { isManagementAudience } from '../records/apis.ts';
+import { type AuthenticationMethod, authenticationMethod } from '../records/client-authentication.ts';
+import type { Records } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+import { documentsOf } from './documents.ts';
+import { clientIdOf } from './names.ts';
+
+/** The collections of a tenant file, in the order in which they are written. */
+export const APPLIED = [
+  'tenant',
+  'clients',
+  'resourceServers',
+  'connections',
+  'clientGrants',
+  'organizations',
+  'roles',
+  'documents',
+] as const;
+export type Applied = (typeof APPLIED)[number];
+
+/** The records of each collection. */
+export type TenantRecords = { [N in Applied]: Frozen<Records[N]>[] };
+
+/** All that a file can be applied to. */
+export async function storedRecords(store: Store): Promise<TenantRecords> {
+  const lists = await Promise.all(APPLIED.map((name) => listAll(store.collection(name) as never)));
+  return Object.fromEntries(APPLIED.map((name, index) => [name, lists[index]])) as unknown as TenantRecords;
+}
+
+interface WantedOptions {
+  random: Random;
+  /** The identifier of the Management API here. */
+  managementAudience: string;
+  /** ISO 8601. */
+  now: string;
+}
+
+/**
+ * The records that a file asks for.
+ * @param there those of the store: what the file gives no id or secret keeps its own, and so do sections that the file
+ *   does not have.
+ */
+export function wantedRecords(
+  file: TenantFile,
+  there: TenantRecords,
+  { random, managementAudience, now }: WantedOptions,
+): TenantRecords {
+  const connections = connectionsOf(file, there);
+  const documents = documentsOf(file, there.documents, now);
+  return {
+    tenant: [settingsOf(file, there.tenant[0])],
+    clients: clientsOf(file, there, random),
+    resourceServers: withIds('rs', file.resourceServers, there.resourceServers, ({ identifier }) =>
+      String(identifier),
+    ),
+    connections,
+    clientGrants: clientGrantsOf(file, there, managementAudience),
+    organizations: organizationsOf(file, there, connections),
+    roles: file.roles === undefined ? there.roles : withIds('rol', file.roles, there.roles, byName),
+    documents,
+  };
+}
+
+const byName = ({ name }: Readonly<Record<string, unknown>>) => String(name);
+
+/** Items with an id: their own, that of the stored record with the same key, or one made of the key. */
+function withIds<T extends { id?: string | undefined }>(
+  prefix: string,
+  items: readonly T[],
+  there: readonly { id: string }[],
+  keyOf: (item: Readonly<Record<string, unknown>>) => string,
+): (T & { id: string })[] {
+  const ids = new Map(there.map((record) => [keyOf({ ...record }), record.id]));
+  return items.map((item) => {
+    const key = keyOf({ ...item });
+    return { ...item, id: item.id ?? ids.get(key) ?? stableId(prefix, key) };
+  });
+}
+
+/** An id derived from the name, so that a second run finds the same record. */
+function stableId(prefix: string, name: string): string {
+  return `${prefix}_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+}
+
+/** The tenant record: all sections that are not collections of their own. */
+function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined): Records['tenant'] {
+  const {
+    clients,
+    databases,
+    connections,
+    resourceServers,
+    clientGrants,
+    organizations,
+    users,
+    roles,
+    actions,
+    triggers,
+    themes,
+    logStreams,
+    customDomains,
+    prompts,
+    guardianSettings = before?.guardianSettings,
+    branding: { templates: _templates, ...branding },
+    ...settings
+  } = file;
+  const { customText: _texts, partials: _partials, ...rest } = prompts ?? {};
+  // Texts alone are no settings.
+  const ofPrompts = prompts === undefined || Object.keys(rest).length === 0 ? before?.prompts : rest;
+  return {
+    ...settings,
+    branding,
+    ...(ofPrompts === undefined ? {} : { prompts: ofPrompts }),
+    ...(guardianSettings === undefined ? {} : { guardianSettings }),
+    id: 'tenant',
+  };
+}
+
+/** The hosted service's default grant types by application type. */
+const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
+  spa: ['authorization_code', 'implicit', 'refresh_token'],
+  native: ['authorization_code', 'refresh_token'],
+  regular_web: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials'],
+  non_interactive: ['client_credentials'],
+};
+
+/** The type's default grant types, without client_credentials for a public application. */
+export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
+  return GRANT_TYPES[app_type].filter((type) => method !== 'none' || type !== 'client_credentials');
+}
+
+function clientsOf(file: TenantFile, there: TenantRecords, random: Random): Records['clients'][] {
+  const secrets = new Map(there.clients.map((client) => [client.id, client.client_secret]));
+  return file.clients.map((client) => {
+    const method = authenticationMethod(client);
+    const record = {
+      ...client,
+      id: client.client_id,
+      grant_types: client.grant_types ?? defaultGrantTypes(client, method),
+    };
+    if (method === 'private_key_jwt') return record;
+    record.token_endpoint_auth_method = method;
+    if (method === 'none' || client.client_secret !== undefined) return record;
+    // A generated secret is kept, because the application uses it.
+    const kept = secrets.get(client.client_id);
+    return { ...record, client_secret: kept ?? random(48).toString('base64url') };
+  });
+}
+
+function connectionsOf(file: TenantFile, there: TenantRecords): Records['connections'][] {
+  const clientId = clientIdOf(file);
+  const all: ConnectionRecord[] = [...file.databases, ...file.connections];
+  return withIds('con', all, there.connections, byName).map((connection) => ({
+    ...connection,
+    realms: connection.realms ?? [connection.name],
+    enabled_clients: [...new Set(connection.enabled_clients.map(clientId))],
+  }));
+}
+
+function clientGrantsOf(
+  file: TenantFile,
+  there: TenantRecords,
+  managementAudience: string,
+): Records['clientGrants'][] {
+  const clientId = clientIdOf(file);
+  const grants = file.clientGrants.map((grant) => ({
+    ...grant,
+    audience: isManagementAudience(grant.audience) ? managementAudience : grant.audience,
+    client_id: clientId(grant.client_id),
+  }));
+  return withIds('cgr', grants, there.clientGrants, ({ client_id, audience }) => `${client_id}\n${audience}`);
+}
+
+function organizationsOf(
+  file: TenantFile,
+  there: TenantRecords,
+  known: readonly Records['connections'][],
+): Records['organizations'][] {
+  const idByName = new Map(known.map(({ name, id }) => [name, id]));
+  return withIds('org', file.organizations, there.organizations, byName).map(({ connections, ...rest }) => {
+    if (connections === undefined) return rest;
+    const enabled_connections = connections.flatMap(({ name, ...flags }) => {
+      const connection_id = idByName.get(name);
+      // The file's cross checks have named those that are not there.
+      return connection_id === undefined ? [] : [{ connection_id, ...flags }];
+    });
+    return { ...rest, enabled_connections };
+  });
+}

@@ -1,0 +1,232 @@
+// What is exported applies to the same tenant: byte for byte, also after changes by the Management API.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { carryOut, type OrderDependencies } from '../../src/administration/orders.ts';
+import { managementApi } from '../../src/management/api.ts';
+import { createLog } from '../../src/runtime/log.ts';
+import { parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
+import { EXAMPLE } from '../management/example.ts';
+import { createAgent } from '../support/agent.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { EVERYTHING } from './everything.ts';
+
+describe('a tenant that is exported and applied', function () {
+  this.timeout(30_000);
+  let server: TestServer;
+  afterEach(() => server.stop());
+
+  const deps = (): OrderDependencies => ({
+    settings: server.settings,
+    store: server.store,
+    users: server.users,
+    clock: Date.now,
+    random: randomBytes,
+    log: createLog('silent'),
+  });
+  const exported = async () => String(await carryOut(deps(), { command: 'export' }));
+  const order = async (command: 'apply' | 'plan', document: object) =>
+    (await carryOut(deps(), { command, tenant: readTenant(document).tenant })) as string[];
+  const reapplied = async (text: string) => {
+    const { tenant, warnings } = parseTenant(text, {});
+    expect(warnings.filter((line) => line.includes('is not known here'))).to.deep.equal([]);
+    return (await carryOut(deps(), { command: 'apply', tenant })) as string[];
+  };
+
+  for (const [name, tenant] of Object.entries({
+    'the example': parse(EXAMPLE),
+    'every section': EVERYTHING,
+  })) {
+    it(`is the same again: ${name}`, async () => {
+      server = await startServer({ tenant });
+      const first = await exported();
+      expect(await reapplied(first)).to.deep.equal([]);
+      expect(await exported()).to.equal(first);
+      expect(await order('plan', tenant)).to.deep.equal([]);
+    });
+  }
+
+  it('is the same in an empty store', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const { issuer } = server;
+    const first = await exported();
+    await server.stop();
+    server = await startServer({ tenant: { ...parseTenant(first, {}).tenant } });
+    // Its address is another: the port is the system's choice.
+    expect((await exported()).replaceAll(server.issuer, issuer)).to.equal(first);
+  });
+
+  it('keeps what calls have changed', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const { client_id, client_secret } = (await carryOut(deps(), { command: 'admin', name: 'A' })) as Record<
+      string,
+      string
+    >;
+    const agent = createAgent(server);
+    const { access_token } = (
+      await agent.request('/oauth/token', {
+        json: {
+          grant_type: 'client_credentials',
+          client_id,
+          client_secret,
+          audience: managementApi(server.issuer).identifier,
+        },
+      })
+    ).json();
+    const call = async (method: string, path: string, json: object) => {
+      const answer = await agent.request(`/api/v2${path}`, {
+        method,
+        json,
+        headers: { authorization: `Bearer ${access_token}` },
+      });
+      expect(answer.status, `${path} ${answer.text}`).to.be.within(200, 299);
+      return answer.text === '' ? {} : answer.json();
+    };
+    const connection = await call('POST', '/connections', { name: 'more-people', strategy: 'auth0' });
+    const organization = await call('POST', '/organizations', { name: 'beta', metadata: { z: '1', a: '2' } });
+    await call('POST', `/organizations/${organization.id}/connections`, { connection_id: connection.id });
+    const role = await call('POST', '/roles', { name: 'Made' });
+    await call('POST', `/roles/${role.id}/permissions`, {
+      permissions: [
+        { permission_name: 'read:things', resource_server_identifier: 'https://api.example.test/' },
+      ],
+    });
+    await call('POST', '/clients', { name: 'Made too', app_type: 'spa' });
+    const api = await call('POST', '/resource-servers', {
+      identifier: 'https://made.example.test/',
+      scopes: [{ value: 'x' }],
+    });
+    await call('PATCH', `/resource-servers/${api.id}`, { token_lifetime: 60 });
+    await call('PATCH', '/prompts', { identifier_first: false });
+    await call('PUT', '/prompts/signup/custom-text/en', { signup: { title: 'Join' } });
+    const action = await call('POST', '/actions/actions', {
+      name: 'Second',
+      code: '1',
+      supported_triggers: [{ id: 'post-login', version: 'v3' }],
+      secrets: [{ name: 'S', value: 'hidden-from-calls' }],
+    });
+    await call('PATCH', '/actions/triggers/post-login/bindings', {
+      bindings: [{ ref: { type: 'action_id', value: action.id }, display_name: 'Second' }],
+    });
+    await call('POST', '/log-streams', {
+      name: 'Two',
+      type: 'http',
+      sink: { httpEndpoint: 'https://x.example.test/' },
+    });
+    await call('PUT', '/guardian/factors/otp', { enabled: true });
+    await call('PATCH', '/branding', { colors: { primary: '#445566' } });
+    await call('PATCH', '/tenants/settings', { friendly_name: 'Renamed' });
+    const text = await exported();
+    expect(text).to.contain('Made too').and.contain('hidden-from-calls').and.contain('name: more-people');
+    expect(await reapplied(text)).to.deep.equal([]);
+    expect(await exported()).to.equal(text);
+  });
+
+  it('plans member by member, without secrets, and applies that: nothing is left to change', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const changed = structuredClone(EVERYTHING) as unknown as {
+      clients: Record<string, unknown>[];
+      roles: { name: string; description?: string }[];
+      actions: { secrets: { value: string }[] }[];
+      tenant: Record<string, unknown>;
+      customDomains: object[];
+    };
+    Object.assign(changed.clients.find((one) => one.client_id === 'example-web') ?? {}, {
+      callbacks: ['https://new.example.test/cb'],
+      client_secret: 'a-secret-nobody-may-read',
+      description: 'new',
+    });
+    changed.clients.push({ client_id: 'added', name: 'Added', app_type: 'spa' });
+    changed.roles = [{ name: 'Reader', description: 'Reads' }];
+    changed.customDomains = [];
+    const [action] = changed.actions;
+    if (action?.secrets[0] !== undefined) action.secrets[0].value = 'another-value-nobody-reads';
+    changed.tenant.friendly_name = 'Anew';
+    const plan = await order('plan', changed);
+    expect(plan).to.include.members([
+      '~ tenant.friendly_name: "Gatehouse" → "Anew"',
+      '+ clients.added',
+      '+ clients.example-web.description: "new"',
+      '~ clients.example-web.client_secret: "(hidden)" → "(hidden)"',
+      '- roles.Editor',
+      '+ roles.Reader.description: "Reads"',
+      '- customDomains.login.example.test',
+      '~ actions.Greet.body.secrets[0].value: "(hidden)" → "(hidden)"',
+    ]);
+    expect(plan.some((line) => line.startsWith('~ clients.example-web.callbacks[0]: '))).to.equal(true);
+    expect(plan.join('\n')).not.to.match(/nobody/);
+    // A plan changes nothing.
+    expect(await order('plan', changed)).to.deep.equal(plan);
+    expect(await order('apply', changed)).to.deep.equal(plan);
+    expect(await order('apply', changed)).to.deep.equal([]);
+    expect(await order('plan', changed)).to.deep.equal([]);
+  });
+
+  it('leaves sections alone that the file does not have, and ids that it does not give', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const {
+      roles: _r,
+      actions: _a,
+      triggers: _t,
+      themes: _h,
+      prompts: _p,
+      guardianSettings: _g,
+      logStreams: _l,
+      customDomains: _c,
+      ...rest
+    } = EVERYTHING;
+    expect(await order('plan', rest)).to.deep.equal([]);
+    await server.store
+      .collection('roles')
+      .delete((await server.store.collection('roles').findBy('name', 'Reader'))[0]?.id ?? '');
+    await server.store.collection('roles').insert({ id: 'rol_ofacall', name: 'Reader', permissions: [] });
+    expect(await order('apply', EVERYTHING)).to.deep.equal([]);
+    expect(await server.store.collection('roles').get('rol_ofacall')).to.have.property('name', 'Reader');
+  });
+
+  it('takes a role from its users with the role, and an organization from its members', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const { store } = server;
+    const [role] = await store.collection('roles').findBy('name', 'Editor');
+    const [organization] = await store.collection('organizations').findBy('name', 'acme');
+    const [user] = (await store.collection('users').list()).records;
+    await store.collection('users').update(user?.id ?? '', (one) => ({ ...one, roles: [role?.id ?? ''] }));
+    await store.collection('memberships').put({
+      id: `${organization?.id}\n${user?.id}`,
+      organization_id: organization?.id ?? '',
+      user_id: user?.id ?? '',
+      roles: [role?.id ?? ''],
+    });
+    await order('apply', { ...EVERYTHING, roles: [], organizations: [] });
+    await order('apply', EVERYTHING);
+    expect((await store.collection('users').get(user?.id ?? ''))?.roles).to.deep.equal([]);
+    expect(await store.collection('memberships').count()).to.equal(0);
+  });
+
+  it('refuses connections and actions that it does not have', () => {
+    const faults = () => {
+      try {
+        readTenant({
+          organizations: [{ name: 'a', connections: [{ name: 'gone' }] }],
+          triggers: { t: [{ action_name: 'no' }] },
+          roles: [{ name: 'one' }, { name: 'one' }],
+        });
+      } catch (thrown) {
+        return (thrown as TenantFault).faults;
+      }
+      return [];
+    };
+    expect(faults().join('\n'))
+      .to.contain('organizations[0].connections: gone is no connection here')
+      .and.contain('triggers.t[0].action_name: there is no action no')
+      .and.contain('roles[1]');
+  });
+
+  it('seals the secrets of actions and log streams on disk', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const file = readFileSync(join(server.dataDir, 'store/documents.json'), 'utf8');
+    expect(file).to.contain('Greet').and.not.contain('nobody-reads').and.not.contain('of-logs');
+  });
+});

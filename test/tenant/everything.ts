@@ -1,0 +1,90 @@
+// A tenant with every section that a tenant file can have, in the deploy tool's vocabulary.
+import { parse } from 'yaml';
+import { EXAMPLE } from '../management/example.ts';
+
+const example = parse(EXAMPLE) as {
+  clients: object[];
+  clientGrants: object[];
+  organizations: object[];
+  branding: object;
+};
+
+export const EVERYTHING = {
+  ...example,
+  branding: {
+    ...example.branding,
+    templates: [{ template: 'universal_login', body: '<html>{%- auth0:head -%}{%- auth0:widget -%}</html>' }],
+  },
+  clients: [
+    ...example.clients,
+    {
+      client_id: 'deploys',
+      name: 'Deploys',
+      app_type: 'non_interactive',
+      client_secret: 'example-deploys-secret',
+    },
+  ],
+  clientGrants: [
+    ...(example.clientGrants ?? []),
+    { client_id: 'Deploys', audience: 'https://old.example.test/api/v2/', scope: ['read:clients'] },
+  ],
+  organizations: [
+    {
+      name: 'acme',
+      display_name: 'ACME',
+      branding: { colors: { primary: '#112233', page_background: '#ffffff' } },
+      metadata: { plan: 'gold' },
+      connections: [{ name: 'Username-Password-Authentication', assign_membership_on_login: true }],
+    },
+  ],
+  roles: [
+    {
+      name: 'Editor',
+      description: 'Writes',
+      permissions: [
+        { permission_name: 'read:things', resource_server_identifier: 'https://api.example.test/' },
+      ],
+    },
+    { name: 'Reader', permissions: [] },
+  ],
+  actions: [
+    {
+      name: 'Greet',
+      code: 'exports.onExecutePostLogin = async () => {};',
+      supported_triggers: [{ id: 'post-login', version: 'v3' }],
+      secrets: [{ name: 'KEY', value: 'a-value-that-nobody-reads' }],
+    },
+  ],
+  triggers: { 'post-login': [{ action_name: 'Greet', display_name: 'Says hello' }] },
+  themes: [
+    { displayName: 'Ours', borders: { b: 1, a: 2 }, colors: {}, fonts: {}, page_background: {}, widget: {} },
+  ],
+  prompts: {
+    identifier_first: true,
+    customText: {
+      en: { login: { login: { title: 'Hello' } } },
+      de: { login: { login: { title: 'Hallo' } } },
+    },
+    partials: { 'login-id': { 'login-id': { 'form-content-start': '<b>x</b>' } } },
+  },
+  logStreams: [
+    {
+      name: 'Out',
+      type: 'http',
+      sink: { httpEndpoint: 'https://logs.example.test/', httpAuthorization: 'Bearer of-logs' },
+    },
+  ],
+  customDomains: [{ domain: 'login.example.test', type: 'self_managed_certs' }],
+  guardianSettings: { phone: { message_types: ['sms'] } },
+  emailTemplates: [
+    {
+      template: 'welcome_email',
+      body: 'Hi',
+      from: 'a@example.test',
+      subject: 'Hi',
+      syntax: 'liquid',
+      enabled: true,
+    },
+  ],
+  pages: [{ name: 'login', html: '<html>@@config@@</html>', enabled: false }],
+};
