@@ -37,6 +37,7 @@ import { logout } from './logout/feature.ts';
 import { managementApi, managementAudience } from './management/api.ts';
 import { resumeRemovals } from './management/connection-removal.ts';
 import { management, managementArea } from './management/feature.ts';
+import { managementOpenApi } from './management/openapi.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
@@ -326,6 +327,7 @@ function routesOf(
           version: VERSION,
           features: FEATURES,
           limits: LIMITS,
+          managementOpenApi: managementOpenApi(baseUrl),
           config: tenantConfig,
           outbox,
           views,

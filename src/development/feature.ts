@@ -19,6 +19,8 @@ interface DevelopmentDependencies extends InboxDependencies {
   /** What the document of the API is made of. */
   features: ApiDescription['features'];
   limits: ApiDescription['limits'];
+  /** The document of the Management API. */
+  managementOpenApi: object;
 }
 
 const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
@@ -28,6 +30,7 @@ const routes: RouteDeclarations<DevelopmentDependencies> = {
   // "Try login" runs in the browser, as a single-page application.
   'GET|HEAD /dev/callback': { ...page, handle: showTokens },
   'GET|HEAD /openapi.json': { ...page, handle: sendOpenApi },
+  'GET|HEAD /api/v2/openapi.json': { ...page, handle: sendManagementOpenApi },
   ...inboxRoutes,
 };
 
@@ -59,4 +62,9 @@ function sendOpenApi(
   const { vendor_host: vendorHost } = config.settings();
   ctx.set('Cache-Control', 'no-store');
   ctx.body = openApi({ version, baseUrl, vendorHost, features, limits });
+}
+
+function sendManagementOpenApi({ managementOpenApi }: DevelopmentDependencies, ctx: Context): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = managementOpenApi;
 }

@@ -5,7 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { DECLARATIONS, FEATURES } from '../../src/features.ts';
 import { collections } from '../../src/records/collections.ts';
-import { describedApi, documents, ROOT } from './documents.ts';
+import { describedApi, describedManagement, documents, ROOT } from './documents.ts';
 
 describe('the documents', () => {
   it('say what the code declares: else run `npm run docs`', async () => {
@@ -15,13 +15,15 @@ describe('the documents', () => {
   });
 
   it('have the API in valid OpenAPI 3.1', async () => {
-    const { valid, errors } = await new Validator().validate(describedApi());
-    expect(errors).to.equal(undefined);
-    expect(valid).to.equal(true);
+    for (const api of [describedApi(), describedManagement()]) {
+      const { valid, errors } = await new Validator().validate(api);
+      expect(errors).to.equal(undefined);
+      expect(valid).to.equal(true);
+    }
   });
 
   it('leave out what is between the server and its own pages, and nothing that programs call', () => {
-    // The Management API has a document of its own.
+    // The Management API has a document of its own, of all its calls: it is made of their list.
     const others = FEATURES.filter(({ name }) => name !== 'management');
     const undocumented = others.flatMap(({ routes = {} }) =>
       Object.entries(routes)

@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/development/openapi.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
+import { managementOpenApi } from '../../src/management/openapi.ts';
 import { SETTINGS } from '../../src/settings-schema.ts';
+import { managementReadme } from './management.ts';
 
 /** The files' place: the repository. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -16,6 +18,8 @@ export async function documents(): Promise<Map<string, string>> {
   return new Map([
     ['docs/api/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
     ['docs/api/README.md', apiReadme(api)],
+    ['docs/api/management.json', `${JSON.stringify(describedManagement(), null, 2)}\n`],
+    ['docs/api/management.md', managementReadme(describedManagement())],
     [
       'docs/operating.md',
       Object.entries(tables).reduce((text, [name, table]) => filled(text, name, table), operating),
@@ -32,6 +36,11 @@ export function describedApi() {
     features: FEATURES,
     limits: LIMITS,
   });
+}
+
+/** The Management API of such a server. */
+export function describedManagement() {
+  return managementOpenApi('https://localhost:3000');
 }
 
 /** A text with a table put between the marks of that name. @throws Error when there are none. */

@@ -50,6 +50,17 @@ describe('HTTP of the Management API', () => {
     });
   }
 
+  it('describes itself in development, to this machine alone', async () => {
+    const response = await fetch(`${server.url}/api/v2/openapi.json`);
+    const api = (await response.json()) as { openapi: string; paths: Record<string, object> };
+    expect(api.openapi).to.equal('3.1.0');
+    expect(Object.keys(api.paths)).to.include('/clients/{id}');
+    const foreign = await fetch(`${server.url}/api/v2/openapi.json`, {
+      headers: { 'x-forwarded-for': '203.0.113.7' },
+    });
+    expect(foreign.status).to.equal(404);
+  });
+
   it('leaves paths that only begin alike to the others', async () => {
     const response = await fetch(`${server.url}/api/v2x`, { headers: { accept: 'application/json' } });
     expect(await response.json()).to.have.keys('error', 'error_description');

@@ -1,0 +1,144 @@
+// The document of the Management API (OpenAPI 3.1), made of what its calls declare.
+import { z } from 'zod';
+import type { CallRules } from './call.ts';
+import { MANAGEMENT_CALLS } from './calls.ts';
+
+type Json = Record<string, unknown>;
+
+const ERROR = {
+  type: 'object',
+  required: ['statusCode', 'error', 'message'],
+  properties: {
+    statusCode: { type: 'integer', description: 'The HTTP status.' },
+    error: { type: 'string', description: 'Its name.' },
+    message: { type: 'string', description: 'What is wrong, for people.' },
+    errorCode: { type: 'string', description: 'The same for programs, where there is a word for it.' },
+  },
+};
+
+const failure = (description: string, headers?: Json): Json => ({
+  description,
+  ...(headers && { headers }),
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+});
+
+const number = (description: string): Json => ({ description, schema: { type: 'integer' } });
+
+const RESPONSES: Readonly<Record<string, Json>> = {
+  Invalid: failure('Something of the path, the query or the body is not as it must be.'),
+  Unauthorized: failure('There is no access token, or none that is good.'),
+  Forbidden: failure('The token has none of the scopes, or is a user’s own and the call is about another.'),
+  Missing: failure('There is no such thing.'),
+  Taken: failure('There is such a thing already.'),
+  TooLarge: failure('The body is too large.'),
+  TooMany: failure('Too many requests of this address.', {
+    'Retry-After': number('Seconds to wait.'),
+    'X-RateLimit-Limit': number("The bucket's size."),
+    'X-RateLimit-Remaining': number('What is left in it.'),
+    'X-RateLimit-Reset': number('When it is full, epoch seconds.'),
+  }),
+  Failure: failure('What went wrong.'),
+};
+
+const answer = (name: keyof typeof RESPONSES): Json => ({ $ref: `#/components/responses/${name}` });
+
+/**
+ * The document.
+ * @param baseUrl the public origin.
+ */
+export function managementOpenApi(
+  baseUrl: string,
+  calls: readonly CallRules[] = MANAGEMENT_CALLS,
+): Json & { paths: Record<string, Json> } {
+  const paths: Record<string, Json> = {};
+  for (const call of calls) {
+    const at = call.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[at] = { ...paths[at], [call.method.toLowerCase()]: operationOf(call) };
+  }
+  const tags = [...new Set(calls.map(({ path }) => tagOf(path)))].sort();
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Gatehouse Management API',
+      version: '2',
+      license: { name: 'MIT', identifier: 'MIT' },
+      description:
+        'What administrators and their tools change while the server runs. `x-scopes` are the scopes that allow a call: one of `any`, or each of `all`; a user’s own token reaches its user with one of `own`.',
+    },
+    servers: [{ url: `${baseUrl}/api/v2` }],
+    tags: tags.map((name) => ({ name })),
+    security: [{ bearer: [] }],
+    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'An access token for the audience `<issuer>api/v2/`, by client_credentials.',
+        },
+      },
+      schemas: { Error: ERROR },
+      responses: RESPONSES,
+    },
+  };
+}
+
+/** The first word of a path. */
+export const tagOf = (path: string): string => path.split('/')[1] ?? '';
+
+function operationOf(call: CallRules): Json {
+  const { method, path, summary, scopes, allScopes, ownScopes } = call;
+  return {
+    operationId: `${method.toLowerCase()}${path}`.replaceAll(/[^a-z0-9]+(.)?/gi, (_, next = '') =>
+      next.toUpperCase(),
+    ),
+    summary,
+    tags: [tagOf(path)],
+    'x-scopes': {
+      ...(allScopes === undefined ? { any: scopes } : { all: allScopes }),
+      ...(ownScopes && { own: ownScopes }),
+    },
+    ...parametersOf(call),
+    ...requestOf(call),
+    responses: {
+      '2XX': { description: 'It was done.' },
+      400: answer('Invalid'),
+      401: answer('Unauthorized'),
+      403: answer('Forbidden'),
+      ...(path.includes(':') && { 404: answer('Missing') }),
+      ...(method === 'POST' && { 409: answer('Taken') }),
+      ...(call.body !== undefined && { 413: answer('TooLarge') }),
+      429: answer('TooMany'),
+      default: answer('Failure'),
+    },
+  };
+}
+
+function parametersOf({ path, query }: CallRules): Json {
+  const named = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
+    return { name, in: 'path', required: true, schema: { type: 'string' } };
+  });
+  const { properties = {}, required = [] } = query === undefined ? {} : schemaOf(query);
+  const asked = Object.entries(properties as Record<string, Json>).map(
+    ([name, { description, ...schema }]) => {
+      const isRequired = (required as string[]).includes(name);
+      return { name, in: 'query', required: isRequired, ...(description ? { description } : {}), schema };
+    },
+  );
+  return named.length + asked.length === 0 ? {} : { parameters: [...named, ...asked] };
+}
+
+function requestOf({ body, textTypes = [] }: CallRules): Json {
+  if (body === undefined) return {};
+  const structured = ['application/json', 'application/x-www-form-urlencoded'].map(
+    (type) => [type, { schema: schemaOf(body) }] as const,
+  );
+  const texts = textTypes.map((type) => [type, { schema: { type: 'string' } }] as const);
+  return { requestBody: { required: true, content: Object.fromEntries([...structured, ...texts]) } };
+}
+
+function schemaOf(schema: z.ZodType): Json {
+  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return json;
+}

@@ -1,0 +1,115 @@
+// Requests as the API describes them, and requests that only look like that: none of them may be a fault of ours.
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { managementOpenApi } from '../../src/management/openapi.ts';
+import { seeded } from '../support/seeded.ts';
+import type { TestServer } from '../support/server.ts';
+import { EXAMPLE } from './example.ts';
+import { managementToken, startManaged } from './support.ts';
+import { badValue, goodValue, hostileText, type JsonSchema, pick } from './values.ts';
+
+/** Another one tries other requests. */
+const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
+
+/** Requests of each call. */
+const TRIES = 8;
+
+interface Operation {
+  parameters?: { name: string; in: string; required: boolean; schema: JsonSchema }[];
+  requestBody?: { content: Record<string, { schema: JsonSchema }> };
+}
+
+/** What would end the test itself: the keys that its token is signed with. */
+const SPARED = ['/keys/signing/{kid}/revoke', '/keys/signing/rotate'];
+
+describe('requests by the document of the Management API', function () {
+  this.timeout(120_000);
+  let server: TestServer;
+
+  before(async () => {
+    const wide = { capacity: 1e6, perMinute: 1e6 };
+    server = await startManaged({
+      ...(parse(EXAMPLE) as object),
+      attackProtection: { rateLimits: { management: wide } },
+    });
+  });
+  after(() => server.stop());
+
+  it(`are answered, with seed ${SEED}`, async () => {
+    const draw = seeded(SEED);
+    const token = await managementToken(server);
+    const { paths } = managementOpenApi(server.url) as { paths: Record<string, Record<string, Operation>> };
+    const ids = await someIds(server, token);
+    const faults: string[] = [];
+    const statuses = new Map<number, number>();
+    for (let round = 0; round < TRIES; round++) {
+      for (const [path, methods] of Object.entries(paths)) {
+        if (SPARED.includes(path)) continue;
+        for (const [method, operation] of Object.entries(methods)) {
+          const target = path.replaceAll(/\{(\w+)\}/g, () =>
+            encodeURIComponent(draw() < 0.7 ? pick(draw, ids) : hostileText(draw)),
+          );
+          const query = queryOf(operation, draw);
+          const schema = operation.requestBody?.content['application/json']?.schema;
+          const body = schema && JSON.stringify((draw() < 0.5 ? goodValue : badValue)(schema, draw));
+          const response = await fetch(`${server.url}/api/v2${target}${query}`, {
+            method: method.toUpperCase(),
+            headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+            ...(body === undefined ? {} : { body }),
+          });
+          const text = await response.text();
+          statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+          if (response.status >= 500)
+            faults.push(`${method} ${target}${query} ${body?.slice(0, 500)}: ${text}`);
+          if (response.status >= 400)
+            expect(JSON.parse(text), path).to.include({ statusCode: response.status });
+        }
+      }
+    }
+    expect(faults).to.deep.equal([]);
+    // Most were understood: a test of refusals alone would say little.
+    expect(statuses.get(401) ?? 0).to.equal(0);
+    expect(statuses.get(200) ?? 0).to.be.above(200);
+    expect(statuses.get(400) ?? 0).to.be.above(200);
+  });
+});
+
+function queryOf({ parameters = [] }: Operation, draw: () => number): string {
+  const pairs = parameters
+    .filter((one) => one.in === 'query' && (one.required || draw() < 0.3))
+    .map(({ name, schema }) => [name, draw() < 0.7 ? String(goodValue(schema, draw)) : hostileText(draw)]);
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs as [string, string][])}`;
+}
+
+/** Ids of what the example tenant has, but for the application that asks. */
+async function someIds(server: TestServer, token: string): Promise<string[]> {
+  const list = async (path: string, member: string) => {
+    const response = await fetch(`${server.url}/api/v2${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return ((await response.json()) as Record<string, string>[]).map((one) => one[member] ?? '');
+  };
+  const made = await fetch(`${server.url}/api/v2/users`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      connection: 'Username-Password-Authentication',
+      email: 'fuzz@example.test',
+      password: 'A-long-Passw0rd!',
+    }),
+  });
+  return [
+    ((await made.json()) as { user_id: string }).user_id,
+    ...(await list('/connections', 'id')),
+    ...(await list('/resource-servers', 'id')),
+    ...(await list('/keys/signing', 'kid')),
+    'example-spa',
+    'example-web',
+    'verify_email',
+    'post-login',
+    'login',
+    'en',
+    'otp',
+    'unknown',
+  ];
+}
