@@ -7,7 +7,7 @@ import type { Challenges } from './protection/challenges.ts';
 import type { Store } from './store/contract.ts';
 import type { Users } from './users/users.ts';
 
-export interface AccountEndingsDependencies {
+interface AccountEndingsDependencies {
   store: Store;
   users: Users;
   sessions: Sessions;

@@ -54,13 +54,8 @@ export function isoDate(seconds: unknown): string | null {
 }
 
 /** The refresh tokens of a tenant. */
-export function refreshTokenDirectory({
-  store,
-  config,
-}: {
-  store: Store;
-  config: Config;
-}): RefreshTokenDirectory {
+export function refreshTokenDirectory(deps: { store: Store; config: Config }): RefreshTokenDirectory {
+  const { store, config } = deps;
   const artifacts = store.collection('artifacts');
   const view = async (token: Artifact) => describe(config, token);
   const find = async (id: string): Promise<Artifact | undefined> => {

@@ -33,7 +33,6 @@ export interface Config {
   /** The connections enabled for an application, in name order. */
   connectionsOf(clientId: string): Promise<Connection[]>;
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
-  resourceServers(): Promise<ResourceServer[]>;
   /** The organization with that id or name. */
   organization(idOrName: string): Promise<Organization | undefined>;
   /** What a client may ask of an API by client_credentials. */
@@ -90,7 +89,6 @@ export async function openConfig(store: Store): Promise<Config> {
         enabled_clients.includes(clientId),
       ),
     resourceServer: async (identifier) => (await current()).resourceServers.get(identifier),
-    resourceServers: async () => [...(await current()).resourceServers.values()],
     organization: async (idOrName) => (await current()).organizations.get(idOrName),
     clientGrant: async (clientId, audience) =>
       (await current()).clientGrants.get(clientGrantKey(clientId, audience)),

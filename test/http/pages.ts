@@ -7,7 +7,7 @@ import type { SitePage } from './site.ts';
 
 const client = { name: 'Harbour Books' };
 /** A picture without an address of its own. */
-export const LOGO =
+const LOGO =
   'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"%3E%3Crect width="10" height="10" fill="%23d9480f"/%3E%3C/svg%3E';
 const user = 'ada.lovelace@example.test';
 

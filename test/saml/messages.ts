@@ -7,13 +7,13 @@ import { ACS, SP_ISSUER } from './support.ts';
 const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol';
 const ASSERTION = 'urn:oasis:names:tc:SAML:2.0:assertion';
 export const DS = 'http://www.w3.org/2000/09/xmldsig#';
-export const RSA_SHA256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
+const RSA_SHA256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
 export const RSA_SHA1 = `${DS}rsa-sha1`;
 export const HMAC_SHA1 = `${DS}hmac-sha1`;
 const SHA256 = 'http://www.w3.org/2001/04/xmlenc#sha256';
 const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 
-export function newId(): string {
+function newId(): string {
   return `_${randomBytes(16).toString('hex')}`;
 }
 

@@ -107,7 +107,7 @@ export async function serviceProvider(
 }
 
 /** What a service provider's form post carries. */
-export interface Posted {
+interface Posted {
   action: string;
   fields: Record<string, string>;
   /** The message, decoded. */

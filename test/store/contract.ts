@@ -8,7 +8,7 @@ import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.
 import { batchCases, heldCases, queryCases, searchCases, upsertCases } from './contract-queries.ts';
 
 /** An engine under test: an open store, and what opens the same data again after closing it. */
-export interface Opened {
+interface Opened {
   store: Store;
   reopen(): Promise<Store>;
   cleanup(): Promise<void>;

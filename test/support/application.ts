@@ -8,13 +8,13 @@ import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-cor
 import { launchBrowser, type TestBrowser } from './browser.ts';
 import { startServer, type TestServer } from './server.ts';
 
-export interface Application {
+interface Application {
   origin: string;
   stop(): void;
 }
 
 /** Starts one; every path but the script's is the page. */
-export async function startApplication(script: string | Buffer): Promise<Application> {
+async function startApplication(script: string | Buffer): Promise<Application> {
   const server = http.createServer((request, response) => {
     const isScript = request.url === '/sdk.js';
     response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
@@ -42,7 +42,7 @@ export function auth0Js(): Buffer {
   return readFileSync(join(dirname(manifest), 'dist/auth0.min.js'));
 }
 
-export interface ApplicationPage {
+interface ApplicationPage {
   server: TestServer;
   origin: string;
   context: BrowserContext;

@@ -3,7 +3,7 @@ import { type CollectionName, collections } from '../../src/records/collections.
 import type { Store } from '../../src/store/contract.ts';
 import { openStore, type StoreOptions } from '../../src/store/open.ts';
 
-export interface StoreCount {
+interface StoreCount {
   /** Opens the store that is counted. */
   open(options: StoreOptions): Promise<Store>;
   /** Begins to count anew. */

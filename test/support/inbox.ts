@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-export interface Received {
+interface Received {
   to: string;
   channel: 'email' | 'sms';
   subject?: string;

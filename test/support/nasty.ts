@@ -72,7 +72,7 @@ export const TEXTS = [
 ];
 
 /** Every parameter that anything reads, and some that nothing does. */
-export const NAMES = [
+const NAMES = [
   ...[
     'client_id',
     'client_secret',
@@ -223,7 +223,7 @@ export const HEADERS: [string, string[]][] = [
   ['host', ['x', 'localhost:x', '[', '']],
 ];
 
-export type Fields = [string, unknown][];
+type Fields = [string, unknown][];
 
 /** Some fields with some values. */
 export function fieldsOf(some: <T>(of: readonly T[]) => T, random: () => number): Fields {

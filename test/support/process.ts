@@ -21,7 +21,7 @@ export interface ServerProcess {
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
-export interface RunOptions {
+interface RunOptions {
   cwd: string;
   env?: Record<string, string>;
   /** What to run: the server's main file unless said otherwise. */

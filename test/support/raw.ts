@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import tls from 'node:tls';
 
-export interface RawConnection {
+interface RawConnection {
   socket: tls.TLSSocket;
   send(bytes: string | Buffer): void;
   /** What has come back so far. */

@@ -31,7 +31,7 @@ export interface TestServer extends Running {
   tick(ms: number): void;
 }
 
-export interface TestServerOptions {
+interface TestServerOptions {
   /** In the tenant file's vocabulary. */
   tenant: object;
   env?: Record<string, string>;

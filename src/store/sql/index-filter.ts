@@ -63,7 +63,7 @@ function afterPrefix(prefix: string): string | undefined {
 }
 
 /** A filter that all of a query's records pass and that tells them in the order of their ids, and the others. */
-export interface Driven {
+interface Driven {
   driver: Extract<IndexFilter, { equals: string }> | HeldFilter;
   rest: readonly Filter[];
 }
