@@ -57,14 +57,16 @@ interface AccountDependencies {
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
 }
 
-/** A code or a refresh token is good for as long as its user is a member of the organization that it is for. */
+/** A code or a refresh token is good for as long as its user is a member of the organization that it is for, and came by a connection of it. */
 async function refuseFormerMember(
   organizations: AccountDependencies['organizations'],
   ctx: KoaContextWithOIDC,
   userId: string,
 ): Promise<void> {
   const organization = ctx.oidc.route === 'token' ? organizationOf(ctx) : undefined;
-  if (organization === undefined || (await organizations.isMember(organization, userId))) return;
+  if (organization === undefined) return;
+  const { connection } = (ctx.oidc.entities.Grant ?? {}) as { connection?: string };
+  if (await organizations.isMember(organization, userId, connection)) return;
   throw new errors.AccessDenied(notPart(organization));
 }
 

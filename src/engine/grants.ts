@@ -11,7 +11,7 @@ import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
-import { credentialVersionOf, factorsOf } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-codes.ts';
@@ -136,7 +136,16 @@ export function keepGrants(provider: Provider): GrantKeeper {
     const { organization } = wantedOf(oidc.params);
     // That the user is a member was looked at last (policy.ts).
     const kept = organization === undefined ? {} : { organization };
-    Object.assign(grant, { sessionUid, amr, credentialVersion, factors: factorsOf(session), ...kept });
+    const connection = connectionOf(session);
+    const way = organization === undefined || connection === undefined ? {} : { connection };
+    Object.assign(grant, {
+      sessionUid,
+      amr,
+      credentialVersion,
+      factors: factorsOf(session),
+      ...kept,
+      ...way,
+    });
     Object.assign(session, kept);
     // The id is assigned synchronously; `kept` handles a failure.
     const saved = grant.save();

@@ -163,7 +163,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
 
   // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
   // logged in, and for which organization.
-  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors', 'organization']);
+  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors', 'organization', 'connection']);
   extendPayload(Session, [
     'connection',
     'credentialVersion',

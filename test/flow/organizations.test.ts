@@ -212,6 +212,20 @@ describe('logging in to an organization', () => {
     expect(payload((await refresh(refresh_token)).json().id_token)).to.include({ org_id: 'org_acme' });
   });
 
+  it('refuses the refresh token of a login by a connection that the organization has no more', async () => {
+    await join('org_acme');
+    const { refresh_token } = (
+      await tokens(await logIn(agent, server, request({ organization: 'org_acme' })))
+    ).json();
+    const organizations = server.store.collection('organizations');
+    const before = await organizations.get('org_acme');
+    await organizations.put({ ...structuredClone(before), enabled_connections: [] } as never);
+    const refused = await refresh(refresh_token);
+    await organizations.put(structuredClone(before) as never);
+    expect(refused.status).to.equal(403);
+    expect((await refresh(refresh_token)).status).to.equal(200);
+  });
+
   it('refuses what was for an organization that is gone', async () => {
     const organizations = server.store.collection('organizations');
     const open = await organizations.get('org_open');
