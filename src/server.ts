@@ -5,6 +5,7 @@ import Koa from 'koa';
 import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
+import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { firstProof } from './connections/first-proof.ts';
 import { loginPages } from './connections/login-page.ts';
@@ -37,6 +38,8 @@ import { logout } from './logout/feature.ts';
 import { managementApi, managementAudience } from './management/api.ts';
 import { resumeRemovals } from './management/connection-removal.ts';
 import { management, managementArea } from './management/feature.ts';
+import { exportLink } from './management/jobs/links.ts';
+import { createUserJobs } from './management/jobs/user-jobs.ts';
 import { managementOpenApi } from './management/openapi.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
@@ -134,6 +137,8 @@ function routesOf(
   const { endAll, endGone, endPending, endSessions, removeUser } = endings;
   const now = () => new Date(wallClock()).toISOString();
   background.run('the removal of connections', () => resumeRemovals({ store, background, now, removeUser }));
+  const jobs = createUserJobs({ store, background, clock, random, log, ending, endSessions });
+  jobs.resume();
   const loginPageOf = loginPages({ config, csrf, finish, interactions, views });
   const pages = {
     baseUrl,
@@ -270,6 +275,10 @@ function routesOf(
       wallClock,
     }),
     ...bind(management, {
+      baseUrl,
+      issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
+      jobs,
+      linkTo: (job) => exportLink({ clock, baseUrl }, job),
       askToVerify: async (user, connection, clientId, ip) => {
         const client = clientId === undefined ? undefined : await config.client(clientId);
         await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });

@@ -1,5 +1,6 @@
 // What one call of the Management API is: method and path, the scopes that allow it, what it takes and gives.
 import { z } from 'zod';
+import type { MultipartRules } from '../http/multipart.ts';
 
 export type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -52,6 +53,8 @@ export interface CallRules {
   body?: z.ZodType;
   /** The largest body, bytes; that of every request otherwise. */
   largestBody?: number;
+  /** For a form with a file (multipart): the file's text is the body's member `field`, and is not logged. */
+  file?: MultipartRules & { field: string };
   /** Media types, beside JSON and forms, whose bodies the schema is given as the text that they are. */
   textTypes?: readonly string[];
 }

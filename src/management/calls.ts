@@ -12,6 +12,7 @@ import { emailCalls } from './resources/emails.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type InvitationsDependencies, invitationCalls } from './resources/invitations.ts';
+import { type JobsDependencies, jobCalls } from './resources/jobs.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { type LogsDependencies, logCalls } from './resources/logs.ts';
 import { type OrganizationsDependencies, organizationCalls } from './resources/organizations.ts';
@@ -23,6 +24,7 @@ import { type RolesDependencies, roleCalls } from './resources/roles.ts';
 import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
 import { tenantCalls } from './resources/tenant.ts';
+import { type TicketsDependencies, ticketCalls } from './resources/tickets.ts';
 import { unusedCalls } from './resources/unused.ts';
 import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
 import { type EnrollmentsDependencies, enrollmentsCalls } from './resources/users/enrollments.ts';
@@ -48,6 +50,8 @@ export type ManagementDependencies = ClientsDependencies &
   UserAccessDependencies &
   UserIdentitiesDependencies &
   EnrollmentsDependencies &
+  JobsDependencies &
+  TicketsDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */
@@ -80,5 +84,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...logStreamCalls,
   ...actionCalls,
   ...riskAssessmentCalls,
+  ...jobCalls,
+  ...ticketCalls,
   ...unusedCalls,
 ];

@@ -4,6 +4,7 @@ import type { Area } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from './calls.ts';
 import { managementShape } from './errors.ts';
+import { exportLinks, type LinkDependencies } from './jobs/links.ts';
 import { type ManagementRoutesDependencies, routesOfCalls } from './routes.ts';
 
 const limits = {
@@ -23,12 +24,12 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const management = feature<ManagementDependencies & ManagementRoutesDependencies>({
+export const management = feature<ManagementDependencies & ManagementRoutesDependencies & LinkDependencies>({
   name: 'management',
   limits,
   events,
-  routes: routesOfCalls(MANAGEMENT_CALLS),
-  collections: ['documents', 'invitations', 'memberships', 'roles'],
+  routes: { ...routesOfCalls(MANAGEMENT_CALLS), ...exportLinks },
+  collections: ['documents', 'jobs', 'jobParts', 'invitations', 'memberships', 'roles'],
 });
 
 /** Clients decode nothing but the API's own failures: what it does not have is told in their shape, too. */

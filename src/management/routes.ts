@@ -3,9 +3,10 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { bodyOf } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
+import { readMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import type { Events } from '../tenant/events.ts';
-import type { Call, Caller, CallRequest } from './call.ts';
+import type { Call, Caller, CallRequest, CallRules } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape, validated } from './errors.ts';
 import { recordCall } from './events.ts';
@@ -52,12 +53,14 @@ async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: 
 }
 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
-  const about = aboutOf(ctx, ctx.state.caller as Caller);
+  let about = aboutOf(ctx, ctx.state.caller as Caller);
   try {
+    const form = call.file && (await formOf(call.file, ctx));
+    if (form !== undefined) about = { ...about, body: form.fields };
     const request: CallRequest = {
       ...about,
       query: validated('query', call.query ?? NOTHING, queryOf(ctx)),
-      body: call.body === undefined ? undefined : validated('body', call.body, about.body ?? {}),
+      body: call.body === undefined ? undefined : validated('body', call.body, form?.all ?? about.body ?? {}),
     };
     const given = await call.handle(deps, request as CallRequest<never, never>);
     ctx.status = given.status;
@@ -71,6 +74,13 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
     recordFailure(deps, call, about, thrown);
     throw thrown;
   }
+}
+
+/** A form's fields, and the same with its file. @throws AuthError 4xx */
+async function formOf(rules: NonNullable<CallRules['file']>, ctx: Context) {
+  const { fields, file } = await readMultipart(ctx.req, rules);
+  if (file === undefined) return { fields, all: { ...fields } };
+  return { fields, all: { ...fields, [file.field]: file.data.toString('utf8') } };
 }
 
 /** What is known of a request before it was looked at. */

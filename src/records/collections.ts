@@ -7,6 +7,7 @@ import type { CollectionSpec, Key } from './collection-spec.ts';
 import { type DocumentRecord, documentSecrets } from './documents.ts';
 import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
+import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LogEventRecord } from './log-events.ts';
 import type { InvitationRecord, MembershipRecord } from './organizations.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
@@ -55,6 +56,8 @@ export interface Records {
   samlLogouts: SamlLogoutRecord;
   /** Messages of service providers that were taken, by application and ID: each counts once. */
   samlMessages: Stored;
+  jobs: JobRecord;
+  jobParts: JobPartRecord;
   limits: LimitRecord;
   logs: LogEventRecord;
 }
@@ -201,6 +204,8 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   samlLogouts: { unique: { request: (run) => run.request }, indexes: { session: (run) => run.sid } },
   samlMessages: { unique: {}, indexes: {} },
+  jobs: { unique: {}, indexes: { status: (job) => job.status }, sealed: ['linkKey'] },
+  jobParts: { unique: {}, indexes: { job: (part) => `${part.job}\n${part.kind}` }, sealed: ['text'] },
   limits: { unique: {}, indexes: {}, kept: 'memory' },
   logs: {
     unique: {},

@@ -29,6 +29,7 @@ import {
   tellRefusedReset,
 } from './reset.ts';
 import { PASSWORD_RESET, type ResetLinkDependencies, requestReset } from './reset-link.ts';
+import { ticketTarget } from './ticket-link.ts';
 import {
   discardAccount,
   openVerification,
@@ -99,12 +100,13 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     );
   }
   const { organization: name } = open.met.data;
-  const target = resultUrl(deps, 'reset_email', {
+  const outcome = {
     success: true,
     message: 'Your password has been changed.',
     email: open.user.email,
     organization: typeof name === 'string' ? await deps.config.organization(name) : undefined,
-  });
+  };
+  const target = resultUrl(deps, 'reset_email', outcome, await ticketTarget(deps.config, open.met));
   if (target !== undefined) return see(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
 }
@@ -121,12 +123,13 @@ async function showReset(
   deps: AccountPagesDependencies,
   ctx: Context,
   ticket: string,
-  { user, options }: OpenReset,
+  { user, options, met }: OpenReset,
   faults: { password?: string; repeat?: string } = {},
   tried?: string,
 ): Promise<void> {
   const { rules } = judgeStrength(options, tried ?? '');
   const failed = Object.keys(faults).length > 0;
+  const after = await ticketTarget(deps.config, met);
   await deps.views.page(
     ctx,
     'account/reset',
@@ -139,7 +142,7 @@ async function showReset(
       faults,
       ...(failed && { alert: 'reset.failed' }),
     },
-    { status: failed ? 400 : 200, formAction: deps.messages.template('reset_email').resultUrl },
+    { status: failed ? 400 : 200, formAction: after?.url ?? deps.messages.template('reset_email').resultUrl },
   );
 }
 
@@ -147,6 +150,7 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
   const ticket = ticketOf(ctx.query.ticket);
   const open = await openVerification(deps, ticket);
   if (open === undefined) throw linkExpired();
+  const after = await ticketTarget(deps.config, open.met);
   await deps.views.page(
     ctx,
     'account/verify',
@@ -157,7 +161,7 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
       email: open.user.email,
       isUnproved: !open.user.email_verified,
     },
-    { formAction: deps.messages.template('verify_email').resultUrl },
+    { formAction: after?.url ?? deps.messages.template('verify_email').resultUrl },
   );
 }
 
@@ -168,10 +172,13 @@ async function handleVerification(deps: AccountPagesDependencies, ctx: Context):
     if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
     return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
   }
+  const met = (await openVerification(deps, ticket))?.met;
   const user = await verifyEmail(deps, ticket, ctx.ip);
   if (user === undefined) throw linkExpired();
   const message = 'Your email was verified. You can continue using the application.';
-  const target = resultUrl(deps, 'verify_email', { success: true, message, email: user.email });
+  const outcome = { success: true, message, email: user.email };
+  const after = met && (await ticketTarget(deps.config, met));
+  const target = resultUrl(deps, 'verify_email', outcome, after);
   if (target !== undefined) return see(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
 }

@@ -14,6 +14,7 @@ import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
+import { ticketOptions } from './ticket-link.ts';
 
 export interface ResetDependencies {
   config: Config;
@@ -103,7 +104,7 @@ export async function resetPassword(
   if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
     return { reason: 'expired' };
   await deps.users.setPassword(user.id, password, home);
-  await endWhatWasBefore(deps, user);
+  await endWhatWasBefore(deps, user, met);
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
@@ -131,7 +132,11 @@ export async function resetPassword(
 }
 
 /** Order matters: the address is verified only after everything else has ended. */
-async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: User): Promise<void> {
+async function endWhatWasBefore(
+  deps: ResetDependencies,
+  { id: userId, email }: User,
+  met: Met,
+): Promise<void> {
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
   const isProved = (await deps.users.get(userId))?.email_verified === true;
@@ -139,8 +144,11 @@ async function endWhatWasBefore(deps: ResetDependencies, { id: userId, email }: 
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  // The link was mailed to this address, which verifies it.
-  if (email !== undefined) await deps.users.proveEmail(userId, email);
+  if (email === undefined) return;
+  const ticket = ticketOptions(met);
+  // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
+  if (ticket === undefined) await deps.users.proveEmail(userId, email);
+  else if (ticket.marksVerified) await deps.users.confirmEmail(userId, email);
 }
 
 function personal({ name, given_name, family_name, nickname, user_metadata }: User) {
@@ -163,7 +171,10 @@ async function historyRefusal(
   return (await users.isUsedBefore(home, password, history.size)) ? { reason: 'used-password' } : undefined;
 }
 
-/** Where a link's page leads, with the result; undefined when the tenant configures nothing. */
+/**
+ * Where a link's page leads, with the result; undefined when the tenant configures nothing.
+ * @param target a ticket's own, before the tenant's.
+ */
 export function resultUrl(
   deps: Pick<ResetDependencies, 'messages'>,
   kind: 'reset_email' | 'verify_email',
@@ -173,8 +184,11 @@ export function resultUrl(
     email: string | undefined;
     organization?: Organization | undefined;
   },
+  target?: { url: string; includeEmail: boolean },
 ): string | undefined {
-  const { resultUrl: configured, includeEmailInRedirect } = deps.messages.template(kind);
+  const template = deps.messages.template(kind);
+  const configured = target?.url ?? template.resultUrl;
+  const includeEmailInRedirect = target?.includeEmail ?? template.includeEmailInRedirect;
   const url = configured === undefined ? null : URL.parse(configured);
   if (url === null) return undefined;
   const { success, message, email, organization } = outcome;

@@ -1,6 +1,6 @@
 // Verifies an e-mail address by its link.
 import type { Messages } from '../../delivery/messages.ts';
-import type { Challenges } from '../../protection/challenges.ts';
+import type { Challenges, Met } from '../../protection/challenges.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
@@ -21,10 +21,10 @@ export interface VerificationDependencies {
 export async function openVerification(
   deps: VerificationDependencies,
   ticket: string,
-): Promise<{ user: User } | undefined> {
+): Promise<{ user: User; met: Met } | undefined> {
   const met = await deps.challenges.peekTicket(EMAIL_VERIFICATION.purpose, ticket);
   const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
-  return user === undefined || user.email !== met?.data.email ? undefined : { user };
+  return met === undefined || user === undefined || user.email !== met.data.email ? undefined : { user, met };
 }
 
 /** Consumes the link. @returns the user, now verified; undefined when the link is invalid. */

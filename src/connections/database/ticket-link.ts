@@ -1,0 +1,72 @@
+// Links to the account pages that an application hands out itself, instead of the mail.
+import type { Challenges, Met } from '../../protection/challenges.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { User } from '../../users/user.ts';
+import { PASSWORD_RESET } from './reset-link.ts';
+import { EMAIL_VERIFICATION } from './verification-link.ts';
+
+interface NewTicket {
+  user: User;
+  connection: Connection;
+  ttlSeconds: number;
+  resultUrl?: string | undefined;
+  clientId?: string | undefined;
+  organization?: string | undefined;
+  includeEmail: boolean;
+  marksVerified: boolean;
+}
+
+const PAGES = { reset: PASSWORD_RESET, verification: EMAIL_VERIFICATION } as const;
+
+/** Makes a ticket that can be used once. Those of mails, and other tickets, stay good. @returns its link. */
+export async function issueTicketLink(
+  { baseUrl, challenges, random }: { baseUrl: string; challenges: Challenges; random: Random },
+  kind: keyof typeof PAGES,
+  ticket: NewTicket,
+): Promise<string> {
+  const { user, connection, ttlSeconds, resultUrl, clientId, organization, includeEmail, marksVerified } =
+    ticket;
+  const { purpose, path } = PAGES[kind];
+  const { secret } = await challenges.issueTicket({
+    purpose,
+    subject: user.id,
+    askers: [`ticket:${random(16).toString('hex')}`],
+    userId: user.id,
+    ttlSeconds,
+    data: {
+      ...(user.email !== undefined && { email: user.email }),
+      connection: connection.name,
+      ...(clientId !== undefined && { clientId }),
+      ...(organization !== undefined && { organization }),
+      ticket: { ...(resultUrl !== undefined && { resultUrl }), includeEmail, marksVerified },
+    },
+  });
+  return `${baseUrl}${path}?ticket=${secret}`;
+}
+
+/** What whoever made a ticket said of it. */
+export interface TicketOptions {
+  resultUrl?: string;
+  includeEmail: boolean;
+  marksVerified: boolean;
+}
+
+/** What a ticket's maker said of it; undefined for a link that was mailed. */
+export function ticketOptions({ data }: Met): TicketOptions | undefined {
+  return data.ticket as TicketOptions | undefined;
+}
+
+/** Where a ticket's page leads: its own address, else where its application begins a login. */
+export async function ticketTarget(
+  config: Pick<Config, 'client'>,
+  met: Met,
+): Promise<{ url: string; includeEmail: boolean } | undefined> {
+  const options = ticketOptions(met);
+  if (options === undefined) return undefined;
+  const { clientId } = met.data;
+  const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
+  const url = options.resultUrl ?? client?.initiate_login_uri;
+  return url === undefined ? undefined : { url, includeEmail: options.includeEmail };
+}

@@ -1,0 +1,55 @@
+// An import of users as a job.
+import { DATABASE } from '../../records/connections.ts';
+import type { Store, Write } from '../../store/contract.ts';
+import { FileFault, readFile } from '../../users/transfer/file.ts';
+import { type ImportDependencies, type Imported, importUsers } from '../../users/transfer/import.ts';
+import { type Job, JobFault, type Jobs, partWrite, type Step } from './jobs.ts';
+
+/** Users of one step: few enough that a login which waits for the store does not notice. */
+const AT_A_TIME = 50;
+
+export interface ImportJobDependencies extends ImportDependencies {
+  store: Store;
+}
+
+/** The steps of an import. @throws JobFault for a file that is none, or a connection that is gone. */
+export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jobs): Promise<Step> {
+  const [text = ''] = await jobs.parts(job.id, 'input');
+  const users = usersOf(text);
+  return async (current) => {
+    const connection = await deps.store.collection('connections').get(current.connection_id ?? '');
+    if (connection?.strategy !== DATABASE) throw new JobFault('The connection does not exist.');
+    const { processed, upsert = false } = current;
+    const some = users.slice(processed, processed + AT_A_TIME);
+    const note = (outcome: Imported): Write[] => [
+      ...(outcome.failed.length === 0
+        ? []
+        : [partWrite(current, 'errors', processed, JSON.stringify(outcome.failed))]),
+      {
+        collection: 'jobs',
+        update: current.id,
+        change: (before) => ({
+          ...before,
+          processed: processed + some.length,
+          total: users.length,
+          summary: {
+            inserted: (before.summary?.inserted ?? 0) + outcome.inserted,
+            updated: (before.summary?.updated ?? 0) + outcome.updated,
+            failed: (before.summary?.failed ?? 0) + outcome.failed.length,
+          },
+        }),
+      },
+    ];
+    await importUsers(deps, { connection: connection.name, upsert }, some, note);
+    return processed + some.length < users.length;
+  };
+}
+
+function usersOf(text: string) {
+  try {
+    return readFile(text, DATABASE).users;
+  } catch (thrown) {
+    if (thrown instanceof FileFault) throw new JobFault(thrown.message);
+    throw thrown;
+  }
+}

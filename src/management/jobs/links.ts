@@ -1,0 +1,55 @@
+// Links to finished exports: good for a minute, signed with a key that only the job's record holds.
+import { createHmac } from 'node:crypto';
+import type { Context } from 'koa';
+import { AuthError, linkExpired } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import { isSameSecret } from '../../runtime/secrets.ts';
+import { managementShape } from '../errors.ts';
+import { exportFile } from './export-job.ts';
+import type { Job, Jobs } from './jobs.ts';
+
+/** For how long a link is good, seconds. */
+const GOOD = 60;
+
+export interface LinkDependencies {
+  jobs: Jobs;
+  clock: Clock;
+  baseUrl: string;
+}
+
+/** A link to a finished export. */
+export function exportLink(
+  { clock, baseUrl }: Pick<LinkDependencies, 'clock' | 'baseUrl'>,
+  job: Job,
+): string {
+  const expires = String(epochSeconds(clock) + GOOD);
+  return `${baseUrl}/users-exports/${job.id}?expires=${expires}&signature=${signatureOf(job, expires)}`;
+}
+
+function signatureOf({ id, linkKey = '' }: Job, expires: string): string {
+  return createHmac('sha256', linkKey).update(`${id}\n${expires}`).digest('base64url');
+}
+
+async function download({ jobs, clock }: LinkDependencies, ctx: Context): Promise<void> {
+  const { expires, signature } = ctx.query;
+  const job = await jobs.get((ctx.params as Record<string, string>).id ?? '');
+  const isGood =
+    job?.linkKey !== undefined &&
+    job.status === 'completed' &&
+    typeof expires === 'string' &&
+    typeof signature === 'string' &&
+    isSameSecret(signature, signatureOf(job, expires)) &&
+    Number(expires) >= epochSeconds(clock);
+  if (!isGood) throw new AuthError(403, '', linkExpired().error_description);
+  const { name, type, data } = exportFile(job, await jobs.parts(job.id, 'output'));
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('Content-Disposition', `attachment; filename="${name}"`);
+  ctx.type = type;
+  ctx.body = data;
+}
+
+/** The link's own route: whoever has it needs no token. */
+export const exportLinks: RouteDeclarations<LinkDependencies> = {
+  'GET /users-exports/:id': { limit: 'management', cors: 'none', errors: managementShape, handle: download },
+};

@@ -1,0 +1,229 @@
+// Jobs: users in and out by the thousand, and mails that verify an address.
+import { z } from 'zod';
+import type { Connection } from '../../records/collections.ts';
+import { DATABASE } from '../../records/connections.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { FailedUser } from '../../users/transfer/file.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import { type Answer, type Call, callsWith, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import type { Job, Jobs } from '../jobs/jobs.ts';
+import { notFound } from '../resource.ts';
+import { noUser } from './users/users.ts';
+
+export interface JobsDependencies {
+  store: Store;
+  users: Users;
+  config: Pick<Config, 'connection' | 'client'>;
+  random: Random;
+  jobs: Jobs;
+  /** A link to a finished export. */
+  linkTo(job: Job): string;
+  /** Sends the mail that verifies an address, where the tenant sends one. */
+  askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
+}
+
+/** The largest import file, bytes. */
+const LARGEST_FILE = 512_000;
+
+const noJob = notFound('Job not found');
+const noConnection = () => apiError(400, 'The connection does not exist', 'inexistent_connection');
+
+/** A boolean of a form. */
+const formFlag = z.enum(['true', 'false', '']).transform((text) => text === 'true');
+
+const importBody = z.strictObject({
+  users: z.string(),
+  connection_id: z.string().min(1).max(64),
+  upsert: formFlag.optional(),
+  external_id: z.string().max(64).optional(),
+  send_completion_email: formFlag.optional(),
+});
+
+const exportBody = z.strictObject({
+  connection_id: z.string().max(64).nullish(),
+  format: z.enum(['json', 'csv']).nullish(),
+  limit: z.int().min(1).nullish(),
+  fields: z
+    .array(
+      z.strictObject({ name: z.string().min(1).max(256), export_as: z.string().min(1).max(256).optional() }),
+    )
+    .min(1)
+    .max(200)
+    .nullish(),
+});
+
+const verificationBody = z.strictObject({
+  user_id: z.string().min(1).max(300),
+  client_id: z.string().max(255).nullish(),
+  identity: z
+    .strictObject({
+      user_id: z.string().max(300),
+      provider: z.string().max(64),
+      connection_id: z.string().max(64).optional(),
+    })
+    .nullish(),
+  organization_id: z.string().max(64).nullish(),
+});
+
+/** A job as it is answered. */
+function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object {
+  const { id, type, status, created_at, connection_id, external_id, status_details, total, processed } = job;
+  const isImport = type === 'users_import';
+  const share = total === undefined || total === 0 ? 0 : Math.floor((processed / total) * 100);
+  return {
+    id,
+    type,
+    status,
+    created_at,
+    ...(connection_id !== undefined && { connection_id }),
+    ...(external_id !== undefined && { external_id }),
+    ...(status_details !== undefined && { status_details }),
+    ...(status !== 'failed' &&
+      type !== 'verification_email' && { percentage_done: status === 'completed' ? 100 : share }),
+    ...(isImport && status === 'completed' && { summary: { total: total ?? 0, ...job.summary } }),
+    ...(type === 'users_export' && status === 'completed' && { location: linkTo(job) }),
+    ...(job.export && {
+      format: job.export.format,
+      ...(job.export.limit !== undefined && { limit: job.export.limit }),
+      ...(job.export.fields && { fields: job.export.fields }),
+    }),
+  };
+}
+
+/** The job of a path. @throws AuthError 404 */
+async function jobOf({ jobs }: Pick<JobsDependencies, 'jobs'>, id = ''): Promise<Job> {
+  const job = await jobs.get(id);
+  if (job === undefined) throw noJob();
+  return job;
+}
+
+/** A connection by its id. @throws AuthError 400 */
+async function connectionOf({ store }: JobsDependencies, id: string): Promise<Connection> {
+  const connection = await store.collection('connections').get(id);
+  if (connection === undefined) throw noConnection();
+  return connection;
+}
+
+async function beginImport(deps: JobsDependencies, body: z.output<typeof importBody>): Promise<Answer> {
+  const connection = await connectionOf(deps, body.connection_id);
+  if (connection.strategy !== DATABASE) {
+    throw apiError(400, 'The connection must be a database connection', 'invalid_body');
+  }
+  const { upsert = false, external_id } = body;
+  const about = {
+    connection_id: body.connection_id,
+    connection: connection.name,
+    ...(external_id !== undefined && { external_id }),
+  };
+  const job = await deps.jobs.begin({ type: 'users_import', ...about, upsert }, body.users);
+  return { status: 202, body: viewOf(deps, job) };
+}
+
+async function beginExport(deps: JobsDependencies, body: z.output<typeof exportBody>): Promise<Answer> {
+  const connection = body.connection_id == null ? undefined : await connectionOf(deps, body.connection_id);
+  const job = await deps.jobs.begin({
+    type: 'users_export',
+    ...(connection && { connection_id: connection.id, connection: connection.name }),
+    export: {
+      format: body.format ?? 'json',
+      ...(body.limit != null && { limit: body.limit }),
+      ...(body.fields != null && {
+        fields: body.fields.map(({ name, export_as }) => ({ name, ...(export_as && { export_as }) })),
+      }),
+    },
+    linkKey: deps.random(32).toString('base64url'),
+  });
+  return ok(viewOf(deps, job));
+}
+
+async function sendVerification(
+  deps: JobsDependencies,
+  body: z.output<typeof verificationBody>,
+  ip: string,
+): Promise<Answer> {
+  const user = await deps.users.get(body.user_id);
+  if (user === undefined) throw noUser();
+  const identities = await deps.users.identitiesOf(user.id);
+  const { identity: meant, client_id } = body;
+  const identity = identities.find((one) =>
+    meant == null
+      ? one.email === user.email
+      : one.upstream_id === meant.user_id && one.provider === meant.provider,
+  );
+  if (user.email === undefined || identity === undefined) {
+    throw apiError(400, 'The user has no e-mail address to verify', 'invalid_body');
+  }
+  if (client_id != null && (await deps.config.client(client_id)) === undefined) {
+    throw apiError(404, 'The client does not exist', 'inexistent_client');
+  }
+  const connection = await deps.config.connection(identity.connection);
+  if (connection === undefined) throw noConnection();
+  await deps.askToVerify(user, connection, client_id ?? undefined, ip);
+  const job = await deps.jobs.keep({ type: 'verification_email', status: 'completed' });
+  const { id, type, created_at } = job;
+  return { status: 201, body: { id, type, status: 'pending', created_at } };
+}
+
+const call = callsWith<JobsDependencies>();
+const READ = ['create:users', 'read:users'];
+
+/** The calls. */
+export const jobCalls: Call<JobsDependencies>[] = [
+  call({
+    method: 'POST',
+    path: '/jobs/users-imports',
+    scopes: ['create:users'],
+    summary: 'Create import users job',
+    file: {
+      field: 'users',
+      largest: LARGEST_FILE,
+      tooLarge: `Payload content length greater than maximum allowed: ${LARGEST_FILE}`,
+    },
+    body: importBody,
+    handle: (deps, { body }) => beginImport(deps, body),
+  }),
+  call({
+    method: 'POST',
+    path: '/jobs/users-exports',
+    scopes: ['read:users'],
+    summary: 'Create export users job',
+    body: exportBody,
+    handle: (deps, { body }) => beginExport(deps, body),
+  }),
+  call({
+    method: 'POST',
+    path: '/jobs/verification-email',
+    scopes: ['update:users'],
+    summary: 'Send an email address verification email',
+    body: verificationBody,
+    handle: (deps, { body, ip }) => sendVerification(deps, body, ip),
+  }),
+  call({
+    method: 'GET',
+    path: '/jobs/:id',
+    scopes: READ,
+    summary: 'Get a job',
+    handle: async (deps, { params, caller }) => {
+      const job = await jobOf(deps, params.id);
+      // The link to an export is for those who may read users.
+      const { location, ...view } = viewOf(deps, job) as { location?: string };
+      return ok(location !== undefined && caller.scopes.has('read:users') ? { ...view, location } : view);
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/jobs/:id/errors',
+    scopes: READ,
+    summary: 'Get job error details',
+    handle: async (deps, { params }) => {
+      const job = await jobOf(deps, params.id);
+      const parts = await deps.jobs.parts(job.id, 'errors');
+      if (parts.length === 0) return noContent();
+      return ok(parts.flatMap((part) => JSON.parse(part) as FailedUser[]));
+    },
+  }),
+];
