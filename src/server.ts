@@ -41,6 +41,7 @@ import { management, managementArea } from './management/feature.ts';
 import { exportLink } from './management/jobs/links.ts';
 import { createUserJobs } from './management/jobs/user-jobs.ts';
 import { managementOpenApi } from './management/openapi.ts';
+import { createLocks } from './protection/locks.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
@@ -299,6 +300,7 @@ function routesOf(
       events,
       messages,
       forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
+      locks: createLocks({ store, config, clock }),
       hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
       now,
       random,

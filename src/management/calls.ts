@@ -27,6 +27,7 @@ import { tenantCalls } from './resources/tenant.ts';
 import { type TicketsDependencies, ticketCalls } from './resources/tickets.ts';
 import { unusedCalls } from './resources/unused.ts';
 import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
+import { type BlocksDependencies, blockCalls } from './resources/users/blocks.ts';
 import { type EnrollmentsDependencies, enrollmentsCalls } from './resources/users/enrollments.ts';
 import { userFactorCalls } from './resources/users/factors.ts';
 import { type UserIdentitiesDependencies, userIdentityCalls } from './resources/users/identities.ts';
@@ -52,6 +53,7 @@ export type ManagementDependencies = ClientsDependencies &
   EnrollmentsDependencies &
   JobsDependencies &
   TicketsDependencies &
+  BlocksDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */
@@ -67,6 +69,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...userIdentityCalls,
   ...userFactorCalls,
   ...enrollmentsCalls,
+  ...blockCalls,
   ...roleCalls,
   ...organizationCalls,
   ...invitationCalls,

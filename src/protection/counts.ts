@@ -59,6 +59,7 @@ function accountCount(
     {
       id: `account:${sha256(`${account}\n${from}\n${attempt.step ?? ''}`)}`,
       account,
+      ip: attempt.ip,
       most: locks.max_attempts,
       rate: Number.POSITIVE_INFINITY,
       lastsSeconds: LOCK_SECONDS,
@@ -92,7 +93,7 @@ function guessesCount(
   const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];
   return [
     {
-      id: `guesses:${sha256(`${accountOf(attempt)}\n${attempt.what}\n${known ?? ''}`)}`,
+      id: guessesId(accountOf(attempt), attempt.what, known),
       most: capacity,
       rate: 60_000 / perMinute,
       blocks: isCode || locks.shields.includes('block'),
@@ -116,7 +117,7 @@ function addressCount(
   const { max_attempts: most, rate } = throttling.stage['pre-login'];
   return [
     {
-      id: `address:${sha256(addressKey(ip))}`,
+      id: addressId(ip),
       most,
       rate,
       blocks: throttling.shields.includes('block'),
@@ -132,4 +133,14 @@ function addressCount(
  */
 export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
   return sha256(`${connection}\n${identifier.trim().toLowerCase().normalize('NFC')}`);
+}
+
+/** The id of the count of an account's guesses. @param account its hash. */
+export function guessesId(account: string, what: Attempt['what'], known = ''): string {
+  return `guesses:${sha256(`${account}\n${what}\n${known}`)}`;
+}
+
+/** The id of the count of an address across accounts. */
+export function addressId(ip: string): string {
+  return `address:${sha256(addressKey(ip))}`;
 }

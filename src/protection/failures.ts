@@ -10,6 +10,8 @@ export interface FailureCounter {
   id: string;
   /** The account it is about, hashed; none for an address across accounts. */
   account?: string;
+  /** From where a failure comes, where an administrator is told. */
+  ip?: string;
   /** Milliseconds after which one failure is forgotten; `Infinity`: only all at once. */
   rate: number;
   /** Seconds after the last failure until all are forgotten; where there is a rate that says it. */
@@ -17,7 +19,7 @@ export interface FailureCounter {
 }
 
 /** Failures that count now: those of the record, less those that time has taken back (a fraction, therefore). */
-function failuresNow(
+export function failuresNow(
   record: Pick<Frozen<FailureRecord>, 'failures' | 'at'> | undefined,
   { rate }: Pick<FailureCounter, 'rate'>,
   now: number,
@@ -78,7 +80,7 @@ async function countOne(
   counter: FailureCounter,
   clock: Clock,
 ): Promise<number> {
-  const { id, account, rate, lastsSeconds } = counter;
+  const { id, account, ip, rate, lastsSeconds } = counter;
   const next = (current?: Frozen<FailureRecord>): FailureRecord => {
     const at = clock();
     const level = failuresNow(current, counter, at) + 1;
@@ -86,6 +88,7 @@ async function countOne(
       ...current,
       id,
       ...(account === undefined ? {} : { account }),
+      ...(ip === undefined ? {} : { ip }),
       failures: level,
       at,
       expiresAt: Math.ceil(at / 1000 + (lastsSeconds ?? (level * rate) / 1000)),

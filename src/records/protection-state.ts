@@ -37,6 +37,8 @@ export interface ChallengeRecord extends Stored {
 export interface FailureRecord extends Stored {
   /** The account it is about, hashed; none for an address across accounts. */
   account?: string;
+  /** Of an account: from where the latest came. */
+  ip?: string;
   failures: number;
   /** Epoch milliseconds of the latest. */
   at: number;

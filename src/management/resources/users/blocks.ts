@@ -1,0 +1,140 @@
+// Accounts that are locked after wrong passwords (`/user-blocks`), and addresses that are throttled (`/anomaly/blocks/ips`).
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import type { Locks } from '../../../protection/locks.ts';
+import { ADDRESS_KINDS } from '../../../records/identities.ts';
+import type { Config } from '../../../tenant/config.ts';
+import type { Users } from '../../../users/users.ts';
+import { type Call, callsWith, noContent, ok } from '../../call.ts';
+import { apiError } from '../../errors.ts';
+import { flag } from '../../fields.ts';
+import { notFound } from '../../resource.ts';
+import { userOf } from './users.ts';
+
+export interface BlocksDependencies {
+  users: Users;
+  config: Pick<Config, 'connection' | 'connections'>;
+  locks: Locks;
+}
+
+interface Account {
+  connection: string;
+  identifier: string;
+}
+
+/** What somebody may have typed, in any connection: locked is what was typed, whether or not there is such a user. */
+async function accountsNamed({ config }: BlocksDependencies, identifier: string): Promise<Account[]> {
+  return (await config.connections()).map(({ name }) => ({ connection: name, identifier }));
+}
+
+/** All names by which a user logs in. @throws AuthError 404 */
+async function accountsOf(deps: BlocksDependencies, id: string | undefined): Promise<Account[]> {
+  const user = await userOf(deps, id);
+  const identities = await deps.users.identitiesOf(user.id);
+  return identities.flatMap((identity) => {
+    const names = ADDRESS_KINDS.flatMap((kind) => [identity[kind] ?? [], user[kind] ?? []].flat());
+    return [...new Set([user.id, ...names])].map((identifier) => ({
+      connection: identity.connection,
+      identifier,
+    }));
+  });
+}
+
+async function blocksOf(
+  { locks }: BlocksDependencies,
+  accounts: readonly Account[],
+  {
+    consider_brute_force_enablement: considers = false,
+  }: { consider_brute_force_enablement?: boolean | undefined },
+) {
+  if (considers && !locks.areOn()) return { blocked_for: [] };
+  const found = await Promise.all(
+    accounts.map(async ({ connection, identifier }) =>
+      (await locks.lockedFor({ connection, identifier })).map((ip) => ({
+        identifier,
+        connection,
+        ...(ip === '' ? {} : { ip }),
+      })),
+    ),
+  );
+  return { blocked_for: found.flat() };
+}
+
+const call = callsWith<BlocksDependencies>();
+const considered = { consider_brute_force_enablement: flag.optional() };
+const named = { identifier: z.string().min(1).max(320) };
+
+const userBlocks: Call<BlocksDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/user-blocks',
+    scopes: ['read:users'],
+    summary: 'Get the blocks of an identifier',
+    query: z.strictObject({ ...named, ...considered }),
+    handle: async (deps, { query }) =>
+      ok(await blocksOf(deps, await accountsNamed(deps, query.identifier), query)),
+  }),
+  call({
+    method: 'DELETE',
+    path: '/user-blocks',
+    scopes: ['update:users'],
+    summary: 'Unblock an identifier',
+    query: z.strictObject(named),
+    handle: async (deps, { query }) => {
+      for (const account of await accountsNamed(deps, query.identifier)) await deps.locks.unlock(account);
+      return noContent({ before: query });
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/user-blocks/:id',
+    scopes: ['read:users'],
+    summary: 'Get the blocks of a user',
+    query: z.strictObject(considered),
+    handle: async (deps, { params, query }) =>
+      ok(await blocksOf(deps, await accountsOf(deps, params.id), query)),
+  }),
+  call({
+    method: 'DELETE',
+    path: '/user-blocks/:id',
+    scopes: ['update:users'],
+    summary: 'Unblock a user',
+    handle: async (deps, { params }) => {
+      for (const account of await accountsOf(deps, params.id)) await deps.locks.unlock(account);
+      return noContent();
+    },
+  }),
+];
+
+/** @throws AuthError 400 for what is no address. */
+function addressOf(text = ''): string {
+  if (isIP(text) === 0)
+    throw apiError(400, 'Path validation error: not an IP address on property id.', 'invalid_uri');
+  return text;
+}
+
+const addressBlocks: Call<BlocksDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/anomaly/blocks/ips/:id',
+    scopes: ['read:anomaly_blocks'],
+    summary: 'Check whether an IP address is blocked',
+    handle: async ({ locks }, { params }) => {
+      if (await locks.isThrottled(addressOf(params.id))) return ok(undefined);
+      throw notFound('IP address specified is not currently blocked.')();
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/anomaly/blocks/ips/:id',
+    scopes: ['delete:anomaly_blocks'],
+    summary: 'Unblock an IP address',
+    handle: async ({ locks }, { params }) => {
+      await locks.release(addressOf(params.id));
+      return noContent({ before: { ip: params.id } });
+    },
+  }),
+];
+
+/** The calls. */
+export const blockCalls: Call<BlocksDependencies>[] = [...userBlocks, ...addressBlocks];

@@ -1,0 +1,60 @@
+// Which accounts are locked and which addresses are throttled, for administrators, who end both.
+import type { Clock } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
+import { accountOf, addressId, guessesId } from './counts.ts';
+import { failuresNow } from './failures.ts';
+import { protectionSettings } from './settings.ts';
+
+/** An account as it is typed at a login. */
+export interface LockedAccount {
+  /** The connection's name. */
+  connection: string;
+  identifier: string;
+}
+
+export interface Locks {
+  /** The addresses that an account is locked for; an empty text for a lock of an older release, which does not say. */
+  lockedFor(account: LockedAccount): Promise<string[]>;
+  /** Whether locks are on. */
+  areOn(): boolean;
+  /** Unlocks an account for everybody, whoever was wrong about it. */
+  unlock(account: LockedAccount): Promise<void>;
+  /** Whether an address was wrong about too many accounts. */
+  isThrottled(ip: string): Promise<boolean>;
+  /** Lets an address try again. */
+  release(ip: string): Promise<void>;
+}
+
+/** The locks of a tenant. */
+export function createLocks({ store, config, clock }: { store: Store; config: Config; clock: Clock }): Locks {
+  const failures = store.collection('failures');
+  const forever = { rate: Number.POSITIVE_INFINITY };
+  return {
+    lockedFor: async (account) => {
+      const { max_attempts: most } = protectionSettings(config).bruteForceProtection;
+      const counts = await failures.findBy('account', accountOf(account));
+      const full = counts.filter((count) => failuresNow(count, forever, clock()) > most - 1);
+      return [...new Set(full.map(({ ip }) => ip ?? ''))];
+    },
+    areOn: () => {
+      const { enabled, shields } = protectionSettings(config).bruteForceProtection;
+      return enabled && shields.includes('block');
+    },
+    unlock: async (account) => {
+      const hash = accountOf(account);
+      await failures.deleteBy('account', hash);
+      // Those that add up from many addresses, too: an administrator knows that it was the owner.
+      for (const what of ['password', 'code'] as const) await failures.delete(guessesId(hash, what));
+    },
+    isThrottled: async (ip) => {
+      const { enabled, shields, stage } = protectionSettings(config).suspiciousIpThrottling;
+      const { max_attempts: most, rate } = stage['pre-login'];
+      if (!enabled || !shields.includes('block')) return false;
+      return failuresNow(await failures.get(addressId(ip)), { rate }, clock()) > most - 1;
+    },
+    release: async (ip) => {
+      await failures.delete(addressId(ip));
+    },
+  };
+}
