@@ -4,6 +4,7 @@ import type { TestServer } from '../support/server.ts';
 import { managementClient, managementToken, startManaged } from './support.ts';
 
 const TENANT = {
+  attackProtection: { rateLimits: { management: { capacity: 100_000, perMinute: 100_000 } } },
   databases: [
     { name: 'Username-Password-Authentication', options: { passwordPolicy: 'none' } },
     { name: 'Staff' },
@@ -198,6 +199,80 @@ describe('searching users', () => {
       expect(body).to.include({ statusCode: 400, error: 'Bad Request' });
     });
   }
+
+  it('answers whatever is asked, and never fails', async () => {
+    const pieces = [
+      'app_metadata.',
+      'user_metadata.a',
+      '_exists_:',
+      'name:',
+      'date:',
+      'logins_count:',
+      'identities.user_id:',
+    ]
+      .concat([
+        'organization_id:',
+        'email',
+        '*',
+        '"',
+        '\\\\',
+        '(',
+        ')',
+        '[',
+        ']',
+        '{',
+        '}',
+        ' TO ',
+        ' AND ',
+        ' OR ',
+        ' NOT ',
+      ])
+      .concat([
+        '-',
+        '+',
+        '!',
+        ':',
+        ' ',
+        'abc',
+        '1e999',
+        'true',
+        '2026-01-01',
+        '\u0000',
+        '\ud800',
+        "'",
+        ';',
+        '%',
+        '日本',
+        '?',
+        '~2',
+      ]);
+    let seed = 11;
+    const next = (below: number) => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    for (let n = 0; n < 300; n++) {
+      const q = Array.from({ length: 1 + next(9) }, () => pieces[next(pieces.length)]).join('');
+      for (const path of ['users', 'logs']) {
+        const { status } = await get({ q }, path);
+        expect(status, `${path} ${JSON.stringify(q)}`).to.be.oneOf([200, 400]);
+      }
+    }
+    for (const q of [
+      `_exists_:"user_metadata.a\\"b"`,
+      `_exists_:"app_metadata.a\\\\b"`,
+      `app_metadata${'.a'.repeat(900)}:[1 TO 2]`,
+      `app_metadata${'.a'.repeat(12)}:[1 TO 2]`,
+      `_exists_:"__proto__"`,
+      'constructor:x',
+      `${'('.repeat(19)}a${')'.repeat(19)}`,
+      `${'NOT '.repeat(19)}blocked:true`,
+      Array.from({ length: 100 }, (_, n) => `bob${n}`).join(' '),
+      Array.from({ length: 9 }, (_, n) => `app_metadata.a.b.c.d.e.f.g:[${n} TO 9]`).join(' '),
+    ]) {
+      expect((await get({ q })).status, q.slice(0, 80)).to.be.oneOf([200, 400]);
+    }
+  });
 
   it('says how much there is, where it is asked, and nothing beyond the end', async () => {
     const page = await get({ include_totals: 'true', per_page: '3', page: '1', sort: 'nickname:1' });

@@ -41,7 +41,9 @@ function scansOf(filter: Filter): number {
   if ('not' in filter) return scansOf(filter.not);
   if ('of' in filter || ('index' in filter && 'equals' in filter)) return 0;
   if ('index' in filter) return filter.contains === undefined && filter.suffix === undefined ? 0 : 1;
-  return filter.field === 'id' && 'equals' in filter ? 0 : 1;
+  if (filter.field === 'id' && 'equals' in filter) return 0;
+  // Members of metadata are looked for in every record, one name after another.
+  return filter.field.includes('.') ? 4 : 1;
 }
 
 /** What a wildcard means: how the text begins, what follows somewhere, how it ends. */

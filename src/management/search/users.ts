@@ -42,6 +42,9 @@ const FIELDS: ReadonlyMap<string, Term> = new Map([
   ...term(['organization_id'], (_, match) => heldFilter('memberships', '', match)),
 ]);
 
+/** A path within metadata: what the store cannot name is nobody's, and it joins a table for each of the names. */
+const METADATA = /^(app|user)_metadata(\.[^."\\\p{Cc}]+){0,12}$/u;
+
 type Metadata = 'app_metadata' | 'user_metadata';
 
 /** Whether a user has more in such an object than the index has (search-terms.ts): then those are asked themselves. */
@@ -53,7 +56,7 @@ export const withMore = (object: Metadata): Filter => ({ index: 'search', equals
 /** The filter that a query of users means. @throws AuthError 400 */
 export function userFilter(query: string, hasMore: HasMore): Filter {
   const userTerm = (field: string, match: Match): Filter => {
-    if (/^(app|user)_metadata(\.[^.]+)*$/.test(field)) return memberFilter(field, match, hasMore);
+    if (METADATA.test(field)) return memberFilter(field, match, hasMore);
     // What no record has matches none, as with the hosted service.
     return FIELDS.get(field)?.(field, match) ?? NONE;
   };
