@@ -159,7 +159,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
         `connection=${one.connection}\n${one.user_id}`,
         `provider=${one.provider}\n${one.user_id}`,
         `user_id=${one.upstream_id}\n${one.user_id}`,
-        `isSocial=${one.isSocial}\n${one.user_id}`,
       ],
     },
   },

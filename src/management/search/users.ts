@@ -35,9 +35,8 @@ const FIELDS: ReadonlyMap<string, Term> = new Map([
   ...term(['created_at', 'updated_at', 'last_login'], dateFilter),
   ...term(['user_id', 'last_ip'], (field, match) => plainFilter(field === 'user_id' ? 'id' : field, match)),
   ...term(['logins_count'], countFilter),
-  ...term(
-    ['identities.connection', 'identities.provider', 'identities.user_id', 'identities.isSocial'],
-    (field, match) => heldFilter('identities', `${field.slice('identities.'.length)}=`, match),
+  ...term(['identities.connection', 'identities.provider', 'identities.user_id'], (field, match) =>
+    heldFilter('identities', `${field.slice('identities.'.length)}=`, match),
   ),
   ...term(['organization_id'], (_, match) => heldFilter('memberships', '', match)),
 ]);

@@ -41,23 +41,20 @@ export function queryStatements(
   const isMember = (path: string) => fieldKind(spec, path) === 'any';
   // In another order than the ids' a driver would be in the way of that order's index.
   const driven = sort === undefined ? drivenBy(where) : undefined;
-  const { table, id, conditions }: Drive =
-    driven === undefined ? { table: undefined, id: 'r.id', conditions: [] } : drive(name, driven, parameter);
+  const { table, id, conditions, once, distinct }: Drive =
+    driven === undefined
+      ? { table: undefined, id: 'r.id', conditions: [], once: [], distinct: '*' }
+      : drive(name, driven, parameter);
   const rest = driven === undefined ? (where === undefined ? [] : [where]) : driven.rest;
   for (const one of rest) conditions.push(condition(one, { name, parameter, field, isMember, dialect }));
   // Few expire, and those have an index: so a record need not be read to be counted.
   conditions.push(`${id} NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${parameter(now)})`);
   const records = table === undefined ? `"${name}" r` : `${table} k CROSS JOIN "${name}" r ON r.id = ${id}`;
-  const matching = `FROM ${records} WHERE ${conditions.join(' AND ')}`;
-  const counted =
-    table !== undefined && rest.length === 0 ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
-  const total =
-    typeof query.total === 'number'
-      ? {
-          sql: `SELECT count(*) AS n FROM (SELECT 1 ${counted} LIMIT ${dialect.parameter(parameters.length + 1)}) m`,
-          parameters: [...parameters, query.total],
-        }
-      : { sql: `SELECT count(*) AS n ${counted}`, parameters: [...parameters] };
+  const matching = `FROM ${records} WHERE ${[...conditions, ...once].join(' AND ')}`;
+  const isDriven = table !== undefined && rest.length === 0;
+  const counted = isDriven ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
+  const what = isDriven ? distinct : '*';
+  const total = totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
   const from = after === undefined ? '' : ` AND r.id > ${parameter(columnText(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);
   const order = by === undefined ? '' : `${by} ${sort?.descending === true ? 'DESC' : 'ASC'} NULLS LAST, `;
@@ -66,6 +63,18 @@ export function queryStatements(
   const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
   const sql = `SELECT r.id, r.data, r.sum ${matching}${from} ORDER BY ${inOrder} ${bounds}`;
   return { page: { sql, parameters }, total };
+}
+
+/** How many there are, at most so many where that is said. */
+function totalStatement(
+  { counted, what, parameters }: { counted: string; what: string; parameters: (string | number)[] },
+  most: Query['total'],
+  { parameter }: Dialect,
+): Statement {
+  if (typeof most !== 'number') return { sql: `SELECT count(${what}) AS n ${counted}`, parameters };
+  const row = what === '*' ? '1' : what;
+  const limit = parameter(parameters.push(most));
+  return { sql: `SELECT count(*) AS n FROM (SELECT ${row} ${counted} LIMIT ${limit}) m`, parameters };
 }
 
 interface Terms {

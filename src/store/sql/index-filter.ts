@@ -82,6 +82,9 @@ export interface Drive {
   table: string | undefined;
   id: string;
   conditions: string[];
+  /** What tells a record once where the table may have it twice; counted otherwise by what is `distinct`. */
+  once: string[];
+  distinct: string;
 }
 
 /** The table and the condition that tell the ids of a driver's records, each once and in order. */
@@ -91,18 +94,16 @@ export function drive(name: string, { driver }: Driven, parameter: Parameter): D
       `k.key = ${parameter(driver.index)}`,
       `k.value = ${parameter(columnText(driver.equals))}`,
     ];
-    return { table: `"${name}_index"`, id: 'k.id', conditions };
+    return { table: `"${name}_index"`, id: 'k.id', conditions, once: [], distinct: '*' };
   }
   const table = `"${driver.of}_index"`;
   const start = `${driver.equals}\n`;
   return {
     table,
     id: `substr(k.value, ${[...start].length + 1})`,
-    conditions: [
-      `k.key = ${parameter(driver.index)}`,
-      ...startsWith('k.value', start, parameter),
-      // A user with two identities in a connection is one user.
-      `NOT EXISTS (SELECT 1 FROM ${table} d WHERE d.key = k.key AND d.value = k.value AND d.id < k.id)`,
-    ],
+    conditions: [`k.key = ${parameter(driver.index)}`, ...startsWith('k.value', start, parameter)],
+    // A user with two identities in a connection is one user.
+    once: [`NOT EXISTS (SELECT 1 FROM ${table} d WHERE d.key = k.key AND d.value = k.value AND d.id < k.id)`],
+    distinct: 'DISTINCT k.value',
   };
 }
