@@ -10,6 +10,7 @@ import { createLog } from '../../src/runtime/log.ts';
 import { parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { EXAMPLE } from '../management/example.ts';
 import { createAgent } from '../support/agent.ts';
+import { API, authorize, logIn, responseOf, tenant, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { EVERYTHING } from './everything.ts';
 
@@ -35,16 +36,16 @@ describe('a tenant that is exported and applied', function () {
     return (await carryOut(deps(), { command: 'apply', tenant })) as string[];
   };
 
-  for (const [name, tenant] of Object.entries({
+  for (const [name, given] of Object.entries({
     'the example': parse(EXAMPLE),
     'every section': EVERYTHING,
   })) {
     it(`is the same again: ${name}`, async () => {
-      server = await startServer({ tenant });
+      server = await startServer({ tenant: given });
       const first = await exported();
       expect(await reapplied(first)).to.deep.equal([]);
       expect(await exported()).to.equal(first);
-      expect(await order('plan', tenant)).to.deep.equal([]);
+      expect(await order('plan', given)).to.deep.equal([]);
     });
   }
 
@@ -228,5 +229,67 @@ describe('a tenant that is exported and applied', function () {
     server = await startServer({ tenant: EVERYTHING });
     const file = readFileSync(join(server.dataDir, 'store/documents.json'), 'utf8');
     expect(file).to.contain('Greet').and.not.contain('nobody-reads').and.not.contain('of-logs');
+  });
+});
+
+describe('a file that is applied while the server runs', function () {
+  this.timeout(30_000);
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant });
+  });
+  after(() => server.stop());
+
+  const applied = (document: object) =>
+    carryOut(
+      {
+        settings: server.settings,
+        store: server.store,
+        users: server.users,
+        clock: Date.now,
+        random: randomBytes,
+        log: createLog('silent'),
+      },
+      { command: 'apply', tenant: readTenant(document).tenant },
+    );
+
+  it('is in force with the next request, and sessions stay', async () => {
+    const browser = createAgent(server);
+    await logIn(browser, server, webRequest());
+    const silently = async (over = {}) =>
+      responseOf(await authorize(browser, webRequest({ prompt: 'none', ...over })));
+    expect(await silently()).to.have.property('code');
+    const machine = { client_id: 'another', client_secret: 'the-secret-of-another' };
+    const asked = () =>
+      token(createAgent(server), { grant_type: 'client_credentials', ...machine, audience: API });
+    expect((await asked()).status).to.equal(401);
+    const added = {
+      ...tenant,
+      clients: [...tenant.clients, { ...machine, name: 'Another', app_type: 'non_interactive' }],
+      clientGrants: [...tenant.clientGrants, { client_id: 'another', audience: API, scope: ['read:things'] }],
+    };
+    await applied(added);
+    expect((await asked()).status).to.equal(200);
+    expect(await silently()).to.have.property('code');
+    // The database is no connection of the application any more: nobody new comes in by it.
+    const password = () =>
+      token(createAgent(server), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+        scope: 'openid',
+      });
+    expect((await password()).status).to.equal(200);
+    await applied({
+      ...added,
+      databases: tenant.databases.map((one) => ({ ...one, enabled_clients: [] })),
+    });
+    expect((await password()).status).to.be.within(400, 403);
+    await applied(tenant);
+    expect((await asked()).status).to.equal(401);
+    expect((await password()).status).to.equal(200);
+    expect(await silently()).to.have.property('code');
   });
 });
