@@ -8,6 +8,7 @@ import { type ClientGrantsDependencies, clientGrantCalls } from './resources/cli
 import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
 import { customDomainCalls } from './resources/custom-domains.ts';
+import { deviceCredentialCalls } from './resources/device-credentials.ts';
 import { emailCalls } from './resources/emails.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
@@ -21,8 +22,13 @@ import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
 import { riskAssessmentCalls } from './resources/risk-assessments.ts';
 import { type RolesDependencies, roleCalls } from './resources/roles.ts';
+import {
+  type ScimConfigurationDependencies,
+  scimConfigurationCalls,
+} from './resources/scim-configuration.ts';
 import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
+import { type StatsDependencies, statsCalls } from './resources/stats.ts';
 import { tenantCalls } from './resources/tenant.ts';
 import { type TicketsDependencies, ticketCalls } from './resources/tickets.ts';
 import { unusedCalls } from './resources/unused.ts';
@@ -46,6 +52,8 @@ export type ManagementDependencies = ClientsDependencies &
   SigningKeysDependencies &
   SessionsDependencies &
   GrantsDependencies &
+  ScimConfigurationDependencies &
+  StatsDependencies &
   UsersDependencies &
   LogsDependencies &
   UserAccessDependencies &
@@ -77,6 +85,9 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...sessionCalls,
   ...refreshTokenCalls,
   ...grantCalls,
+  ...deviceCredentialCalls,
+  ...scimConfigurationCalls,
+  ...statsCalls,
   ...guardianCalls,
   ...emailCalls,
   ...tenantCalls,

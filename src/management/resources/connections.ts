@@ -16,6 +16,7 @@ import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { scimKey } from './scim-configuration.ts';
 
 export interface ConnectionsDependencies extends RemovalDependencies {
   random: Random;
@@ -143,7 +144,10 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   statuses: { remove: 202 },
   removedBody: ({ now }) => ({ deleted_at: now() }),
   removing: (deps, { name }) => noteRemoval(deps, name),
-  removed: async (deps, { name }) => removeUsersOf(deps, name),
+  removed: async (deps, { id, name }) => {
+    await deps.store.collection('documents').delete(scimKey(id));
+    await removeUsersOf(deps, name);
+  },
 };
 
 /** A connection as it is answered. Tools take options without a member for options that they may not read. */

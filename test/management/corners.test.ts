@@ -1,0 +1,128 @@
+// Signing keys, and the corners that deploy tools look into.
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { header } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { authorizeAs, callApi, managementClient, managementToken, startManaged } from './support.ts';
+
+describe('signing keys of the Management API', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+
+  beforeEach(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+  });
+  afterEach(() => server.stop());
+
+  const failure = (asked: PromiseLike<unknown>): Promise<unknown> =>
+    Promise.resolve(asked).catch((thrown: unknown) => thrown);
+  const kidNow = async () => header(await managementToken(server)).kid;
+  const published = async () => {
+    const { keys } = (await createAgent(server).get('/.well-known/jwks.json')).json();
+    return (keys as { kid: string }[]).map(({ kid }) => kid);
+  };
+
+  it('are listed, the current first, without what is private', async () => {
+    const keys = await management.keys.signing.list();
+    expect(keys.map(({ current, next }) => [current, next])).to.deep.equal([
+      [true, undefined],
+      [undefined, true],
+    ]);
+    expect(JSON.stringify(keys)).not.to.match(/PRIVATE|"d":/);
+    expect(keys[0]?.kid).to.equal(await kidNow());
+    expect(keys[0]?.cert).to.contain('BEGIN CERTIFICATE');
+    expect(await management.keys.signing.get(keys[1]?.kid ?? '')).to.deep.equal(keys[1]);
+    expect(await failure(management.keys.signing.get('unknown'))).to.include({ statusCode: 404 });
+  });
+
+  it('sign with the next one from the next request on, and those of before still count', async () => {
+    const old = await managementToken(server);
+    const [current, next] = await management.keys.signing.list();
+    const rotated = await management.keys.signing.rotate();
+    expect(rotated.kid).to.equal(next?.kid);
+    expect(await kidNow()).to.equal(next?.kid);
+    expect(await published()).to.include(current?.kid);
+    expect((await authorizeAs(server, old, 'GET', '/clients')).status).to.equal(200);
+  });
+
+  it('refuse tokens of one that was revoked, with the next request', async () => {
+    const old = await managementToken(server);
+    const [current] = await management.keys.signing.list();
+    const revoke = () => management.keys.signing.revoke(current?.kid ?? '');
+    // What signs now is needed.
+    expect(await failure(revoke())).to.include({ statusCode: 400 });
+    await management.keys.signing.rotate();
+    expect((await managementClient(server).keys.signing.revoke(current?.kid ?? '')).kid).to.equal(
+      current?.kid,
+    );
+    const refused = await authorizeAs(server, old, 'GET', '/clients');
+    expect(refused.status).to.equal(401);
+    expect(await refused.json()).to.include({ statusCode: 401, error: 'Unauthorized' });
+    expect(await published()).not.to.include(current?.kid);
+    expect((await callApi(server, 'PUT', `/keys/signing/${current?.kid}/revoke`)).status).to.equal(404);
+    expect((await callApi(server, 'GET', '/clients')).status).to.equal(200);
+  });
+
+  it('rotate for none who may only read them', async () => {
+    const reading = await managementToken(server, 'read:signing_keys');
+    const [current] = await management.keys.signing.list();
+    const calls = [
+      ['POST', '/keys/signing/rotate'],
+      ['PUT', `/keys/signing/${current?.kid}/revoke`],
+    ] as const;
+    for (const [method, path] of calls)
+      expect((await authorizeAs(server, reading, method, path)).status).to.equal(403);
+    expect((await management.keys.signing.list())[0]?.kid).to.equal(current?.kid);
+  });
+
+  describe('SCIM configurations', () => {
+    const connection = async () => {
+      const made = await management.connections.create({
+        name: 'corporate',
+        strategy: 'samlp',
+        options: { signInEndpoint: 'https://idp.example.test/sso' },
+      } as never);
+      return String(made.id);
+    };
+
+    it('are not there in the words that tools look for, are kept, changed and removed', async () => {
+      const id = await connection();
+      const { scimConfiguration: scim } = management.connections;
+      const none = await callApi(server, 'GET', `/connections/${id}/scim-configuration`);
+      expect(none.status).to.equal(404);
+      expect(await none.json()).to.deep.equal({ statusCode: 404, error: 'Not Found', message: 'Not Found' });
+      const made = await scim.create(id, {});
+      expect(made).to.include({ connection_id: id, connection_name: 'corporate', strategy: 'samlp' });
+      expect(await failure(scim.create(id, {}))).to.include({ statusCode: 409 });
+      const mapping = [{ auth0: 'email', scim: 'userName' }];
+      await scim.update(id, { user_id_attribute: 'externalId', mapping });
+      expect(await scim.get(id)).to.deep.include({ user_id_attribute: 'externalId', mapping });
+      expect((await scim.getDefaultMapping(id)).mapping).to.deep.equal(made.mapping);
+      await scim.delete(id);
+      for (const again of [
+        () => scim.get(id),
+        () => scim.delete(id),
+        () => scim.update(id, { user_id_attribute: 'a', mapping }),
+      ])
+        expect(await failure(again())).to.include({ statusCode: 404 });
+    });
+
+    it('go with their connection, and are for no database', async () => {
+      const id = await connection();
+      await management.connections.scimConfiguration.create(id, {});
+      await management.connections.delete(id);
+      expect(await server.store.collection('documents').findBy('kind', 'scim-configuration')).to.deep.equal(
+        [],
+      );
+      const { data } = await management.connections.list({ strategy: ['auth0'] });
+      const database = `/connections/${data[0]?.id}/scim-configuration`;
+      expect((await callApi(server, 'POST', database, {})).status).to.equal(400);
+      expect(
+        (await callApi(server, 'GET', '/connections/con_0000000000000000/scim-configuration')).status,
+      ).to.equal(404);
+      expect((await callApi(server, 'POST', database, { mapping: 'all' })).status).to.equal(400);
+    });
+  });
+});
