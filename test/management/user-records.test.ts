@@ -1,0 +1,153 @@
+// Users' records by the Management API: made in every kind of connection, changed, and what is told of them.
+import { expect } from 'chai';
+import { toResource } from '../../src/engine/audience.ts';
+import { rememberConsent } from '../../src/engine/grants.ts';
+import { tenant } from '../connections/passwordless/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { payload, token, USER } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { managementToken, startManaged } from './support.ts';
+
+const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
+
+describe("users' records", () => {
+  let server: TestServer;
+  let admin: string;
+  let people = 0;
+
+  before(async () => {
+    server = await startManaged(tenant);
+    admin = await managementToken(server);
+  });
+  after(() => server.stop());
+
+  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
+    createAgent(server).request(`/api/v2${path}`, {
+      method,
+      headers: { authorization: `Bearer ${bearer}` },
+      ...(json === undefined ? {} : { json }),
+    });
+  const create = (body: object) =>
+    call('POST', '/users', { connection: 'users', password: USER.password, ...body });
+  const someone = async (more: object = {}) => {
+    const email = `record-${people++}@example.test`;
+    const made = await create({ email, ...more });
+    expect(made.status, made.text).to.equal(201);
+    const id = made.json().user_id as string;
+    return { id, email, path: `/users/${encodeURIComponent(id)}` };
+  };
+  const login = (username: string, more: Record<string, string> = {}) =>
+    token(createAgent(server), {
+      grant_type: 'password',
+      ...CLIENT,
+      username,
+      password: USER.password,
+      scope: 'openid',
+      ...more,
+    });
+
+  it('are made in databases and passwordless connections, with an id of their own where one is given', async () => {
+    const custom = await create({ email: 'custom@example.test', user_id: 'my-own-id' });
+    expect(custom.json()).to.include({ user_id: 'auth0|my-own-id' });
+    const again = await create({ email: 'custom2@example.test', user_id: 'auth0|my-own-id' });
+    expect(again.status).to.equal(409);
+    expect((await create({ email: 'Custom@example.test' })).json()).to.include({
+      message: 'The user already exists.',
+    });
+    const byEmail = await call('POST', '/users', { connection: 'email', email: 'code@example.test' });
+    expect(byEmail.json().identities[0]).to.include({ provider: 'email', connection: 'email' });
+    const bySms = await call('POST', '/users', { connection: 'sms', phone_number: '+4915112345670' });
+    expect(bySms.json()).to.include({ phone_number: '+4915112345670' });
+    const unknown = await create({ connection: 'none', email: 'x@example.test' });
+    expect(unknown.json()).to.include({ message: 'The connection does not exist.' });
+    for (const body of [
+      { email: 'no address' },
+      { email: 'a@example.test', password: null },
+      { email: 'a@example.test', password: 'weak' },
+      { email: 'a@example.test', user_id: 'with space' },
+      { email: 'a@example.test', logins_count: 9 },
+      { email: 'a@example.test', roles: ['rol_x'] },
+      { phone_number: '0151' },
+      { connection: 'sms', email: 'a@example.test' },
+    ])
+      expect((await create(body)).status, JSON.stringify(body)).to.equal(400);
+  });
+
+  it('merge metadata by its first level: null removes a key, {} all of them', async () => {
+    const { path } = await someone({ user_metadata: { a: 1, b: { c: 2, d: 3 } } });
+    const patch = async (user_metadata: object) =>
+      (await call('PATCH', path, { user_metadata })).json().user_metadata;
+    expect(await patch({ b: { c: 9 }, e: 'x' })).to.deep.equal({ a: 1, b: { c: 9 }, e: 'x' });
+    expect(await patch({ a: null })).to.deep.equal({ b: { c: 9 }, e: 'x' });
+    expect(await patch({})).to.deep.equal({});
+    for (const other of [{ email: 'z@example.test' }, { email_verified: true }])
+      expect((await call('PATCH', path, { password: 'New-Password-12', ...other })).status).to.equal(400);
+  });
+
+  it('end what was logged in when their password is set', async () => {
+    const { email, path } = await someone();
+    const { refresh_token } = (await login(email, { scope: 'openid offline_access' })).json();
+    expect((await call('PATCH', path, { password: 'Another-Password-3' })).status).to.equal(200);
+    const refreshed = await token(createAgent(server), {
+      grant_type: 'refresh_token',
+      ...CLIENT,
+      refresh_token,
+    });
+    expect(refreshed.status).to.be.within(400, 403);
+    expect((await login(email)).status).to.equal(403);
+    expect((await login(email, { password: 'Another-Password-3' })).status).to.equal(200);
+  });
+
+  it('have claims that tokens and userinfo tell by scope, and not without it', async () => {
+    const claims = {
+      middle_name: 'King',
+      preferred_username: 'ada',
+      profile: 'https://ada.example.test/',
+      website: 'https://example.test/',
+      gender: 'female',
+      birthdate: '1815-12-10',
+      zoneinfo: 'Europe/London',
+      locale: 'en-GB',
+    };
+    const address = { country: 'GB', locality: 'London' };
+    const { email } = await someone({ ...claims, address });
+    const tell = async (scope: string) => {
+      const { access_token } = (await login(email, { scope })).json();
+      const answer = await createAgent(server).get('/userinfo', {
+        authorization: `Bearer ${access_token}`,
+      });
+      return answer.json();
+    };
+    expect(await tell('openid profile address')).to.deep.include({ ...claims, address });
+    expect(await tell('openid')).to.not.have.any.keys('birthdate', 'address', 'locale');
+    const { id_token } = (await login(email, { scope: 'openid profile' })).json();
+    expect(payload(id_token)).to.include(claims).and.not.to.have.property('address');
+  });
+
+  it('are read and changed by their own user, in their metadata alone, and by no other', async () => {
+    const [mine, theirs] = [await someone(), await someone()];
+    const audience = `${server.issuer}api/v2/`;
+    const scope = 'read:current_user update:current_user_metadata';
+    await rememberConsent(server.store, mine.id, 'web', {
+      '': ['openid'],
+      [toResource(audience)]: scope.split(' '),
+    });
+    const own = (await login(mine.email, { audience, scope: `openid ${scope} read:users` })).json();
+    const bearer = own.access_token as string;
+    expect(payload(bearer).scope.split(' ')).to.have.members(['openid', ...scope.split(' ')]);
+    expect((await call('GET', mine.path, undefined, bearer)).json()).to.include({ email: mine.email });
+    const changed = await call('PATCH', mine.path, { user_metadata: { a: 1 } }, bearer);
+    expect(changed.json().user_metadata).to.deep.equal({ a: 1 });
+    for (const body of [{ app_metadata: { admin: true } }, { blocked: false }, { email_verified: true }])
+      expect((await call('PATCH', mine.path, body, bearer)).status).to.equal(403);
+    const mismatch = 'User to be acted on does not match subject in bearer token.';
+    const foreign = await call('GET', theirs.path, undefined, bearer);
+    expect([foreign.status, foreign.json().message]).to.deep.equal([403, mismatch]);
+    const patched = await call('PATCH', theirs.path, { user_metadata: { a: 1 } }, bearer);
+    expect([patched.status, patched.json().message]).to.deep.equal([403, mismatch]);
+    for (const at of [mine.path, `${mine.path}/roles`, `${mine.path}/permissions`])
+      expect((await call('DELETE', at, undefined, bearer)).status).to.equal(403);
+    await call('PATCH', mine.path, { blocked: true });
+    expect((await call('GET', mine.path, undefined, bearer)).status).to.equal(401);
+  });
+});
