@@ -24,14 +24,14 @@ const LIMITS = { fields: 20, fieldSize: 4096, fieldNameSize: 100, files: 1, part
 
 /**
  * Reads a form.
- * @throws AuthError 400 for what is none, 413 for a larger file, 415 for another media type.
+ * @throws AuthError 400 for what is none, 413 for a larger file.
  */
 export function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise<MultipartForm> {
   const { largest, tooLarge } = rules;
   const tooMuch = () => new AuthError(413, 'invalid_request', tooLarge);
   if (!isMultipart(request.headers)) {
     const message = 'The request must be multipart/form-data.';
-    return Promise.reject(new AuthError(415, 'invalid_request', message));
+    return Promise.reject(new AuthError(400, 'invalid_request', message));
   }
   if (Number(request.headers['content-length'] ?? 0) > largest + BESIDE) return Promise.reject(tooMuch());
   return new Promise((resolve, reject) => {

@@ -129,9 +129,10 @@ function parametersOf({ path, query }: CallRules): Json {
   return named.length + asked.length === 0 ? {} : { parameters: [...named, ...asked] };
 }
 
-function requestOf({ body, textTypes = [] }: CallRules): Json {
+function requestOf({ body, file, textTypes = [] }: CallRules): Json {
   if (body === undefined) return {};
-  const structured = ['application/json', 'application/x-www-form-urlencoded'].map(
+  const forms = ['application/json', 'application/x-www-form-urlencoded'];
+  const structured = (file === undefined ? forms : ['multipart/form-data']).map(
     (type) => [type, { schema: schemaOf(body) }] as const,
   );
   const texts = textTypes.map((type) => [type, { schema: { type: 'string' } }] as const);

@@ -55,11 +55,12 @@ async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   let about = aboutOf(ctx, ctx.state.caller as Caller);
   try {
+    const query = validated('query', call.query ?? NOTHING, queryOf(ctx));
     const form = call.file && (await formOf(call.file, ctx));
     if (form !== undefined) about = { ...about, body: form.fields };
     const request: CallRequest = {
       ...about,
-      query: validated('query', call.query ?? NOTHING, queryOf(ctx)),
+      query,
       body: call.body === undefined ? undefined : validated('body', call.body, form?.all ?? about.body ?? {}),
     };
     const given = await call.handle(deps, request as CallRequest<never, never>);

@@ -183,7 +183,7 @@ describe('jobs and tickets of the Management API', () => {
     });
     expect((await importing('[]', { connection_id: 'con_nowhere' })).status).to.equal(400);
     expect((await importing('[]', { admin: 'true' })).status).to.equal(400);
-    expect((await api('POST', '/jobs/users-imports', { connection_id: connectionId })).status).to.equal(415);
+    expect((await api('POST', '/jobs/users-imports', { connection_id: connectionId })).status).to.equal(400);
     const broken = await finished((await importing('[{"email":')).body as JobView);
     expect(broken).to.include({ status: 'failed' });
     expect(broken.status_details).to.contain('JSON');
