@@ -1,7 +1,7 @@
 // Connections: `/connections`.
 import { z } from 'zod';
 import type { Connection, Records } from '../../records/collections.ts';
-import { connectionSchema, databaseSchema } from '../../records/connections.ts';
+import { connectionSchema, DATABASE, databaseSchema } from '../../records/connections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -72,7 +72,7 @@ function optionsOf(
 }
 
 function checked(record: Record<string, unknown>): Records['connections'] {
-  const schema = record.strategy === 'auth0' ? databaseSchema : connectionSchema;
+  const schema = record.strategy === DATABASE ? databaseSchema : connectionSchema;
   return checkedBy(schema as z.ZodType, record) as Records['connections'];
 }
 
@@ -164,7 +164,7 @@ function connectionView(connection: Connection): object {
 
 /** The deploy tool writes this option to each database that has none, so each has it when it is read, too. */
 function optionsView({ strategy, options }: Connection): object {
-  if (strategy === 'auth0') return { disable_self_service_change_password: false, ...options };
+  if (strategy === DATABASE) return { disable_self_service_change_password: false, ...options };
   return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }
 
