@@ -20,7 +20,7 @@ export interface ListShape {
   key: string;
   /** Items of a page where the query does not say; 50. */
   perPage?: number;
-  /** Whether it can be read by a cursor. */
+  /** Whether it can be read by a cursor, where its query has one; it can. */
   isByCursor?: boolean;
   /** Whether a wrapped page says how many there are in all; it does otherwise. */
   hasTotal?: boolean;
@@ -62,7 +62,7 @@ export interface PageQuery {
  * @throws AuthError 400 beyond what can be paged by number.
  */
 export async function listAnswer(query: PageQuery, source: ListSource, shape: ListShape): Promise<unknown> {
-  const { key, perPage: usual = 50, isByCursor = false, hasLength = false, hasTotal = true, reach } = shape;
+  const { key, perPage: usual = 50, isByCursor = true, hasLength = false, hasTotal = true, reach } = shape;
   if (isByCursor && (query.take !== undefined || query.from !== undefined)) {
     const { items, next } = await source.after({ cursor: query.from, take: query.take ?? 50 });
     return { [key]: items, ...(next === undefined ? {} : { next }) };
