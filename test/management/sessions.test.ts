@@ -75,7 +75,7 @@ describe('sessions and refresh tokens of the Management API', () => {
       expect(refused.headers.get('location')).to.contain('error=login_required');
     });
 
-    it('ends with its applications being told, and is gone', async () => {
+    it('ends, and is gone', async () => {
       const { browser, sid } = await loggedIn();
       await management.sessions.delete(sid);
       expect(await isLoggedIn(browser)).to.equal(false);
@@ -83,6 +83,21 @@ describe('sessions and refresh tokens of the Management API', () => {
       // Once more is no failure; revoking says that there is none.
       await management.sessions.delete(sid);
       await gone(management.sessions.revoke(sid));
+    });
+
+    it('tells its applications when it is ended', async () => {
+      await management.clients.update('web', {
+        oidc_logout: {
+          backchannel_logout_urls: ['https://localhost:1/backchannel'],
+          backchannel_logout_initiators: { mode: 'all' },
+        },
+      });
+      const { sid } = await loggedIn();
+      await management.sessions.delete(sid);
+      await server.tenant.close();
+      const { records } = await server.store.collection('logs').list({ limit: 100 });
+      const told = records.filter(({ type }) => type.startsWith('oidc_backchannel_logout'));
+      expect(told.map(({ client_id }) => client_id)).to.deep.equal(['web']);
     });
 
     it('keeps its refresh tokens when it is deleted, and loses them when it is revoked', async () => {
