@@ -187,6 +187,9 @@ describe('every call of the Management API', () => {
       else expect(response.status).to.equal(403);
     });
 
+    // A call without such scopes is for users' own tokens alone: an application gets no further than 403.
+    if (call.scopes.length === 0 && call.allScopes === undefined) continue;
+
     it(`${name}: unknown members of the query are refused`, async () => {
       const token = await tokenWith(ALL_SCOPES);
       const response = await send(call, `Bearer ${token}`, `${unknownPath(call)}?no_such_member=1`);
