@@ -60,12 +60,15 @@ function checkHeld(spec: AnySpec, { of, index }: HeldFilter): void {
   checkIndex(other, index);
 }
 
+/** Whether another collection has a record that a filter means and that is of the record with that id. */
+export type IsHeld = (filter: HeldFilter, id: string) => boolean;
+
 /** Whether a record is one that a filter means. */
-export function matches(spec: AnySpec, record: AnyRecord, filter: Filter): boolean {
-  if ('all' in filter) return filter.all.every((one) => matches(spec, record, one));
-  if ('any' in filter) return filter.any.some((one) => matches(spec, record, one));
-  if ('not' in filter) return !matches(spec, record, filter.not);
-  if ('of' in filter) throw new Error(`records of ${filter.of} are not in memory`);
+export function matches(spec: AnySpec, record: AnyRecord, filter: Filter, isHeld: IsHeld): boolean {
+  if ('all' in filter) return filter.all.every((one) => matches(spec, record, one, isHeld));
+  if ('any' in filter) return filter.any.some((one) => matches(spec, record, one, isHeld));
+  if ('not' in filter) return !matches(spec, record, filter.not, isHeld);
+  if ('of' in filter) return isHeld(filter, record.id);
   if ('index' in filter) return indexMatches(spec, record, filter);
   const values =
     fieldKind(spec, filter.field) === 'any'

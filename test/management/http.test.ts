@@ -50,6 +50,18 @@ describe('HTTP of the Management API', () => {
     });
   }
 
+  it('refuses JSON that nests without end, of a caller who may write', async () => {
+    for (const body of [
+      '['.repeat(5_000),
+      `${'['.repeat(100)}${']'.repeat(100)}`,
+      `{"name":${'[1,'.repeat(5_000)}`,
+    ]) {
+      const response = await send('POST', '/clients', body);
+      expect(response.status).to.equal(400);
+      expect(await response.json()).to.include({ statusCode: 400, error: 'Bad Request' });
+    }
+  });
+
   it('describes itself in development, to this machine alone', async () => {
     const response = await fetch(`${server.url}/api/v2/openapi.json`);
     const api = (await response.json()) as { openapi: string; paths: Record<string, object> };

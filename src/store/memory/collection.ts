@@ -4,18 +4,26 @@
 
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Query } from '../contract.ts';
-import { checkQuery, comparator, defaultLimit, matches } from '../filter.ts';
+import { checkQuery, comparator, defaultLimit, type IsHeld, matches } from '../filter.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import * as rows from './table.ts';
 
 /** Makes a change durable; undefined when there is nothing to wait for. */
 export type Commit = (change: rows.Change) => Promise<void> | undefined;
 
+/** Where a table stands alone, filters by other collections are refused before (checkQuery). */
+const alone: IsHeld = () => false;
+
 /**
  * The collection over a table. `check` is called at the start of each method and throws when the store
  * is not to be used. Long, because its methods share the pending changes.
  */
-export function createCollection(table: rows.Table, commit: Commit, check: () => void): Collection<Stored> {
+export function createCollection(
+  table: rows.Table,
+  commit: Commit,
+  check: () => void,
+  isHeld = alone,
+): Collection<Stored> {
   /** The last change of each record that is not durable yet. */
   const pending = new Map<string, Promise<void>>();
 
@@ -107,7 +115,7 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
       check();
       checkQuery(table.spec, query);
       const { records, more, total } = await read(
-        () => pageOf(table, query),
+        () => pageOf(table, query, isHeld),
         (found) => idsOf(found.records),
       );
       const inIdOrder = query.sort === undefined && query.page === undefined;
@@ -131,12 +139,14 @@ export function createCollection(table: rows.Table, commit: Commit, check: () =>
   }
 }
 
-function pageOf(table: rows.Table, { where, sort, after, page = 0, limit = defaultLimit, total }: Query) {
+function pageOf(table: rows.Table, query: Query, isHeld: IsHeld) {
+  const { where, sort, after, page = 0, limit = defaultLimit, total } = query;
   if (where === undefined && sort === undefined && page === 0 && !total) {
     return { ...rows.page(table, after, limit), total: 0 };
   }
   const { records } = rows.page(table, undefined, Infinity);
-  const found = where === undefined ? records : records.filter((one) => matches(table.spec, one, where));
+  const found =
+    where === undefined ? records : records.filter((one) => matches(table.spec, one, where, isHeld));
   const rest = after === undefined ? found : found.filter(({ id }) => id > after);
   const sorted = rest.sort(comparator(table.spec, sort));
   const from = page * limit;

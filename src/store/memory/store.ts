@@ -4,11 +4,12 @@ import type { CollectionName, Records } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Store, Write } from '../contract.ts';
+import type { IsHeld } from '../filter.ts';
 import { collectionSpecs } from '../keys.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { type Commit, createCollection } from './collection.ts';
-import { createTable, find, place, remove, type Table } from './table.ts';
+import { createTable, find, findBy, place, remove, type Table } from './table.ts';
 
 const nothing: Commit = () => undefined;
 
@@ -23,9 +24,13 @@ export function openMemoryStore(clock: Clock): Store {
     revision += 1;
   };
   const tables = new Map(collectionSpecs().map(([name, spec]) => [name, createTable(name, spec, clock)]));
+  const isHeld: IsHeld = ({ of, index, equals }, id) => {
+    const other = tables.get(of);
+    return other !== undefined && findBy(other, index, `${equals}\n${id}`).length > 0;
+  };
   const collections = new Map(
     [...tables].map(([name, table]): [string, Collection<Stored>] => {
-      const collection = createCollection(table, nothing, check);
+      const collection = createCollection(table, nothing, check, isHeld);
       return [name, isCached(table.spec) ? countWrites(collection, count) : collection];
     }),
   );
