@@ -338,7 +338,7 @@ function routesOf(
           version: VERSION,
           features: FEATURES,
           limits: LIMITS,
-          managementOpenApi: managementOpenApi(baseUrl),
+          managementOpenApi: () => managementOpenApi(baseUrl),
           config: tenantConfig,
           outbox,
           views,
