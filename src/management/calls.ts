@@ -12,11 +12,17 @@ import { deviceCredentialCalls } from './resources/device-credentials.ts';
 import { emailCalls } from './resources/emails.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
-import { type InvitationsDependencies, invitationCalls } from './resources/invitations.ts';
 import { type JobsDependencies, jobCalls } from './resources/jobs.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { type LogsDependencies, logCalls } from './resources/logs.ts';
-import { type OrganizationsDependencies, organizationCalls } from './resources/organizations.ts';
+import { organizationGrantCalls } from './resources/organizations/client-grants.ts';
+import { organizationConnectionCalls } from './resources/organizations/connections.ts';
+import { type InvitationsDependencies, invitationCalls } from './resources/organizations/invitations.ts';
+import { organizationMemberCalls } from './resources/organizations/members.ts';
+import {
+  type OrganizationsDependencies,
+  organizationCalls,
+} from './resources/organizations/organizations.ts';
 import { promptTextCalls } from './resources/prompts.ts';
 import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
@@ -80,6 +86,9 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...blockCalls,
   ...roleCalls,
   ...organizationCalls,
+  ...organizationConnectionCalls,
+  ...organizationMemberCalls,
+  ...organizationGrantCalls,
   ...invitationCalls,
   ...signingKeyCalls,
   ...sessionCalls,

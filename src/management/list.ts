@@ -83,6 +83,16 @@ export async function listAnswer(query: PageQuery, source: ListSource, shape: Li
   };
 }
 
+/** {@link listAnswer} of items that are held in memory. @param idOf what a cursor names an item by. */
+export function arrayAnswer<T extends object>(
+  query: PageQuery,
+  items: readonly T[],
+  idOf: (item: T) => string,
+  shape: ListShape,
+): Promise<unknown> {
+  return listAnswer(query, arraySource(items, idOf), shape);
+}
+
 /** `per_page=0`: only how many there are. */
 async function countOf(source: ListSource): Promise<{ items: readonly object[]; total: number }> {
   const { total } = await source.page({ page: 0, perPage: 1 });

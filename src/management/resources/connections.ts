@@ -14,7 +14,7 @@ import {
 } from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
-import { arraySource, cursorQuery, listAnswer } from '../list.ts';
+import { arrayAnswer, arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { scimKey } from './scim-configuration.ts';
 
@@ -193,8 +193,12 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
     handle: async (deps, { params, query }) => {
       const { enabled_clients } = await find(deps, params.id);
       const clients = enabled_clients.map((client_id) => ({ client_id }));
-      const source = arraySource(clients, ({ client_id }) => client_id);
-      return ok(await listAnswer({ take: 50, ...query }, source, { key: 'clients', isByCursor: true }));
+      return ok(
+        await arrayAnswer({ take: 50, ...query }, clients, ({ client_id }) => client_id, {
+          key: 'clients',
+          isByCursor: true,
+        }),
+      );
     },
   }),
   call({

@@ -4,7 +4,7 @@ import { type ConsentRecord, consentId } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
-import { arraySource, listAnswer, pageQuery } from '../list.ts';
+import { arrayAnswer, pageQuery } from '../list.ts';
 import { isOf } from './refresh-tokens.ts';
 import type { SessionsDependencies } from './sessions.ts';
 
@@ -81,13 +81,7 @@ export const grantCalls: Call<GrantsDependencies>[] = [
         .flatMap((one) => grantViews(one, audienceOf))
         .filter((one) => client_id === undefined || one.clientID === client_id)
         .filter((one) => audience === undefined || one.audience === audience);
-      return ok(
-        await listAnswer(
-          paging,
-          arraySource(chosen, ({ id }) => id),
-          { key: 'grants' },
-        ),
-      );
+      return ok(await arrayAnswer(paging, chosen, ({ id }) => id, { key: 'grants' }));
     },
   }),
   call({

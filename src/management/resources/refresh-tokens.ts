@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { RefreshTokenView } from '../../engine/refresh-directory.ts';
 import { accepted, type Call, callsWith, ok } from '../call.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
-import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from '../list.ts';
+import { arrayAnswer, arraySource, cursorQuery, listAnswer, mapped, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
 import { metadataBody, notedMetadata, requireUser, type SessionsDependencies } from './sessions.ts';
 
@@ -128,8 +128,7 @@ function manyCalls(): Call<SessionsDependencies>[] {
       query: z.strictObject({ ...cursorQuery, ...pageQuery }),
       handle: async ({ store, refreshTokens }, { params, query }) => {
         const all = await refreshTokens.of(await requireUser(store, params.id));
-        const source = arraySource(all, ({ id }) => id);
-        return ok(await listAnswer({ take: 50, ...query }, source, LIST));
+        return ok(await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, LIST));
       },
     }),
     call({

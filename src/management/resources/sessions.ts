@@ -4,7 +4,7 @@ import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
 import type { Store } from '../../store/contract.ts';
 import { accepted, type Call, callsWith, ok } from '../call.ts';
-import { arraySource, cursorQuery, listAnswer, pageQuery } from '../list.ts';
+import { arrayAnswer, cursorQuery, pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
 
 export interface SessionsDependencies {
@@ -114,8 +114,12 @@ function userCalls(): Call<SessionsDependencies>[] {
       query: z.strictObject({ ...cursorQuery, ...pageQuery }),
       handle: async ({ store, sessionDirectory }, { params, query }) => {
         const all = await sessionDirectory.of(await requireUser(store, params.id));
-        const source = arraySource(all, ({ id }) => id);
-        return ok(await listAnswer({ take: 50, ...query }, source, { key: 'sessions', isByCursor: true }));
+        return ok(
+          await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, {
+            key: 'sessions',
+            isByCursor: true,
+          }),
+        );
       },
     }),
     call({

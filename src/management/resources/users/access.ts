@@ -5,7 +5,7 @@ import type { Store } from '../../../store/contract.ts';
 import { permissionsOf } from '../../../users/permissions.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
-import { arraySource, cursorQuery, listAnswer, pageQuery } from '../../list.ts';
+import { arrayAnswer, cursorQuery, pageQuery } from '../../list.ts';
 import { notFound } from '../../resource.ts';
 import {
   permissionBody,
@@ -63,13 +63,7 @@ function roleCalls(): Call<UserAccessDependencies>[] {
           name,
           description: description ?? null,
         }));
-        return ok(
-          await listAnswer(
-            query,
-            arraySource(views, ({ id }) => id),
-            { key: 'roles' },
-          ),
-        );
+        return ok(await arrayAnswer(query, views, ({ id }) => id, { key: 'roles' }));
       },
     }),
     call({
@@ -132,7 +126,7 @@ function permissionCalls(): Call<UserAccessDependencies>[] {
         const all = await permissionsOf(deps.store, await userOf(deps, params.id));
         const views = await permissionViews(deps.store, all);
         const items = views.map((view, index) => ({ ...view, sources: all[index]?.sources ?? [] }));
-        return ok(await listAnswer(query, arraySource(items, String), { key: 'permissions' }));
+        return ok(await arrayAnswer(query, items, String, { key: 'permissions' }));
       },
     }),
     call({
@@ -183,8 +177,9 @@ function organizationCalls(): Call<UserAccessDependencies>[] {
           const { enabled_connections: _, client_grants: _grants, ...view } = organization;
           return [view];
         });
-        const source = arraySource(items, ({ id: organization }) => organization);
-        return ok(await listAnswer(query, source, { key: 'organizations' }));
+        return ok(
+          await arrayAnswer(query, items, ({ id: organization }) => organization, { key: 'organizations' }),
+        );
       },
     }),
   ];

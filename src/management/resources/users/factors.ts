@@ -6,7 +6,7 @@ import type { Frozen } from '../../../records/record.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
-import { arraySource, listAnswer, pageQuery } from '../../list.ts';
+import { arrayAnswer, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
 import { userOf } from './users.ts';
 
@@ -130,7 +130,7 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     handle: async (deps, { params, query }) => {
       const user = await userOf(deps, params.id);
       const items = (await deps.authenticators.of(user.id)).map(methodView);
-      return ok(await listAnswer(query, arraySource(items, String), { key: 'authenticators' }));
+      return ok(await arrayAnswer(query, items, String, { key: 'authenticators' }));
     },
   }),
   call({

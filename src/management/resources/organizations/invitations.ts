@@ -1,20 +1,20 @@
 // `/organizations/{id}/invitations`: who is asked to become a member, and with what roles.
 import { z } from 'zod';
-import type { Messages } from '../../delivery/messages.ts';
-import type { Client, Organization } from '../../records/collections.ts';
-import { normalizeEmail } from '../../records/email.ts';
-import type { InvitationRecord } from '../../records/organizations.ts';
-import type { Frozen } from '../../records/record.ts';
-import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
-import { hashSecret } from '../../runtime/secrets.ts';
-import type { Store } from '../../store/contract.ts';
-import { type Call, callsWith, noContent, ok } from '../call.ts';
-import { apiError } from '../errors.ts';
-import { fieldsQuery, selectFields } from '../fields.ts';
-import { idOf } from '../ids.ts';
-import { arraySource, listAnswer, mapped, pageQuery } from '../list.ts';
-import { notFound } from '../resource.ts';
+import type { Messages } from '../../../delivery/messages.ts';
+import type { Client, Organization } from '../../../records/collections.ts';
+import { normalizeEmail } from '../../../records/email.ts';
+import type { InvitationRecord } from '../../../records/organizations.ts';
+import type { Frozen } from '../../../records/record.ts';
+import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
+import type { Random } from '../../../runtime/random.ts';
+import { hashSecret } from '../../../runtime/secrets.ts';
+import type { Store } from '../../../store/contract.ts';
+import { type Call, callsWith, noContent, ok } from '../../call.ts';
+import { apiError } from '../../errors.ts';
+import { fieldsQuery, selectFields } from '../../fields.ts';
+import { idOf } from '../../ids.ts';
+import { arraySource, listAnswer, mapped, pageQuery } from '../../list.ts';
+import { notFound } from '../../resource.ts';
 import { organizationOf } from './organizations.ts';
 
 export interface InvitationsDependencies {

@@ -1,0 +1,136 @@
+// `/organizations/{id}/connections`, which older tools call `enabled_connections`: both are answered alike.
+import { z } from 'zod';
+import type { Organization, Records } from '../../../records/collections.ts';
+import type { Store } from '../../../store/contract.ts';
+import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
+import { arrayAnswer, pageQuery } from '../../list.ts';
+import { conflict, notFound } from '../../resource.ts';
+import {
+  type Enabled,
+  enabledConnection,
+  noOrganization,
+  organizationOf,
+  requireConnection,
+} from './organizations.ts';
+
+const call = callsWith<{ store: Store }>();
+const noun = 'organization_connections';
+const absent = notFound('No connection found by that id', 'inexistent_organization_connection');
+
+function enabledOf(organization: Organization): Enabled[] {
+  return (organization.enabled_connections as Enabled[] | undefined) ?? [];
+}
+
+async function enabledView(store: Store, enabled: Enabled) {
+  const connection = await store.collection('connections').get(enabled.connection_id);
+  return {
+    assign_membership_on_login: false,
+    show_as_button: true,
+    is_signup_enabled: false,
+    ...enabled,
+    connection: { name: connection?.name, strategy: connection?.strategy },
+  };
+}
+
+async function changeEnabled(store: Store, organization: Organization, make: (all: Enabled[]) => Enabled[]) {
+  const after = await store.collection('organizations').update(organization.id, (current) => ({
+    ...(current as Records['organizations']),
+    enabled_connections: make(enabledOf(current)),
+  }));
+  if (after === undefined) throw noOrganization();
+  return { before: enabledOf(organization), after: enabledOf(after) };
+}
+
+/** Those that read and add to the list at `/organizations/{id}/<word>`. */
+function listCalls(word: string): Call<{ store: Store }>[] {
+  const path = `/organizations/:id/${word}`;
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: [`read:${noun}`],
+      summary: 'Get the connections of an organization',
+      query: z.strictObject({ ...pageQuery, is_enabled: z.string().optional() }),
+      handle: async ({ store }, { params, query }) => {
+        const all = await Promise.all(
+          enabledOf(await organizationOf(store, params.id)).map((one) => enabledView(store, one)),
+        );
+        return ok(await arrayAnswer(query, all, (one) => one.connection_id, { key: word }));
+      },
+    }),
+    call({
+      method: 'POST',
+      path,
+      scopes: [`create:${noun}`],
+      summary: 'Add a connection to an organization',
+      body: enabledConnection,
+      handle: async ({ store }, { params, body }) => {
+        const organization = await organizationOf(store, params.id);
+        await requireConnection(store, body.connection_id);
+        const log = await changeEnabled(store, organization, (all) => {
+          if (all.some((one) => one.connection_id === body.connection_id)) {
+            throw conflict('Connection is already enabled for this organization', 'connection_conflict')();
+          }
+          return [...all, body];
+        });
+        return { ...created(await enabledView(store, body)), ...log };
+      },
+    }),
+  ];
+}
+
+/** Those of a single one, below the list at `/organizations/{id}/<word>`. */
+function singleCalls(word: string): Call<{ store: Store }>[] {
+  const path = `/organizations/:id/${word}/:connection_id`;
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: [`read:${noun}`],
+      summary: 'Get a connection of an organization',
+      handle: async ({ store }, { params }) => {
+        const found = enabledOf(await organizationOf(store, params.id)).find(
+          (one) => one.connection_id === params.connection_id,
+        );
+        if (found === undefined) throw absent();
+        return ok(await enabledView(store, found));
+      },
+    }),
+    call({
+      method: 'PATCH',
+      path,
+      scopes: [`update:${noun}`],
+      summary: 'Update a connection of an organization',
+      body: enabledConnection.omit({ connection_id: true }),
+      handle: async ({ store }, { params, body }) => {
+        const organization = await organizationOf(store, params.id);
+        const log = await changeEnabled(store, organization, (all) => {
+          if (!all.some((one) => one.connection_id === params.connection_id)) throw absent();
+          return all.map((one) => (one.connection_id === params.connection_id ? { ...one, ...body } : one));
+        });
+        const changed = log.after.find((one) => one.connection_id === params.connection_id);
+        return ok(await enabledView(store, changed ?? { connection_id: params.connection_id ?? '' }), log);
+      },
+    }),
+    call({
+      method: 'DELETE',
+      path,
+      scopes: [`delete:${noun}`],
+      summary: 'Remove a connection from an organization',
+      handle: async ({ store }, { params }) => {
+        const organization = await organizationOf(store, params.id);
+        return noContent(
+          await changeEnabled(store, organization, (all) =>
+            all.filter((one) => one.connection_id !== params.connection_id),
+          ),
+        );
+      },
+    }),
+  ];
+}
+
+/** The calls of an organization's connections. */
+export const organizationConnectionCalls: Call<{ store: Store }>[] = [
+  'connections',
+  'enabled_connections',
+].flatMap((word) => [...listCalls(word), ...singleCalls(word)]);

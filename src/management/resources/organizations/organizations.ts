@@ -1,0 +1,113 @@
+// `/organizations`: the organizations themselves.
+import { z } from 'zod';
+import type { Organization } from '../../../records/collections.ts';
+import { organizationSchema } from '../../../records/tenant.ts';
+import type { Random } from '../../../runtime/random.ts';
+import type { Store } from '../../../store/contract.ts';
+import { type Call, callsWith, ok } from '../../call.ts';
+import { apiError } from '../../errors.ts';
+import { idOf } from '../../ids.ts';
+import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../../resource.ts';
+
+export interface OrganizationsDependencies {
+  store: Store;
+  random: Random;
+}
+
+const object = z.record(z.string(), z.unknown());
+/** A connection of an organization, as it is sent. */
+export const enabledConnection = z.strictObject({
+  connection_id: z.string().max(64),
+  assign_membership_on_login: z.boolean().optional(),
+  show_as_button: z.boolean().optional(),
+  is_signup_enabled: z.boolean().optional(),
+  is_enabled: z.boolean().optional(),
+  organization_connection_name: z.string().max(255).optional(),
+  organization_access_level: z.string().max(64).optional(),
+});
+
+const members = {
+  display_name: z.string().max(255).nullish(),
+  branding: object.nullish(),
+  metadata: z
+    .record(z.string().max(255), z.string().max(255).nullable())
+    .refine((all) => Object.keys(all).length <= 25, 'At most 25 keys')
+    .nullish(),
+  token_quota: object.nullish(),
+  third_party_client_access: z.string().max(64).nullish(),
+};
+const name = z
+  .string()
+  .min(1)
+  .max(50)
+  .regex(/^[a-z0-9][a-z0-9_-]*$/, 'String does not match pattern ^[a-z0-9][a-z0-9_-]*$');
+
+export const noOrganization = notFound('No organization found by that id or name');
+export type Enabled = z.output<typeof enabledConnection>;
+
+const resource: Resource<'organizations', OrganizationsDependencies> = {
+  collection: 'organizations',
+  path: '/organizations',
+  name: 'organization',
+  noun: 'organizations',
+  readScopes: ['read:organizations_summary'],
+  list: { key: 'organizations', isByCursor: true },
+  filters: { sort: z.string().max(255).optional(), q: z.string().max(1024).optional() },
+  orderOf: (organization) => `${organization.name}\n${organization.id}`,
+  createBody: z.strictObject({
+    ...members,
+    name,
+    enabled_connections: z.array(enabledConnection).max(50).optional(),
+  }),
+  patchBody: z.strictObject({ ...members, name: name.optional() }),
+  make: async ({ store, random }, body) => {
+    for (const { connection_id } of (body.enabled_connections as Enabled[] | undefined) ?? []) {
+      await requireConnection(store, connection_id);
+    }
+    return { ...checkedBy(organizationSchema, merged({}, body)), id: idOf('org', random) };
+  },
+  change: (_deps, organization, body) => ({
+    ...checkedBy(organizationSchema, merged(structuredClone(organization) as Record<string, unknown>, body)),
+    id: organization.id,
+  }),
+  view: (_deps, { enabled_connections: _, client_grants: _grants, ...organization }) => organization,
+  missing: noOrganization,
+  taken: conflict('An organization with this name already exists.', 'organization_conflict'),
+  isRemovalStrict: true,
+  removed: async ({ store }, { id }) => {
+    await store.collection('memberships').deleteBy('organization', id);
+    await store.collection('invitations').deleteBy('organization', id);
+  },
+};
+
+/** A connection that an organization is to have. @throws AuthError 404 */
+export async function requireConnection(store: Store, id: string) {
+  const connection = await store.collection('connections').get(id);
+  if (connection === undefined) throw apiError(404, 'The connection does not exist', 'inexistent_connection');
+  return connection;
+}
+
+/** The organization of a path. @throws AuthError 404 */
+export async function organizationOf(store: Store, id = ''): Promise<Organization> {
+  const found = await store.collection('organizations').get(id);
+  if (found === undefined) throw noOrganization();
+  return found;
+}
+
+const call = callsWith<OrganizationsDependencies>();
+
+/** The calls of organizations themselves. */
+export const organizationCalls: Call<OrganizationsDependencies>[] = [
+  ...resourceCalls(resource),
+  call({
+    method: 'GET',
+    path: '/organizations/name/:name',
+    scopes: ['read:organizations'],
+    summary: 'Get an organization by name',
+    handle: async (deps, { params, caller }) => {
+      const [found] = await deps.store.collection('organizations').findBy('name', params.name ?? '');
+      if (found === undefined) throw noOrganization();
+      return ok(resource.view(deps, found, caller));
+    },
+  }),
+];
