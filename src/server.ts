@@ -168,7 +168,7 @@ function routesOf(
     ...bind(flow, {
       ...pages,
       credentialGrants,
-      describeConnections: (clientId) => describeConnections(config, clientId),
+      describeConnections: (clientId, organization) => describeConnections(config, clientId, organization),
       events,
       hasRealm: (clientId, realm) => hasRealm(config, clientId, realm),
       rateLimits,

@@ -114,16 +114,34 @@ export async function hasRealm(config: Config, clientId: string, realm: string):
 /**
  * What the vendor's login widget is told of an application's connections, by strategy. It takes the first one with a
  * form, which is the one that a request means that names none.
+ * @param organization the id of the one that the login is for: its connections alone, without those that it hides.
  */
-export async function describeConnections(config: Config, clientId: string): Promise<object[]> {
-  const first = await resolveConnection(config, { clientId }, byForm);
-  const all = (await config.connectionsOf(clientId)).filter((one) => strategyOf(one) !== undefined);
+export async function describeConnections(
+  config: Config,
+  clientId: string,
+  organization?: string,
+): Promise<object[]> {
+  const first = await resolveConnection(config, { clientId, organization }, byForm);
+  const record = organization === undefined ? undefined : await config.organization(organization);
+  const enabled = new Map(enabledConnectionsOf(record ?? {}).map((one) => [one.connection_id, one]));
+  const isShown = (one: Connection, { page }: Strategy) =>
+    page === 'form' || enabled.get(one.id)?.show_as_button !== false;
+  const all = (await connectionsFor(config, clientId, organization)).filter((one) => {
+    const strategy = strategyOf(one);
+    return strategy !== undefined && isShown(one, strategy);
+  });
   const isFirst = ({ id }: Connection) => Number('strategy' in first && first.connection.id === id);
   const ordered = [...all].sort((a, b) => isFirst(b) - isFirst(a));
   const describe = (connection: Connection) => {
     const { name, display_name } = connection;
     const strategy = strategyOf(connection);
-    return { name, display_name, ...(strategy?.page === 'form' && strategy.describe(connection)) };
+    const isClosed = organization !== undefined && enabled.get(connection.id)?.is_signup_enabled !== true;
+    return {
+      name,
+      display_name,
+      ...(strategy?.page === 'form' && strategy.describe(connection)),
+      ...(isClosed && strategy?.page === 'form' && { showSignup: false }),
+    };
   };
   return [...new Set(ordered.map(({ strategy }) => strategy))].map((name) => ({
     name,

@@ -42,6 +42,8 @@ const scopeAndAudience = {
   ),
 };
 
+const organization = optional('The organization that the tokens are for, by id or name.');
+
 /** The grants that are the engine's own, by `grant_type`. */
 export const STANDARD_GRANTS = {
   authorization_code: z.object({
@@ -53,7 +55,7 @@ export const STANDARD_GRANTS = {
     refresh_token: required('As it came with the access token.'),
     scope: optional('Fewer scopes than were granted.'),
   }),
-  client_credentials: z.object(scopeAndAudience),
+  client_credentials: z.object({ ...scopeAndAudience, organization }),
 } as const;
 
 /**
@@ -66,7 +68,7 @@ export function tokenBody(grantType: string, parameters: z.ZodObject, isStandard
   return z.object({
     grant_type: z.literal(grantType),
     ...parameters.shape,
-    ...(isStandard ? {} : scopeAndAudience),
+    ...(isStandard ? {} : { ...scopeAndAudience, organization }),
     ...CLIENT_FIELDS,
   });
 }

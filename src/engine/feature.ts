@@ -41,7 +41,7 @@ export function bindEngineParts<E>(
   deps: E & { config: Config },
 ): EngineParts {
   return {
-    grants: grants.map(({ grantType, parameters, gty, events, authenticate }) => ({
+    grants: grants.map(({ grantType, parameters, gty, events, completes, authenticate }) => ({
       // The tenant's `vendor_host` may change while the server runs.
       get grantType() {
         return grantTypeOf(grantType, deps.config.settings().vendor_host);
@@ -49,6 +49,7 @@ export function bindEngineParts<E>(
       parameters: Object.keys(parameters.shape),
       gty,
       events,
+      completes,
       authenticate: (request) => authenticate(deps, request),
     })),
     logoutChannels: logoutChannels(deps),

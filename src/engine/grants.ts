@@ -22,7 +22,7 @@ export interface GrantDependencies {
   store: Store;
   config: Config;
   users: Users;
-  organizations: Pick<Organizations, 'rolesOf'>;
+  organizations: Pick<Organizations, 'enter' | 'rolesOf'>;
 }
 
 /** What is requested: scopes, and resource indicators of APIs. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { errors } from 'oidc-provider';
 import type { ClientGrant, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import { namesAllowed, ORGANIZATION_REQUIRED } from './organizations.ts';
+import { namedOrganization, ORGANIZATION_REQUIRED } from './organizations.ts';
 
 /** The organizations that requests of applications for themselves are for. */
 export interface MachineOrganizations {
@@ -32,10 +32,7 @@ export function machineOrganizations(config: Config): MachineOrganizations {
         if (usage === 'require') throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
         return;
       }
-      const found = await config.organization(idOrName);
-      const isNamed = found !== undefined && found.id !== idOrName;
-      if (found === undefined || (isNamed && !namesAllowed(config)))
-        throw new errors.InvalidRequest('the organization was not found');
+      const found = await namedOrganization(config, idOrName);
       if (usage === 'deny' || !mayUse(found, grant)) {
         throw new errors.AccessDenied(
           `Client is not authorized to access "${grant.audience}" for the ${found.id} organization`,

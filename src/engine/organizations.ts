@@ -245,12 +245,47 @@ async function checkOrganization(
       throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
     return;
   }
-  if (usage === 'deny') throw new errors.InvalidRequest(NOT_ALLOWED);
+  params.organization = await usableOrganization(config, idOrName, client);
+}
+
+async function usableOrganization(config: Config, idOrName: string, client: object): Promise<string> {
+  if (applicationSettings(client).organizationUsage === 'deny') throw new errors.InvalidRequest(NOT_ALLOWED);
+  return (await namedOrganization(config, idOrName)).id;
+}
+
+/**
+ * The organization that a request names by its id, or by its name where the tenant allows that.
+ * @throws errors.InvalidRequest where there is none.
+ */
+export async function namedOrganization(config: Config, idOrName: string): Promise<Organization> {
   const found = await config.organization(idOrName);
   const isNamed = found !== undefined && found.id !== idOrName;
   if (found === undefined || (isNamed && !namesAllowed(config)))
     throw new errors.InvalidRequest('the organization was not found');
-  params.organization = found.id;
+  return found;
+}
+
+/**
+ * The organization that a request at the token endpoint is for, where no page can ask for one.
+ * @param sent the request's `organization`.
+ * @param earlier that of the request which this one completes: nothing else is granted at its end.
+ * @returns its id; undefined where none is asked for.
+ * @throws errors.InvalidRequest where there is none of that name, or the application denies or requires one.
+ */
+export async function organizationAtToken(
+  config: Config,
+  client: object,
+  sent: string | undefined,
+  earlier?: { organization?: string | undefined },
+): Promise<string | undefined> {
+  const asked =
+    sent === undefined || sent === '' ? undefined : await usableOrganization(config, sent, client);
+  if (earlier !== undefined && asked !== undefined && asked !== earlier.organization)
+    throw new errors.InvalidRequest('parameter organization is not that of the login');
+  const id = earlier?.organization ?? asked;
+  if (id === undefined && applicationSettings(client).organizationUsage === 'require')
+    throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
+  return id;
 }
 
 /** The organization that a request's tokens are for: of its grant, or, where that is being made, of its parameters. */

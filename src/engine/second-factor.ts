@@ -9,6 +9,8 @@ export interface CompletedRequest {
   scope: string;
   /** A resource indicator, as the engine has it. */
   resource?: string;
+  /** The id of the organization that it was for. */
+  organization?: string;
   gty: string;
   firstFactor: Login;
 }

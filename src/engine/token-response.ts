@@ -31,12 +31,14 @@ interface AskedTokens {
   event: EventType | undefined;
   /** @see GrantRequest.userAddress */
   userAddress: string | undefined;
+  /** The id of the organization that the tokens are for. */
+  organization: string | undefined;
 }
 
 /**
  * Issues tokens to an authenticated user for the requested scopes and API.
- * @throws AuthError when the user is blocked, a second factor is missing, or the application is a third party, which needs
- *   consent.
+ * @throws AuthError when the user is blocked or no member of the organization, a second factor is missing, or the
+ *   application is a third party, which needs consent.
  */
 export async function respondWithTokens(
   deps: TokenDependencies,
@@ -56,15 +58,23 @@ export async function respondWithTokens(
   }
   const resource = await requestedResource(deps, ctx);
   const user = await refuseUnfit(deps, ctx, login, { ...asked, clientId, resource });
+  const { organization } = asked;
+  // Whom the connection makes a member is one from here on.
+  const outside = await deps.organizations.enter(login, { clientId, organization });
+  if (outside !== undefined) throw outside;
   deps.judged.set(ctx.oidc, user);
   const scopes = await grantableScopes(deps, ctx, resource);
   const grant = await buildGrant(
     deps,
     provider,
-    { userId: login.userId, user, client },
+    { userId: login.userId, user, client, organization },
     { scopes, resources: resource === undefined ? [] : [resource] },
   );
-  Object.assign(grant, { amr: [...login.amr], credentialVersion: login.credentialVersion });
+  Object.assign(grant, {
+    amr: [...login.amr],
+    credentialVersion: login.credentialVersion,
+    ...(organization !== undefined && { organization, connection: login.connection }),
+  });
   const refusal = await deps.settle.settle(login, clientId, {
     store: (loginWrite) =>
       deps.commits.together([loginWrite], () =>
@@ -110,10 +120,12 @@ async function refuseUnfit(
   { settle, secondFactor }: TokenDependencies,
   ctx: KoaContextWithOIDC,
   login: Login,
-  { clientId, resource, gty, userAddress }: AskedTokens & { clientId: string; resource: string | undefined },
+  asked: AskedTokens & { clientId: string; resource: string | undefined },
 ): Promise<User> {
+  const { clientId, resource, gty, userAddress, organization } = asked;
   const verdict = await settle.judge(login, {
     clientId,
+    organization,
     acrValues: [],
     audience: resource === undefined ? undefined : toAudience(resource),
     browser: false,
@@ -128,6 +140,7 @@ async function refuseUnfit(
     gty,
     firstFactor: login,
     ...(resource !== undefined && { resource }),
+    ...(organization !== undefined && { organization }),
   });
 }
 

@@ -6,10 +6,9 @@ import type { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Login } from '../users/login.ts';
-import { applicationSettings } from './applications.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
-import { ORGANIZATION_REQUIRED } from './organizations.ts';
+import { organizationAtToken } from './organizations.ts';
 import type { CompletedRequest } from './second-factor.ts';
 import { respondWithTokens, type TokenDependencies } from './token-response.ts';
 
@@ -51,6 +50,8 @@ export interface GrantDeclaration<D> {
   gty: string;
   /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
+  /** Whether its requests complete earlier ones ({@link Granted.completes}). */
+  completes?: boolean;
   /** @throws AuthError when the user is not authenticated. */
   authenticate: (deps: D, request: GrantRequest) => Promise<Granted>;
 }
@@ -70,6 +71,8 @@ export interface VendorGrant {
   gty: string;
   /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
+  /** @see GrantDeclaration.completes */
+  completes?: boolean | undefined;
   /** @throws AuthError when the user is not authenticated. */
   authenticate(request: GrantRequest): Promise<Granted>;
 }
@@ -84,17 +87,18 @@ export function registerVendorGrant(
   provider: Provider,
   grant: VendorGrant,
 ): void {
-  const parameters = new Set(['scope', 'resource', ...grant.parameters]);
+  const parameters = new Set(['scope', 'resource', 'organization', ...grant.parameters]);
   provider.registerGrantType(
     grant.grantType,
     async (ctx) => {
       const userAddress = believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
-      if (applicationSettings(ctx.oidc.client).organizationUsage === 'require') {
-        throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
-      }
+      const { params, client } = ctx.oidc;
+      const sent = typeof params?.organization === 'string' ? params.organization : undefined;
+      // Before a password is tried or a code is used up. A request that completes another is looked at with that one.
+      if (!grant.completes) await organizationAtToken(deps.config, client, sent);
       const request: GrantRequest = {
-        clientId: ctx.oidc.client.clientId,
-        params: ctx.oidc.params as Record<string, string | undefined>,
+        clientId: client.clientId,
+        params: params as Record<string, string | undefined>,
         ip: ctx.ip,
         userAddress,
         ctx: ctx as unknown as Context,
@@ -103,9 +107,15 @@ export function registerVendorGrant(
         const { login, completes, extra } = await grant.authenticate(request);
         if (completes !== undefined) {
           const { scope, resource } = completes;
-          Object.assign(ctx.oidc.params ?? {}, { scope, resource });
+          Object.assign(params ?? {}, { scope, resource });
         }
-        const asked = { gty: completes?.gty ?? grant.gty, event: grant.events.success, userAddress };
+        const organization = await organizationAtToken(deps.config, client, sent, completes);
+        const asked = {
+          gty: completes?.gty ?? grant.gty,
+          event: grant.events.success,
+          userAddress,
+          organization,
+        };
         await respondWithTokens(deps, ctx, login, asked);
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {

@@ -3,7 +3,7 @@
 import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import type { AccessToken } from 'oidc-provider';
+import type { AccessToken, Grant } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -14,6 +14,7 @@ import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import type { Organizations } from './organizations.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
@@ -23,6 +24,7 @@ interface UserinfoDependencies {
   config: Config;
   users: Users;
   clock: Clock;
+  organizations: Pick<Organizations, 'claims' | 'isMember'>;
 }
 
 /** A verified access token, opaque or JWT. */
@@ -34,6 +36,8 @@ interface Presented {
   issuedAt: number;
   /** Individually requested claims (OIDC Core §5.5). */
   claims: string[];
+  /** The id of the organization that it is for. */
+  organization?: string | undefined;
 }
 
 /** A refusal (RFC 6750 §3.1). */
@@ -99,9 +103,20 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
         sub: user.id,
         ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),
         ...standardClaims(then, token.scopes, { updatedAt }),
+        // After the profile: nobody says of themselves that they are a member.
+        ...(await membership(deps.organizations, token)),
       };
     },
   };
+}
+
+/** What is said of the organization that a token is for, as long as the user is a member of it. */
+async function membership(
+  organizations: UserinfoDependencies['organizations'],
+  { organization, userId }: Presented,
+): Promise<object> {
+  if (organization === undefined || !(await organizations.isMember(organization, userId))) return {};
+  return organizations.claims(organization);
 }
 
 /** The token, sent by exactly one method (RFC 6750 §2), or the refusal. */
@@ -144,6 +159,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
         issuedAt: Number(payload.iat),
         // An API's JWT has no record of them.
         claims: [],
+        organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
       };
     } catch (thrown) {
       if (thrown instanceof joseErrors.JOSEError) return undefined;
@@ -155,23 +171,23 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
     const found = await provider.AccessToken.find(token);
     if (found?.accountId === undefined || found.clientId === undefined) return undefined;
     // The grant may have been revoked while the token was being issued.
-    if ((await provider.Grant.find(found.grantId ?? '')) === undefined) return undefined;
+    const grant = await provider.Grant.find(found.grantId ?? '');
+    if (grant === undefined) return undefined;
     return {
       userId: found.accountId,
       clientId: found.clientId,
       scopes: [...found.scopes],
       issuedAt: found.iat ?? 0,
-      claims: await allowedClaims(provider, found),
+      claims: allowedClaims(grant, found),
+      organization: (grant as { organization?: string }).organization,
     };
   };
 }
 
 /** The individually requested claims that the grant covers; others have no consent. */
-async function allowedClaims(provider: Provider, { claims, grantId }: AccessToken): Promise<string[]> {
+function allowedClaims(grant: Grant, { claims }: AccessToken): string[] {
   const asked = Object.keys(claims?.userinfo ?? {});
-  if (asked.length === 0 || grantId === undefined) return [];
-  const grant = await provider.Grant.find(grantId);
-  return grant?.getOIDCClaimsFiltered(new Set(asked)) ?? [];
+  return asked.length === 0 ? [] : grant.getOIDCClaimsFiltered(new Set(asked));
 }
 
 /** The user with the e-mail address at the time of issue; all else is current (spec "User profile"). */

@@ -34,6 +34,7 @@ export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
   parameters: z.object({ mfa_token: mfaToken, ...grant.parameters.shape }),
   gty: `mfa-${grant.name}`,
   events: grant.events,
+  completes: true,
   authenticate: (deps, request) => complete(deps, request, grant),
 }));
 

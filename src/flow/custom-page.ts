@@ -8,7 +8,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import { CONFIG_PLACEHOLDER } from '../tenant/pages.ts';
 import type { RequestPage } from './request-page.ts';
-import { tenantName } from './widget.ts';
+import { settingsBase, tenantName } from './widget.ts';
 
 export interface CustomPageDependencies {
   baseUrl: string;
@@ -101,7 +101,7 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
     assetsUrl: '',
     auth0Domain: new URL(baseUrl).host,
     auth0Tenant: tenantName(baseUrl),
-    clientConfigurationBaseUrl: `${baseUrl}/`,
+    clientConfigurationBaseUrl: settingsBase(baseUrl, params.organization),
     callbackOnLocationHash: params.response_type?.split(' ').some((type) => type !== 'code') === true,
     callbackURL: params.redirect_uri,
     cdn: `https://cdn.${vendor}/`,

@@ -12,7 +12,7 @@ export interface WidgetDependencies {
   baseUrl: string;
   config: Config;
   /** What the widget is told of an application's connections, by strategy. */
-  describeConnections(clientId: string): Promise<readonly object[]>;
+  describeConnections(clientId: string, organization?: string): Promise<readonly object[]>;
 }
 
 const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
@@ -35,6 +35,14 @@ export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
     cors: 'any',
     errors: oauthShape,
     summary: "`<client_id>.js`: an application's settings, for the login widget",
+    answers: { 200: { description: 'A script', body: z.string(), type: 'application/javascript' } },
+    handle: sendSettings,
+  },
+  'GET|HEAD /organizations/:organization/client/:file': {
+    limit: 'discovery',
+    cors: 'any',
+    errors: oauthShape,
+    summary: 'The same, with the connections of an organization alone',
     answers: { 200: { description: 'A script', body: z.string(), type: 'application/javascript' } },
     handle: sendSettings,
   },
@@ -62,16 +70,24 @@ export function tenantName(baseUrl: string): string {
   return new URL(baseUrl).hostname.split('.')[0] ?? '';
 }
 
+/** The address below which the widget of a request finds its settings. @param organization that of the request, by id. */
+export function settingsBase(baseUrl: string, organization: string | undefined): string {
+  return organization === undefined
+    ? `${baseUrl}/`
+    : `${baseUrl}/organizations/${encodeURIComponent(organization)}/`;
+}
+
 /** `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
 async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<void> {
   const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   if (client === undefined) throw new AuthError(404, 'not_found', 'There is no such application.');
+  const { organization } = ctx.params as { organization?: string };
   const settings = {
     id: client.client_id,
     tenant: tenantName(deps.baseUrl),
     callback: client.callbacks[0],
-    strategies: await deps.describeConnections(client.client_id),
+    strategies: await deps.describeConnections(client.client_id, organization),
   };
   ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
   ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');

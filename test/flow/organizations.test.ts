@@ -28,13 +28,18 @@ const client = (client_id: string, over: object) => ({
   grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password'],
   ...over,
 });
-const APPS = ['allowing', 'requiring', 'naming', 'choosing'];
+const APPS = ['allowing', 'requiring', 'naming', 'choosing', 'denying', 'realms'];
 const tenant = {
   ...base,
   clients: [
     ...base.clients,
     client('allowing', { organization_usage: 'allow' }),
     client('requiring', { organization_usage: 'require' }),
+    client('denying', { organization_usage: 'deny' }),
+    client('realms', {
+      organization_usage: 'allow',
+      grant_types: ['http://auth0.com/oauth/grant-type/password-realm'],
+    }),
     client('naming', { organization_usage: 'require', organization_require_behavior: 'pre_login_prompt' }),
     client('choosing', { organization_usage: 'require', organization_require_behavior: 'post_login_prompt' }),
   ],
@@ -350,6 +355,94 @@ describe('logging in to an organization', () => {
     await allow({ organization_usage: 'require', allow_any_organization: true });
     expect(payload((await ask('org_open')).json().access_token)).to.include({ org_id: 'org_open' });
     expect((await ask()).json()).to.include({ error: 'invalid_request' });
+  });
+
+  describe('at the token endpoint, without a page', () => {
+    const ask = (over: Record<string, string | undefined> = {}) =>
+      token(agent, {
+        grant_type: 'password',
+        client_id: 'allowing',
+        ...secret,
+        username: USER.email,
+        password: USER.password,
+        scope: 'openid offline_access',
+        organization: 'org_acme',
+        ...over,
+      });
+    const userinfo = async (access_token: string) =>
+      (await agent.get('/userinfo', { authorization: `Bearer ${access_token}` })).json();
+
+    it('gives a member org_id in the tokens, when they are refreshed and at /userinfo', async () => {
+      await join('org_acme');
+      for (const client_id of ['allowing', 'requiring']) {
+        const audience = 'https://api.example.test/';
+        for (const over of [{ client_id }, { client_id, audience }]) {
+          const first = (await ask(over)).json();
+          expect(payload(first.id_token)).to.include({ org_id: 'org_acme', sub: ada });
+          const second = (await refresh(first.refresh_token, client_id)).json();
+          expect(payload(second.id_token)).to.include({ org_id: 'org_acme' });
+          for (const { access_token } of [first, second])
+            expect(await userinfo(access_token)).to.include({ org_id: 'org_acme', sub: ada });
+          if ('audience' in over) expect(payload(second.access_token)).to.include({ org_id: 'org_acme' });
+        }
+      }
+      const without = (await ask({ organization: undefined })).json();
+      expect(payload(without.id_token)).not.to.have.property('org_id');
+      expect(await userinfo(without.access_token)).not.to.have.property('org_id');
+    });
+
+    it('refuses who is no member, came by a connection of another, or is no member any more', async () => {
+      const outside = await ask();
+      expect(outside.status).to.equal(403);
+      expect(outside.json()).to.include({ error: 'access_denied', error_description: NOT_PART });
+      const staff = (await server.users.findInConnection({ name: 'staff' }, STAFF.email))?.id ?? '';
+      await join('org_acme', staff);
+      const realm = 'http://auth0.com/oauth/grant-type/password-realm';
+      const byStaff = { grant_type: realm, realm: 'staff', username: STAFF.email };
+      expect((await ask({ ...byStaff, client_id: 'realms' })).json()).to.include({ error: 'access_denied' });
+      await join('org_acme');
+      const { refresh_token, access_token } = (await ask()).json();
+      await leave('org_acme');
+      expect((await refresh(refresh_token)).json()).to.include({ error: 'access_denied' });
+      expect(await userinfo(access_token)).not.to.have.property('org_id');
+    });
+
+    it('makes a member of whom the connection makes one', async () => {
+      expect(payload((await ask({ organization: 'org_open' })).json().id_token)).to.include({
+        org_id: 'org_open',
+      });
+      expect(await server.store.collection('memberships').get(membershipId('org_open', ada))).not.to.equal(
+        undefined,
+      );
+    });
+
+    it('takes none that is not there, or that the application denies, before it looks at the password', async () => {
+      for (const [over, error_description] of [
+        [{ organization: 'org_none' }, 'the organization was not found'],
+        [{ organization: 'acme' }, 'the organization was not found'],
+        [{ client_id: 'denying' }, 'parameter organization is not allowed for this client'],
+        [
+          { client_id: 'requiring', organization: undefined },
+          'parameter organization is required for this client',
+        ],
+        [{ client_id: 'requiring', organization: '' }, 'parameter organization is required for this client'],
+      ] as const) {
+        const refused = await ask({ ...over, password: 'wrong' });
+        expect(refused.status).to.equal(400);
+        expect(refused.json()).to.include({ error: 'invalid_request', error_description });
+      }
+    });
+
+    it("has a member's roles count", async () => {
+      await server.store.collection('roles').put({
+        id: 'rol_guard',
+        name: 'guard',
+        permissions: [{ resource_server_identifier: 'guarded-api', permission_name: 'admin' }],
+      });
+      await join('org_acme', ada, ['rol_guard']);
+      const { access_token } = (await ask({ audience: 'guarded-api', scope: 'openid admin' })).json();
+      expect(payload(access_token).permissions).to.deep.equal(['admin']);
+    });
   });
 
   describe('that the application requires', () => {
