@@ -20,6 +20,8 @@ import { createWebPush } from './factors/push/web-push.ts';
 import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
 import { AuthError } from './http/errors.ts';
+import { createOutbound, type Outbound } from './http/outbound.ts';
+import { outboundRules } from './http/outbound-rules.ts';
 import { managementApi, withApi } from './management/api.ts';
 import { createViews } from './pages/views.ts';
 import { createAttempts } from './protection/attempts.ts';
@@ -31,7 +33,7 @@ import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
-import { isForThisMachine, type Settings } from './settings.ts';
+import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
@@ -67,7 +69,8 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
   const rateLimits = createRateLimits({ store, config, clock, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
-  const { outbox, messages } = delivery(deps, { config, events, viewsDirectory });
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
   return {
@@ -85,6 +88,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
         `${connection.name}\n${identifier.trim().toLowerCase()}`,
       )) as LimitLogin,
     background,
+    outbound,
     callers,
     attempts: createAttempts({
       store,
@@ -102,7 +106,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     csrf: createCsrf(baseUrl, random),
     ...secondFactors(
       { store, users, log, clock, wallClock, random },
-      { config, background, rateLimits, allowLoopback: isForThisMachine(settings) },
+      { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },
     ),
   };
 }
@@ -119,10 +123,15 @@ function withOurs(tenantConfig: Config, settings: Settings): Config {
 /** E-mail and SMS. */
 function delivery(
   { settings, log, clock, random, pause = timerPause }: TenantDependencies,
-  { config, events, viewsDirectory }: { config: Config; events: Events; viewsDirectory: string },
+  {
+    config,
+    events,
+    outbound,
+    viewsDirectory,
+  }: { config: Config; events: Events; outbound: Outbound; viewsDirectory: string },
 ) {
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
-  const { mailFrom, ...transports } = chooseTransports(settings, config, outbox);
+  const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
   const templates = createTemplates({
     directory: viewsDirectory,
     baseUrl: settings.baseUrl,
@@ -147,11 +156,13 @@ function secondFactors(
     config,
     background,
     rateLimits,
+    outbound,
     allowLoopback,
   }: {
     config: Config;
     background: ReturnType<typeof createBackground>;
     rateLimits: RateLimits;
+    outbound: Outbound;
     allowLoopback: boolean;
   },
 ) {
@@ -161,7 +172,15 @@ function secondFactors(
     factors: FACTORS,
     authenticators,
     elevation: createElevation({ users, factorChanges }),
-    webPush: createWebPush({ allowLoopback, authenticators, background, clock: wallClock, config, log }),
+    webPush: createWebPush({
+      allowLoopback,
+      authenticators,
+      background,
+      clock: wallClock,
+      config,
+      log,
+      outbound,
+    }),
     browsers: createKnownBrowsers({ store, clock, random }),
     streams: createStreams(),
     /** @throws AuthError 429 */

@@ -1,5 +1,6 @@
 // What is wrong with settings together, or with an address among them.
 import { isAddressRange } from './http/addresses.ts';
+import { isOutboundEntry } from './http/outbound-rules.ts';
 import type { Environment } from './settings-schema.ts';
 import { isGuessable } from './store/sealing/key.ts';
 
@@ -19,6 +20,11 @@ export function crossFaults(read: Environment): string[] {
   }
   for (const address of list(read.TRUSTED_PROXIES)) {
     if (!isAddressRange(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
+  }
+  for (const entry of list(read.OUTBOUND_ALLOW)) {
+    if (!isOutboundEntry(entry)) {
+      faults.push(`OUTBOUND_ALLOW: ${entry} is no host name, IP address or CIDR range`);
+    }
   }
   if (read.DATABASE_URL !== undefined) {
     faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');

@@ -52,6 +52,11 @@ export const environment = z.object({
     description:
       'with `TLS=proxy`: addresses and CIDR ranges whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed',
   }),
+  OUTBOUND_ALLOW: z.string().optional().meta({
+    description:
+      'hosts, addresses and CIDR ranges, with commas, that the server may call beside the public Internet, by http too (see below)',
+    fallback: 'in development loopback, in production none',
+  }),
   DATABASE_URL: z.string().optional().meta({ description: 'refused: PostgreSQL is not available yet' }),
   SMTP_URL: z.string().optional().meta({
     description:

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import type { z } from 'zod';
 import type { SmsSettings } from './delivery/sms.ts';
 import { isLoopback } from './http/loopback.ts';
+import { LOOPBACK_RANGES } from './http/outbound-rules.ts';
 import { crossFaults, list } from './settings-faults.ts';
 import { type Environment, environment } from './settings-schema.ts';
 import type { TlsSettings } from './tls/options.ts';
@@ -26,6 +27,8 @@ export interface Settings {
   mail?: { smtpUrl: string; from: string | undefined };
   /** Real SMS; the development outbox without it. */
   sms?: SmsSettings;
+  /** What requests to addresses that others name may reach beside the public Internet; see {@link outboundAllow}. */
+  outboundAllow?: readonly string[];
   production: boolean;
   logLevel: string;
 }
@@ -65,6 +68,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     ...(read.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: read.SECRETS_KEY_BEFORE }),
     tls: tlsOf(read),
     ...deliveryOf(read),
+    ...(read.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(read.OUTBOUND_ALLOW) }),
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };
@@ -83,6 +87,11 @@ export function withPort(settings: Settings, port: number): Settings {
  */
 export function isForThisMachine({ production, baseUrl }: Settings): boolean {
   return !production && isLoopback(new URL(baseUrl).hostname);
+}
+
+/** What requests to addresses that others name may reach beside the public Internet: ranges and hosts. */
+export function outboundAllow(settings: Settings): readonly string[] {
+  return settings.outboundAllow ?? (isForThisMachine(settings) ? LOOPBACK_RANGES : []);
 }
 
 function withoutFaulty(given: Record<string, unknown>, error: z.ZodError): Record<string, unknown> {

@@ -20,18 +20,16 @@ import { logout } from './logout/feature.ts';
 import { samlCallbacks } from './saml/callbacks.ts';
 import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
-import { isForThisMachine } from './settings.ts';
 
 /** Builds it. Long, because every dependency is named. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
   const { settings, store, users, log, clock, wallClock, random, pause } = deps;
-  const { config, events, challenges, tickets, views } = capabilities;
+  const { config, events, challenges, outbound, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, config, clock: wallClock, random });
-  const allowLoopback = isForThisMachine(settings);
-  const backChannel = createBackChannel({ config, events, log, signLogoutToken, allowLoopback, pause });
+  const backChannel = createBackChannel({ config, events, log, signLogoutToken, outbound, pause });
   const idp = identityProvider(baseUrl, config);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);

@@ -1,5 +1,5 @@
 // SMS with Twilio's client.
-import { setTimeout } from 'node:timers/promises';
+import type { Outbound } from '../http/outbound.ts';
 import { DeliveryError } from './messages.ts';
 import { once } from './once.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
@@ -17,58 +17,56 @@ export interface SmsSettings {
 /** Twilio's error codes for numbers that are invalid, unreachable, or have opted out. */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
 const TIMEOUT = 15_000;
-/** A message may take so many timeouts in all: the client's own restarts with every byte of a trickling answer. */
-const STEPS = 2;
 
-/** A transport to Twilio. @param timeout milliseconds that a request may take. */
-export function createSmsTransport(settings: SmsSettings, timeout: number = TIMEOUT): Transport<OutgoingSms> {
-  const { accountSid, authToken, from, messagingServiceSid } = settings;
+/** A transport to Twilio. @param timeout milliseconds that a message may take. */
+export function createSmsTransport(
+  settings: SmsSettings,
+  outbound: Outbound,
+  timeout: number = TIMEOUT,
+): Transport<OutgoingSms> {
+  const { from, messagingServiceSid } = settings;
   // Loaded with the first SMS: the client is large.
-  const client = once(() => createClient(accountSid, authToken, settings.apiUrl, timeout));
+  const client = once(() => createClient(settings, outbound, timeout));
   return {
     deliver: async (message) => {
       const sender = message.from ?? from;
       const { messages } = await client();
-      const sending = messages.create({
-        to: message.to,
-        body: message.text,
-        ...(sender === undefined ? { messagingServiceSid: messagingServiceSid ?? '' } : { from: sender }),
-      });
-      const over = new AbortController();
-      try {
-        await Promise.race([sending, tooSlow(timeout * STEPS, over.signal)]);
-      } catch (thrown) {
-        throw smsError(thrown);
-      } finally {
-        over.abort();
-      }
+      await messages
+        .create({
+          to: message.to,
+          body: message.text,
+          ...(sender === undefined ? { messagingServiceSid: messagingServiceSid ?? '' } : { from: sender }),
+        })
+        .catch((thrown: unknown) => {
+          throw smsError(thrown);
+        });
     },
     close: async () => {},
   };
 }
 
-/** Fails after `ms` milliseconds. */
-async function tooSlow(ms: number, signal: AbortSignal): Promise<never> {
-  await setTimeout(ms, undefined, { ref: false, signal });
-  throw new Error('the answer took too long');
-}
-
-async function createClient(
-  accountSid: string,
-  authToken: string,
-  apiUrl: string | undefined,
-  timeout: number,
-) {
+async function createClient(settings: SmsSettings, outbound: Outbound, timeout: number) {
   const { default: twilio } = await import('twilio');
-  const { RequestClient } = twilio;
-  const httpClient = new RequestClient({ timeout });
-  if (apiUrl === undefined) return twilio(accountSid, authToken, { httpClient });
-  const request = httpClient.request.bind(httpClient);
-  const { origin } = new URL(apiUrl);
-  // The client only takes hosts of Twilio's.
-  httpClient.request = (options) =>
-    request({ ...options, uri: origin + new URL(options.uri).pathname + new URL(options.uri).search });
-  return twilio(accountSid, authToken, { httpClient });
+  const httpClient = new twilio.RequestClient();
+  httpClient.request = async (asked) => {
+    const { pathname, search, origin } = new URL(asked.uri);
+    // The client only takes hosts of Twilio's.
+    const target =
+      (settings.apiUrl === undefined ? origin : new URL(settings.apiUrl).origin) + pathname + search;
+    const { username = '', password = '' } = asked;
+    const answer = await outbound.fetch(target, {
+      method: asked.method,
+      headers: {
+        ...(asked.headers as Record<string, string>),
+        authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+      },
+      body: new URLSearchParams(asked.data as Record<string, string>),
+      redirect: 'manual',
+      timeout,
+    });
+    return { statusCode: answer.status, body: await answer.text() } as never;
+  };
+  return twilio(settings.accountSid, settings.authToken, { httpClient });
 }
 
 /** A failure as Twilio's client reports it. */

@@ -1,5 +1,6 @@
 // Chooses each channel's transport: the configured provider, else the development outbox.
 import { isLoopbackAddress } from '../http/addresses.ts';
+import type { Outbound } from '../http/outbound.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
 import { type Config, derived } from '../tenant/config.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
@@ -25,7 +26,10 @@ interface Transports {
 }
 
 /** The transports of a tenant; the process's settings take precedence over the tenant's. */
-export function chooseTransports(settings: DeliverySettings, config: Config, outbox: Outbox): Transports {
+export function chooseTransports(
+  settings: DeliverySettings,
+  { config, outbound, outbox }: { config: Config; outbound: Outbound; outbox: Outbox },
+): Transports {
   const { hostname: host } = new URL(settings.baseUrl);
   const provider = () => config.settings().emailProvider;
   const own =
@@ -34,7 +38,7 @@ export function chooseTransports(settings: DeliverySettings, config: Config, out
       : createMailTransport(smtpSettings(new URL(settings.mail.smtpUrl)), { host });
   return {
     email: own ?? tenantMail(provider, host, outbox),
-    sms: settings.sms === undefined ? outbox : createSmsTransport(settings.sms),
+    sms: settings.sms === undefined ? outbox : createSmsTransport(settings.sms, outbound),
     mailFrom: () => {
       const { friendly_name: name } = config.settings().tenant;
       return (

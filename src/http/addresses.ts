@@ -10,8 +10,8 @@ function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   return ipaddr.parse(new URL(`http://[${text.split('%')[0]}]`).hostname.slice(1, -1));
 }
 
-/** The same; an IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) becomes IPv4. */
-function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+/** Reads an IP address; an IPv4-mapped one of IPv6 (`::ffff:127.0.0.1`) becomes IPv4. @returns undefined for other text. */
+export function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const address = parse(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }

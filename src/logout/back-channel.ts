@@ -4,8 +4,9 @@ import type { Logger } from 'pino';
 import { createQueue, type Pause } from '../delivery/queue.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
 import type { SignLogoutToken } from '../engine/logout-token.ts';
+import type { Outbound } from '../http/outbound.ts';
+import { OutboundError } from '../http/outbound-error.ts';
 import type { Client } from '../records/collections.ts';
-import { isHttpsOrLoopback } from '../records/logout.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 
@@ -14,8 +15,7 @@ interface BackChannelDependencies {
   events: Events;
   log: Logger;
   signLogoutToken: SignLogoutToken;
-  /** Whether an application may be on this machine, without TLS. */
-  allowLoopback: boolean;
+  outbound: Outbound;
   pause?: Pause | undefined;
 }
 
@@ -104,28 +104,30 @@ function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
 
 /** Posts a logout token. @throws Refused when the application does not accept it. */
 async function post(
-  { signLogoutToken, allowLoopback }: BackChannelDependencies,
+  { signLogoutToken, outbound }: BackChannelDependencies,
   client: Client,
   address: string,
   session: EndedSession,
 ): Promise<void> {
-  if (!isHttpsOrLoopback(address) || (!allowLoopback && !address.toLowerCase().startsWith('https:'))) {
-    throw new Refused('its address is not https', false);
-  }
   // Made for each try, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
-  const answer = await fetch(address, {
-    method: 'POST',
-    body: new URLSearchParams({ logout_token: token }),
-    // Not followed: a redirect could lead into our own network (SSRF).
-    redirect: 'manual',
-    signal: AbortSignal.timeout(TIMEOUT),
-  }).catch((cause: unknown) => {
-    const isLate = cause instanceof Error && cause.name === 'TimeoutError';
-    throw new Refused(isLate ? 'it did not answer in time' : 'it could not be reached', true);
-  });
-  // The body is not read: it may be endless.
-  await answer.body?.cancel().catch(() => undefined);
+  const answer = await outbound
+    .fetch(address, {
+      method: 'POST',
+      body: new URLSearchParams({ logout_token: token }),
+      // Not followed: the token is for this address alone.
+      redirect: 'manual',
+      timeout: TIMEOUT,
+      headOnly: true,
+    })
+    .catch((thrown: unknown) => {
+      const failure = thrown instanceof OutboundError ? thrown.failure : undefined;
+      if (failure === 'refused') throw new Refused('its address may not be called (OUTBOUND_ALLOW)', false);
+      throw new Refused(
+        failure === 'timeout' ? 'it did not answer in time' : 'it could not be reached',
+        true,
+      );
+    });
   if (answer.ok) return;
   const isBusy = answer.status >= 500 || answer.status === 429 || answer.status === 408;
   throw new Refused(`it answered ${answer.status}`, isBusy);

@@ -3,8 +3,11 @@ import { expect } from 'chai';
 import { DeliveryError } from '../../src/delivery/messages.ts';
 import { createSmsTransport } from '../../src/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/delivery/transport.ts';
+import { createOutbound } from '../../src/http/outbound.ts';
+import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 
+const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
 const MESSAGE: OutgoingSms = { channel: 'sms', to: '+16505551234', text: 'Your code is 123456. ✓' };
 
 describe('SMS', () => {
@@ -16,7 +19,7 @@ describe('SMS', () => {
   afterEach(() => twilio.behave('accept'));
 
   const deliver = (message = MESSAGE, settings: object = { from: '+15005550006' }, timeout = 5_000) =>
-    createSmsTransport({ ...TWILIO, apiUrl: twilio.url, ...settings }, timeout)
+    createSmsTransport({ ...TWILIO, apiUrl: twilio.url, ...settings }, outbound, timeout)
       .deliver(message)
       .then(
         () => undefined,
@@ -67,6 +70,16 @@ describe('SMS', () => {
   it('waits no longer than it should', async () => {
     twilio.behave('silence');
     expect(await deliver(MESSAGE, { from: '+1' }, 200)).to.include({ code: 'unavailable' });
+  });
+
+  it('is not sent to an address that the operator did not open', async () => {
+    const closed = createOutbound({ rules: outboundRules([]) });
+    const asked = twilio.asked();
+    const error = await createSmsTransport({ ...TWILIO, apiUrl: twilio.url, from: '+1' }, closed)
+      .deliver(MESSAGE)
+      .catch((thrown: unknown) => thrown);
+    expect(error).to.include({ code: 'unavailable' });
+    expect(twilio.asked()).to.equal(asked);
   });
 
   it('cannot be sent where nobody listens', async () => {

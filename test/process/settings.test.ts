@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { smtpSettings } from '../../src/delivery/transports.ts';
-import { readSettings, SettingsFault, withPort } from '../../src/settings.ts';
+import { outboundAllow, readSettings, SettingsFault, withPort } from '../../src/settings.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { CLI, MAIN, runToEnd } from '../support/process.ts';
 
@@ -135,6 +135,29 @@ describe('settings', () => {
     it(`refuse ${proxy} as a trusted proxy`, () => {
       expect(faultsOf({ ...behindProxy, TRUSTED_PROXIES: proxy })).to.deep.equal([
         `TRUSTED_PROXIES: ${proxy} is no IP address or CIDR range`,
+      ]);
+    });
+  }
+
+  it('take what may be called beside the public Internet; without it this machine, in development for it alone', () => {
+    const allowed = (env: Record<string, string>) => outboundAllow(readSettings(env));
+    expect(allowed({ OUTBOUND_ALLOW: '10.0.0.0/8, idp.corp.example,' })).to.deep.equal([
+      '10.0.0.0/8',
+      'idp.corp.example',
+    ]);
+    expect(allowed({ OUTBOUND_ALLOW: ',' })).to.deep.equal([]);
+    expect(allowed({})).to.deep.equal(['127.0.0.0/8', '::1/128']);
+    expect(allowed({ BASE_URL })).to.deep.equal([]);
+    expect(allowed({ ...behindProxy, NODE_ENV: 'production' })).to.deep.equal([]);
+    expect(allowed({ ...behindProxy, BASE_URL: 'https://localhost', NODE_ENV: 'production' })).to.deep.equal(
+      [],
+    );
+  });
+
+  for (const entry of ['10.0.0.0/33', 'https://idp.example', 'idp.example:443', '*.example', '127.1']) {
+    it(`refuse ${entry} as what may be called`, () => {
+      expect(faultsOf({ OUTBOUND_ALLOW: entry })).to.deep.equal([
+        `OUTBOUND_ALLOW: ${entry} is no host name, IP address or CIDR range`,
       ]);
     });
   }

@@ -2,6 +2,7 @@
 // to approve the device asks for itself; the push service learns nothing but that there is something.
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
+import type { Outbound } from '../../http/outbound.ts';
 import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -36,6 +37,7 @@ interface WebPushDependencies {
   background: Background;
   clock: Clock;
   log: Logger;
+  outbound: Outbound;
   /** Whether a device may name an address of this machine: a stranger's would reach what nobody else does. */
   allowLoopback: boolean;
 }
@@ -76,13 +78,13 @@ async function wake(deps: WebPushDependencies, device: Authenticator, endpoint: 
     .setSubject(subject)
     .setExpirationTime(epochSeconds(deps.clock) + TOKEN_SECONDS)
     .sign(key);
-  const answer = await fetch(endpoint, {
+  const answer = await deps.outbound.fetch(endpoint, {
     method: 'POST',
     headers: { authorization: `vapid t=${jwt}, k=${publicKey}`, ttl: String(TTL), urgency: 'high' },
     redirect: 'manual',
-    signal: AbortSignal.timeout(TIMEOUT),
+    timeout: TIMEOUT,
+    headOnly: true,
   });
-  await answer.body?.cancel();
   // RFC 8030 §7.3: the subscription is no more.
   if (answer.status === 404 || answer.status === 410)
     await setPushEndpoint(deps.authenticators, device.id, undefined);

@@ -1,0 +1,122 @@
+// One request and its answer, on a connection to an address that was checked.
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { pipeline, type Readable } from 'node:stream';
+import zlib from 'node:zlib';
+import { OutboundError } from './outbound-error.ts';
+
+interface Exchange {
+  request: Request;
+  body: Buffer | undefined;
+  agent: http.Agent;
+  lookup: LookupFunction;
+  signal: AbortSignal;
+  /** The largest body, bytes. */
+  maxBytes: number;
+  /** Answers without the body. */
+  headOnly: boolean;
+}
+
+/** Of the connection, not of the request (RFC 9110 §7.6.1); and what is computed. */
+const OF_THE_CONNECTION = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authorization',
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
+];
+/** Answers without a body (Fetch standard, "null body status"). */
+const WITHOUT_BODY = new Set([101, 204, 205, 304]);
+
+/** Sends the request. @throws OutboundError */
+export async function exchange(given: Exchange): Promise<Response> {
+  const { request, signal, maxBytes, headOnly } = given;
+  const message = await send(given);
+  const { statusCode = 0, statusMessage = '', rawHeaders } = message;
+  if (statusCode < 200 || statusCode > 599) {
+    message.destroy();
+    throw new OutboundError('invalid', `${hostOf(request)} answered with the status ${statusCode}`);
+  }
+  const isEmpty = headOnly || request.method === 'HEAD' || WITHOUT_BODY.has(statusCode);
+  if (isEmpty) message.destroy();
+  const body = isEmpty ? null : await read(message, request, signal, maxBytes);
+  const response = new Response(body, {
+    status: statusCode,
+    headers: headersOf(rawHeaders),
+    statusText: safe(statusMessage),
+  });
+  Object.defineProperty(response, 'url', { value: request.url });
+  return response;
+}
+
+/** Resolves with the head of the answer. */
+function send({ request, body, agent, lookup, signal }: Exchange): Promise<IncomingMessage> {
+  const url = new URL(request.url);
+  const headers = new Headers(request.headers);
+  for (const name of OF_THE_CONNECTION) headers.delete(name);
+  if (!headers.has('user-agent')) headers.set('user-agent', 'Gatehouse');
+  if (!headers.has('accept')) headers.set('accept', '*/*');
+  if (!headers.has('accept-encoding')) headers.set('accept-encoding', 'gzip, deflate, br');
+  const sent = Object.fromEntries(headers);
+  if (body !== undefined || ['POST', 'PUT', 'PATCH'].includes(request.method)) {
+    sent['content-length'] = String(body?.length ?? 0);
+  }
+  const options = { method: request.method, headers: sent, agent, lookup, signal };
+  return new Promise((resolve, reject) => {
+    const asked = (url.protocol === 'https:' ? https : http).request(url, options, resolve);
+    asked.once('error', (cause) => {
+      reject(new OutboundError('unreachable', `${url.host} could not be reached`, { cause }));
+    });
+    asked.end(body);
+  });
+}
+
+/** The body, decompressed. @throws OutboundError when it is too large or breaks off. */
+async function read(message: IncomingMessage, request: Request, signal: AbortSignal, maxBytes: number) {
+  const host = hostOf(request);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of decoded(message) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw new OutboundError('too-large', `${host} answered with too large a body`);
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    message.destroy();
+    if (cause instanceof OutboundError || signal.aborted) throw cause;
+    throw new OutboundError('invalid', `the answer of ${host} broke off`, { cause });
+  }
+  return Buffer.concat(chunks, length);
+}
+
+function decoded(message: IncomingMessage): Readable {
+  const decoder = decoderOf(message.headers['content-encoding']?.trim().toLowerCase());
+  // Its failure is that of reading.
+  return decoder === undefined ? message : pipeline(message, decoder, () => {});
+}
+
+function decoderOf(encoding: string | undefined) {
+  if (encoding === 'gzip' || encoding === 'x-gzip') return zlib.createGunzip();
+  if (encoding === 'deflate') return zlib.createInflate();
+  if (encoding === 'br') return zlib.createBrotliDecompress();
+  return undefined;
+}
+
+function headersOf(raw: readonly string[]): Headers {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(raw[at] ?? '', safe(raw[at + 1] ?? ''));
+  return headers;
+}
+
+/** Without what a header may not have; llhttp lets some of it pass. */
+const safe = (text: string) => text.replace(/[\0\r\n]/g, ' ');
+
+const hostOf = (request: Request) => new URL(request.url).host;

@@ -1,0 +1,202 @@
+// The one client for every address that a configuration, a script or a stranger names. It connects to the addresses that
+// it has resolved and checked itself, so that a name cannot become another address in between (DNS rebinding); it knows
+// no proxy of the environment, and ends what is too large or too slow.
+import { lookup as systemLookup } from 'node:dns/promises';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { OutboundError } from './outbound-error.ts';
+import { exchange } from './outbound-exchange.ts';
+import type { OutboundRules } from './outbound-rules.ts';
+
+/** An address of a host, as `node:dns` gives it. */
+export interface ResolvedAddress {
+  address: string;
+  family: number;
+}
+
+/** What a request may have beside what `fetch` takes. */
+export interface OutboundInit extends RequestInit {
+  /** Time for all of it, redirects and body included, milliseconds. */
+  timeout?: number;
+  /** The largest body that is read, decompressed, bytes. */
+  maxBytes?: number;
+  /** Answers when the head is there, without a body: it is not read. */
+  headOnly?: boolean;
+}
+
+/** A connection that others make (LDAP). */
+export interface OutboundConnection {
+  /** Whether the operator opened the address: only then it may go without TLS. */
+  isOpened: boolean;
+  addresses: readonly ResolvedAddress[];
+  /** For `net.connect` and `tls.connect`: gives the checked addresses, whatever the name has become. */
+  lookup: LookupFunction;
+}
+
+export interface Outbound {
+  /**
+   * As `fetch`: https, or http where the operator opened the address. Redirects are followed five times, unless `redirect`
+   * says otherwise, and credentials do not follow to another origin.
+   * @returns a response whose body was read already.
+   * @throws OutboundError; TypeError for what is no request; the reason of `signal` when that aborts.
+   */
+  fetch(input: string | URL | Request, init?: OutboundInit): Promise<Response>;
+  /**
+   * Where a host may be connected to.
+   * @param host a name or an address; an IPv6 address with or without its brackets.
+   * @throws OutboundError when it may not, or has no address.
+   */
+  resolve(host: string): Promise<OutboundConnection>;
+}
+
+interface OutboundDependencies {
+  rules: OutboundRules;
+  /** All addresses of a name; the system's resolver by default. */
+  lookup?: (host: string) => Promise<ResolvedAddress[]>;
+}
+
+/** Time for a request, milliseconds. */
+const TIMEOUT = 10_000;
+/** The largest body, bytes. */
+const MAX_BYTES = 1024 * 1024;
+const MAX_REDIRECTS = 5;
+
+/** The client. */
+export function createOutbound({
+  rules,
+  lookup = (host) => systemLookup(host, { all: true }),
+}: OutboundDependencies): Outbound {
+  // Agents of our own: the global ones may have a proxy (NODE_USE_ENV_PROXY). Connections are not kept: a request on one
+  // that the other side just closes is lost, and may not be sent twice.
+  const agents = { 'http:': new http.Agent(), 'https:': new https.Agent() };
+  const resolve = async (given: string): Promise<OutboundConnection> => {
+    const host = given.replace(/^\[(.*)\]$/, '$1');
+    const all = isIP(host) === 0 ? await lookup(host).catch(noAddress(host)) : [literal(host)];
+    const addresses = all.filter(({ address }) => rules.mayConnect(host, address));
+    if (all.length === 0) noAddress(host)();
+    if (addresses.length === 0) throw new OutboundError('refused', `${host} is not a public address`);
+    return {
+      isOpened: addresses.every(({ address }) => rules.isOpened(host, address)),
+      addresses,
+      lookup: fixedLookup(addresses),
+    };
+  };
+  const once = async (
+    request: Request,
+    body: Buffer | undefined,
+    init: OutboundInit,
+    signal: AbortSignal,
+  ) => {
+    const url = new URL(request.url);
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+      throw new OutboundError('refused', `${url.protocol} is neither https nor http`);
+    }
+    const { isOpened, lookup: pinned } = await unlessAborted(signal, resolve(url.hostname));
+    if (url.protocol === 'http:' && !isOpened) {
+      throw new OutboundError('refused', `${url.hostname} is to be called by https`);
+    }
+    return exchange({
+      request,
+      body,
+      agent: agents[url.protocol],
+      lookup: pinned,
+      signal,
+      maxBytes: init.maxBytes ?? MAX_BYTES,
+      headOnly: init.headOnly === true,
+    });
+  };
+  return {
+    resolve,
+    fetch: async (input, init = {}) => {
+      const { timeout = TIMEOUT, maxBytes: _, headOnly: __, ...rest } = init;
+      const late = AbortSignal.timeout(timeout);
+      let request = new Request(input, rest as RequestInit);
+      const signal = AbortSignal.any([request.signal, late]);
+      try {
+        let body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
+        for (let redirects = 0; ; redirects++) {
+          const response = await once(request, body, init, signal);
+          const target = redirectTarget(request, response);
+          if (target === undefined) return response;
+          if (redirects === MAX_REDIRECTS) throw new OutboundError('redirects', 'it redirects too often');
+          request = redirected(request, response.status, target);
+          if (request.method === 'GET' || request.method === 'HEAD') body = undefined;
+        }
+      } catch (thrown) {
+        if (late.aborted && !request.signal.aborted) {
+          throw new OutboundError('timeout', `${hostOf(request)} did not answer in time`, { cause: thrown });
+        }
+        if (signal.aborted) throw signal.reason;
+        throw thrown;
+      }
+    },
+  };
+}
+
+const literal = (address: string): ResolvedAddress => ({ address, family: isIP(address) });
+
+function noAddress(host: string) {
+  return (cause?: unknown): never => {
+    throw new OutboundError('unreachable', `${host} has no address`, { cause });
+  };
+}
+
+/** A lookup that gives these addresses for whatever name. */
+function fixedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
+  return (_host, { all, family }, done) => {
+    const wanted = addresses.filter(
+      (one) => typeof family !== 'number' || family === 0 || one.family === family,
+    );
+    const [first] = wanted;
+    if (first === undefined) done(Object.assign(new Error('no such address'), { code: 'ENOTFOUND' }), '', 0);
+    else if (all === true) done(null, [...wanted]);
+    else done(null, first.address, first.family);
+  };
+}
+
+/** What is waited for, or the abortion: a name server may take longer than we do. */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+const hostOf = (request: Request) => new URL(request.url).host;
+
+/** Where a response leads to, when it is to be followed. @throws OutboundError when it must not be. */
+function redirectTarget(request: Request, response: Response): URL | undefined {
+  const location = response.headers.get('location');
+  if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return undefined;
+  if (request.redirect === 'manual') return undefined;
+  if (request.redirect === 'error') throw new OutboundError('redirects', `${hostOf(request)} redirects`);
+  const target = URL.parse(location, request.url);
+  if (target === null || target.username !== '' || target.password !== '') {
+    throw new OutboundError('redirects', `${hostOf(request)} redirects to no address`);
+  }
+  return target;
+}
+
+/** The request to where a response leads (Fetch standard, "HTTP-redirect fetch"). */
+function redirected(request: Request, status: number, target: URL): Request {
+  const headers = new Headers(request.headers);
+  const becomesGet =
+    (status === 303 && request.method !== 'HEAD') || (status < 303 && request.method === 'POST');
+  if (becomesGet)
+    for (const name of ['content-type', 'content-encoding', 'content-language']) headers.delete(name);
+  if (target.origin !== new URL(request.url).origin) {
+    for (const name of ['authorization', 'cookie', 'proxy-authorization', 'host']) headers.delete(name);
+  }
+  return new Request(target, {
+    method: becomesGet ? 'GET' : request.method,
+    headers,
+    redirect: request.redirect,
+    signal: request.signal,
+  });
+}
