@@ -23,7 +23,7 @@ const LAYERS: string[][] = [
   ['connections', 'factors', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],
-  ['delivery', 'protection', 'tls'],
+  ['delivery', 'protection', 'saml-messages', 'tls'],
   ['pages'],
   ['users', 'tenant'],
   ['store'],

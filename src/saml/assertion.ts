@@ -1,14 +1,16 @@
 // The content of an assertion: subject, attributes, audience and authentication context.
 import type { OwnCodeLogin } from '../engine/own-codes.ts';
+import type { NameId } from '../saml-messages/name-id.ts';
+import { NAME_ID, STATUS } from '../saml-messages/names.ts';
+import type { ResponseFrame, Status } from '../saml-messages/status-response.ts';
 import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
-import { attributesOf, type NameId, nameIdOf } from './attributes.ts';
+import { attributesOf, nameIdOf } from './attributes.ts';
 import { audienceOf, isOwnName } from './audience.ts';
 import { statedContext } from './context.ts';
-import { NAME_ID, STATUS } from './names.ts';
 import type { LoginRequest } from './request.ts';
-import type { Assertion, ResponseFrame, Status } from './response.ts';
+import type { Assertion } from './response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 interface ContentDependencies {

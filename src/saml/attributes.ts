@@ -2,10 +2,11 @@
 
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
+import type { NameId } from '../saml-messages/name-id.ts';
+import { CLAIMS, NAME_ID } from '../saml-messages/names.ts';
 import type { Identity } from '../users/identities.ts';
 import { standardClaims } from '../users/profile.ts';
 import { isReleasable, mayBeNameId, withoutUnproved } from './attribute-release.ts';
-import { CLAIMS, NAME_ID } from './names.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 export type AttributeValue = string | number | boolean;
@@ -115,13 +116,6 @@ function valuesOf(value: unknown): AttributeValue[] {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [value];
   if (Array.isArray(value)) return value.flatMap(valuesOf);
   return [JSON.stringify(value)];
-}
-
-/** How an assertion names its user. */
-export interface NameId {
-  value: string;
-  format: string;
-  spNameQualifier?: string;
 }
 
 const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}name`];

@@ -1,8 +1,8 @@
 // We as SAML identity provider: entity ID, addresses and keys.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
+import type { Signer } from '../saml-messages/signature.ts';
 import { type Config, derived, type SigningKey } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
-import type { Signer } from './signature.ts';
 
 export interface IdentityProvider {
   /** Our entity ID for an application: its addon may set another `issuer`. */

@@ -7,20 +7,21 @@ import type { DelegatedLogins, DelegatedOutcome } from '../flow/delegated-login.
 import type { SamlSessionRecord } from '../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Outgoing } from '../saml-messages/bindings.ts';
+import { newId } from '../saml-messages/message.ts';
+import { STATUS } from '../saml-messages/names.ts';
+import type { ResponseFrame, Status } from '../saml-messages/status-response.ts';
+import { badMessage } from '../saml-messages/xml.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { assertionContent } from './assertion.ts';
-import type { Outgoing } from './bindings.ts';
 import { acrValues } from './context.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import { newId } from './message.ts';
-import { STATUS } from './names.ts';
 import type { LoginRequest } from './request.ts';
-import { failureResponse, loginResponse, type ResponseFrame, type Status } from './response.ts';
+import { failureResponse, loginResponse } from './response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import { samlSessions } from './sessions.ts';
-import { badMessage } from './xml.ts';
 
 export interface SamlDependencies {
   store: Store;

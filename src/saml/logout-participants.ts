@@ -2,13 +2,13 @@
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
-import { open, type Received } from './bindings.ts';
+import { open, type Received } from '../saml-messages/bindings.ts';
+import { logoutRequest, readLogoutResponse } from '../saml-messages/logout-messages.ts';
+import { attribute, parseXml } from '../saml-messages/xml.ts';
 import { expectation, type SamlLogoutDependencies } from './logout.ts';
-import { logoutRequest, readLogoutResponse } from './logout-messages.ts';
 import { continueLogout, nextParticipant, propagationOf } from './logout-propagation.ts';
 import { type Step, signed } from './logout-response.ts';
 import type { ServiceProvider } from './service-provider.ts';
-import { attribute, parseXml } from './xml.ts';
 
 /**
  * The LogoutRequest to the next participant. An application that has lost its logout callback meanwhile is skipped.

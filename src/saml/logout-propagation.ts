@@ -9,13 +9,13 @@ import type { SamlLogoutRecord } from '../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
+import { newId } from '../saml-messages/message.ts';
+import { badMessage } from '../saml-messages/xml.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import { newId } from './message.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
-import { badMessage } from './xml.ts';
 
 export interface LogoutPropagationDependencies {
   store: Store;

@@ -1,13 +1,13 @@
 // The LogoutResponse to a service provider, or where the browser goes when it takes none.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Outgoing } from './bindings.ts';
+import type { Outgoing } from '../saml-messages/bindings.ts';
+import { newId } from '../saml-messages/message.ts';
+import { STATUS } from '../saml-messages/names.ts';
+import { signElement } from '../saml-messages/signature.ts';
+import { type Status, statusResponse } from '../saml-messages/status-response.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import { newId } from './message.ts';
-import { STATUS } from './names.ts';
-import { type Status, statusResponse } from './response.ts';
 import type { ServiceProvider } from './service-provider.ts';
-import { signElement } from './signature.ts';
 
 /** What the browser is sent: a redirect, or a SAML message. */
 export type Step = { redirect: string } | { message: Outgoing };

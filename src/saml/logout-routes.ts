@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { optional } from '../http/described.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
-import { receive, sendByPost, sendByRedirect } from './bindings.ts';
+import { receive, sendByPost, sendByRedirect } from '../saml-messages/bindings.ts';
+import { badMessage } from '../saml-messages/xml.ts';
 import { finishLogout, type SamlLogoutDependencies, takeLogoutRequest } from './logout.ts';
 import { askNext, takeLogoutResponse } from './logout-participants.ts';
 import type { Step } from './logout-response.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
-import { badMessage } from './xml.ts';
 
 export interface SamlLogoutRoutesDependencies extends SamlLogoutDependencies {
   views: Views;

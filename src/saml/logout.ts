@@ -2,17 +2,17 @@
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import { open, type Received } from '../saml-messages/bindings.ts';
+import { type LogoutRequest, readLogoutRequest } from '../saml-messages/logout-messages.ts';
+import { countOnce, type Expected, newId } from '../saml-messages/message.ts';
+import { NAME_ID, STATUS } from '../saml-messages/names.ts';
+import type { Status } from '../saml-messages/status-response.ts';
+import { badMessage } from '../saml-messages/xml.ts';
 import type { Events } from '../tenant/events.ts';
-import { open, type Received } from './bindings.ts';
-import { type LogoutRequest, readLogoutRequest } from './logout-messages.ts';
 import { finishPropagation, type LogoutPropagationDependencies, reachable } from './logout-propagation.ts';
 import { answerLogout, type LogoutAnswerDependencies, type Step, statusOf } from './logout-response.ts';
-import { countOnce, type Expected, newId } from './message.ts';
-import { NAME_ID, STATUS } from './names.ts';
-import type { Status } from './response.ts';
 import type { ServiceProvider } from './service-provider.ts';
 import { type SamlSession, samlSessions } from './sessions.ts';
-import { badMessage } from './xml.ts';
 
 export interface SamlLogoutDependencies extends LogoutPropagationDependencies, LogoutAnswerDependencies {
   sessions: Sessions;

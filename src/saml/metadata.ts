@@ -1,9 +1,9 @@
 // Our metadata for a service provider (SAML Metadata §2.4.3).
 
+import { BINDING, CLAIMS, NAME_ID, NS } from '../saml-messages/names.ts';
+import { type Markup, xml } from '../saml-messages/xml.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import { BINDING, CLAIMS, NAME_ID, NS } from './names.ts';
 import type { ServiceProvider } from './service-provider.ts';
-import { type Markup, xml } from './xml.ts';
 
 /** Attributes offered, by the last part of the claim type. */
 const ATTRIBUTES: [string, string][] = [

@@ -1,9 +1,17 @@
 // Reads an AuthnRequest (SAML Core §3.4.1).
 import type { Element } from '@xmldom/xmldom';
-import { type Expected, readEnvelope } from './message.ts';
-import { BINDING, NS } from './names.ts';
+import { type Expected, readEnvelope } from '../saml-messages/message.ts';
+import { BINDING, NS } from '../saml-messages/names.ts';
+import {
+  attribute,
+  badMessage,
+  booleanAttribute,
+  childOf,
+  elementsOf,
+  isNamed,
+  textOf,
+} from '../saml-messages/xml.ts';
 import type { ServiceProvider } from './service-provider.ts';
-import { attribute, badMessage, booleanAttribute, childOf, elementsOf, isNamed, textOf } from './xml.ts';
 
 /** A request for a login; plain JSON, because it is stored while the user logs in. */
 export interface LoginRequest {

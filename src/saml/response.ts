@@ -1,29 +1,14 @@
 // The Response to a content (SAML Core §3.3.3, Profiles §4.1.4.2).
 import type { Random } from '../runtime/random.ts';
-import type { Attribute, AttributeValue, NameId } from './attributes.ts';
-import { encryptAssertion } from './encryption.ts';
-import { instantOf, newId } from './message.ts';
-import { NS, STATUS } from './names.ts';
+import { encryptAssertion } from '../saml-messages/encryption.ts';
+import { instantOf, newId } from '../saml-messages/message.ts';
+import { type NameId, nameIdMarkup } from '../saml-messages/name-id.ts';
+import { NS, STATUS } from '../saml-messages/names.ts';
+import { type Signer, signElement } from '../saml-messages/signature.ts';
+import { type ResponseFrame, type Status, statusResponse } from '../saml-messages/status-response.ts';
+import { type Markup, xml } from '../saml-messages/xml.ts';
+import type { Attribute, AttributeValue } from './attributes.ts';
 import type { ServiceProvider } from './service-provider.ts';
-import { type Signer, signElement } from './signature.ts';
-import { type Markup, xml } from './xml.ts';
-
-/** Status code, second-level code, and a message for people (Core §3.2.2.1). */
-export interface Status {
-  code: string;
-  detail?: string;
-  message?: string;
-}
-
-/** What every response carries. */
-export interface ResponseFrame {
-  /** Our entity ID. */
-  issuer: string;
-  /** Epoch seconds. */
-  now: number;
-  inResponseTo: string | undefined;
-  destination: string;
-}
 
 /** What an assertion states. */
 export interface Assertion {
@@ -73,37 +58,6 @@ function response(frame: ResponseFrame, id: string, status: Status, assertion?: 
   return statusResponse('samlp:Response', frame, id, status, assertion);
 }
 
-/** A message of type StatusResponseType (SAML Core §3.2.2). */
-export function statusResponse(
-  name: 'samlp:Response' | 'samlp:LogoutResponse',
-  { issuer, now, inResponseTo, destination }: ResponseFrame,
-  id: string,
-  { code, detail, message }: Status,
-  content?: Markup,
-): Markup {
-  const below = detail === undefined ? undefined : xml('samlp:StatusCode', { Value: detail });
-  return xml(
-    name,
-    {
-      'xmlns:samlp': NS.protocol,
-      'xmlns:saml': NS.assertion,
-      ID: id,
-      InResponseTo: inResponseTo,
-      Version: '2.0',
-      IssueInstant: instantOf(now),
-      Destination: destination,
-    },
-    xml('saml:Issuer', {}, issuer),
-    xml(
-      'samlp:Status',
-      {},
-      xml('samlp:StatusCode', { Value: code }, below),
-      message === undefined ? undefined : xml('samlp:StatusMessage', {}, message),
-    ),
-    content,
-  );
-}
-
 function assertionOf(
   { issuer, now, inResponseTo }: ResponseFrame,
   content: Assertion,
@@ -151,11 +105,6 @@ function assertionOf(
     attributeStatement(content.attributes, sp),
   );
   return sp.signAssertion ? signElement(markup, id, signer) : markup;
-}
-
-/** The NameID element of assertions and logout requests. */
-export function nameIdMarkup({ value, format, spNameQualifier }: NameId): Markup {
-  return xml('saml:NameID', { Format: format, SPNameQualifier: spNameQualifier }, value);
 }
 
 function attributeStatement(attributes: readonly Attribute[], sp: ServiceProvider): Markup | undefined {

@@ -5,16 +5,16 @@ import { optional } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
+import { open, receive, relayStateAlone, sendByPost } from '../saml-messages/bindings.ts';
+import { countOnce } from '../saml-messages/message.ts';
+import { STATUS } from '../saml-messages/names.ts';
+import { badMessage } from '../saml-messages/xml.ts';
 import { audienceOf } from './audience.ts';
-import { open, receive, relayStateAlone, sendByPost } from './bindings.ts';
 import { answerLogin, beginLogin, refuse, type SamlDependencies } from './login.ts';
 import { logoutRoutes, type SamlLogoutRoutesDependencies } from './logout-routes.ts';
-import { countOnce } from './message.ts';
 import { metadata } from './metadata.ts';
-import { STATUS } from './names.ts';
 import { type LoginRequest, readAuthnRequest, unsolicited } from './request.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
-import { badMessage } from './xml.ts';
 
 export interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRoutesDependencies {
   baseUrl: string;

@@ -3,9 +3,9 @@ import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import type { Client } from '../records/collections.ts';
 import { rsaPublicKey, type SamlpAddon } from '../records/samlp.ts';
+import { BINDING, CLAIMS, NAME_ID } from '../saml-messages/names.ts';
+import type { DigestAlgorithm, SignatureAlgorithm, Verifier } from '../saml-messages/signature.ts';
 import type { Config } from '../tenant/config.ts';
-import { BINDING, CLAIMS, NAME_ID } from './names.ts';
-import type { DigestAlgorithm, SignatureAlgorithm, Verifier } from './signature.ts';
 
 export interface ServiceProvider {
   clientId: string;

@@ -1,10 +1,9 @@
 // Reads and writes LogoutRequest and LogoutResponse (SAML Core §3.7).
 import type { Element } from '@xmldom/xmldom';
 import { epochSeconds } from '../runtime/clock.ts';
-import type { NameId } from './attributes.ts';
 import { type Envelope, type Expected, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
+import { type NameId, nameIdMarkup } from './name-id.ts';
 import { NS, STATUS } from './names.ts';
-import { nameIdMarkup } from './response.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, textOf, xml } from './xml.ts';
 
 /** How long our requests are valid, seconds. */
