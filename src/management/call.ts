@@ -51,6 +51,8 @@ export interface CallRules {
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
+  /** Whether the log keeps nothing of the body: it is a secret as a whole. */
+  isBodySecret?: boolean;
   /** The largest body, bytes; that of every request otherwise. */
   largestBody?: number;
   /** For a form with a file (multipart): the file's text is the body's member `field`, and is not logged. */

@@ -13,6 +13,7 @@ import { emailCalls } from './resources/emails.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type JobsDependencies, jobCalls } from './resources/jobs.ts';
+import { keptSettingCalls } from './resources/kept-settings.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { type LogsDependencies, logCalls } from './resources/logs.ts';
 import { organizationGrantCalls } from './resources/organizations/client-grants.ts';
@@ -26,7 +27,6 @@ import {
 import { promptTextCalls } from './resources/prompts.ts';
 import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
-import { riskAssessmentCalls } from './resources/risk-assessments.ts';
 import { type RolesDependencies, roleCalls } from './resources/roles.ts';
 import {
   type ScimConfigurationDependencies,
@@ -34,6 +34,7 @@ import {
 } from './resources/scim-configuration.ts';
 import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
+import { singleSettingCalls } from './resources/single-settings.ts';
 import { type StatsDependencies, statsCalls } from './resources/stats.ts';
 import { tenantCalls } from './resources/tenant.ts';
 import { type TicketsDependencies, ticketCalls } from './resources/tickets.ts';
@@ -106,7 +107,8 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...logCalls,
   ...logStreamCalls,
   ...actionCalls,
-  ...riskAssessmentCalls,
+  ...singleSettingCalls,
+  ...keptSettingCalls,
   ...jobCalls,
   ...ticketCalls,
   ...unusedCalls,

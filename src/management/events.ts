@@ -4,7 +4,7 @@ import type { Answer, CallRequest, CallRules } from './call.ts';
 
 /** Members that are never logged, wherever they are. */
 const SECRET =
-  /secret|password|credential|token|private|^(pem|key|code|totp|pkcs7|signing_keys|smtp_pass|api_key|apikey|auth|authorization|scripts|customscripts|configuration|httpauthorization|httpcustomheaders)$/i;
+  /secret|password|credential|token|private|^(pem|key|code|totp|pkcs7|signing_keys|smtp_pass|api_key|apikey|auth|authorization|webhook_authorization|setup|scripts|customscripts|configuration|httpauthorization|httpcustomheaders)$/i;
 
 /** How deep and how long a logged value may be: it is there to be read by people. */
 const DEEPEST = 8;
@@ -47,7 +47,7 @@ export function recordCall(
       request: {
         method: call.method.toLowerCase(),
         path: pathOf(call, request.params),
-        body: redacted(request.body),
+        body: call.isBodySecret === true ? '*****' : redacted(request.body),
         scopes: [...caller.scopes].slice(0, 200),
       },
       response: { status: 'status' in outcome ? outcome.status : answer?.status },

@@ -8,6 +8,7 @@ import { type Call, callsWith, created, noContent, ok } from './call.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, type ListShape, listAnswer, pageQuery } from './list.ts';
 import { conflict, merged, type notFound } from './resource.ts';
+import { isObject } from './section.ts';
 
 export interface KeptDependencies {
   store: Store;
@@ -32,10 +33,12 @@ export interface Kept {
   /** Which member no two share. */
   uniqueMember?: string;
   list: ListShape;
-  /** How a list is answered, where it is always the same whatever the query asks. */
-  isBareList?: boolean;
-  /** Whether a page by number is a bare list, whatever the query asks. */
-  isBareUnlessTaken?: boolean;
+  /** How a list is answered that has all of them whatever the query asks: bare, in its member, or bare unless a cursor is asked for. */
+  whole?: 'bare' | 'wrapped' | 'bare unless taken';
+  /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */
+  hidden?: readonly string[];
+  /** Further members that are made of a new one's body. */
+  made?(deps: KeptDependencies, body: Readonly<Record<string, unknown>>): Record<string, unknown>;
   filters?: z.ZodRawShape;
   matches?(item: Readonly<Record<string, unknown>>, query: Readonly<Record<string, unknown>>): boolean;
   missing: ReturnType<typeof notFound>;
@@ -49,11 +52,22 @@ type Document = Frozen<DocumentRecord>;
 
 /** As it is answered. */
 export function keptView(
-  { idMember = 'id', hasDates = true }: Pick<Kept, 'idMember' | 'hasDates'>,
+  { idMember = 'id', hasDates = true, hidden = [] }: Pick<Kept, 'idMember' | 'hasDates' | 'hidden'>,
   one: Document,
-) {
+): Record<string, unknown> {
   const { id, body, created_at, updated_at } = one;
-  return { [idMember]: id, ...body, ...(hasDates ? { created_at, updated_at } : {}) };
+  const shown = hidden.reduce(
+    (rest, path) => without(rest, path.split('.')),
+    body as Record<string, unknown>,
+  );
+  return { [idMember]: id, ...shown, ...(hasDates ? { created_at, updated_at } : {}) };
+}
+
+/** A copy of an object without a member, or one within a member. */
+function without(object: Record<string, unknown>, [name = '', ...path]: string[]): Record<string, unknown> {
+  const { [name]: member, ...rest } = object;
+  if (path.length === 0) return rest;
+  return isObject(member) ? { ...rest, [name]: without(member, path) } : object;
 }
 
 /** All documents of a kind, oldest first. */
@@ -92,10 +106,11 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
       query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
       handle: async (deps, { query }) => {
         const all = (await documentsOf(deps.store, kind))
-          .map((one) => keptView(resource, one) as Record<string, unknown>)
+          .map((one) => keptView(resource, one))
           .filter((item) => resource.matches?.(item, query) ?? true);
         const isByNumber = query.take === undefined && query.from === undefined;
-        if (resource.isBareList === true || (resource.isBareUnlessTaken === true && isByNumber))
+        if (resource.whole === 'wrapped') return ok({ [resource.list.key]: all });
+        if (resource.whole === 'bare' || (resource.whole === 'bare unless taken' && isByNumber))
           return ok(all);
         const source = arraySource(all, (item) => String(item[resource.idMember ?? 'id']));
         return ok(await listAnswer(query, source, resource.list));
@@ -109,11 +124,12 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
       body: resource.createBody,
       handle: async (deps, { body }) => {
         const at = deps.now();
+        const whole = { ...merged({ ...resource.usual }, body), ...resource.made?.(deps, body) };
         const record: DocumentRecord = {
           id: resource.newId(deps.random),
           kind,
-          ...nameOf(body),
-          body: merged({ ...resource.usual }, body),
+          ...nameOf(whole),
+          body: whole,
           created_at: at,
           updated_at: at,
         };

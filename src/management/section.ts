@@ -59,6 +59,6 @@ export function deeplyMerged(current: unknown, body: unknown): unknown {
   return result;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

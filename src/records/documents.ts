@@ -15,9 +15,13 @@ export interface DocumentRecord extends Stored {
   updated_at: string;
 }
 
-/** Members that are secrets: of actions, and of where log streams go. */
+/** Members that are secrets: of actions, of where log streams go, and of what is kept for tools alone. */
 export const documentSecrets = [
   'body.secrets.*.value',
+  'body.setup',
+  'body.credentials',
+  'body.value',
+  'body.destination.configuration.webhook_authorization',
   ...[
     'httpAuthorization',
     'httpCustomHeaders',

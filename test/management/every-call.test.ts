@@ -256,7 +256,7 @@ function statusesOfUnknown({ method, path }: CallRules): number[] {
   if (method === 'GET')
     return path.startsWith('/prompts/') || LISTS_OF_ANYTHING.has(path) ? [200, 400, 404] : [400, 404];
   if (method === 'DELETE') return [202, 204, 404, 400];
-  return path.startsWith('/prompts/') ? [200, 400, 404] : [400, 403, 404];
+  return path.startsWith('/prompts/') || path === '/rules-configs/:key' ? [200, 400, 404] : [400, 403, 404];
 }
 
 /** Lists that are empty for what there is not. */

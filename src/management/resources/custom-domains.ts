@@ -32,7 +32,7 @@ const resource: Kept = {
   uniqueMember: 'domain',
   list: { key: 'custom_domains', isByCursor: true },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
-  isBareUnlessTaken: true,
+  whole: 'bare unless taken',
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),
   taken: 'The specified custom domain already exists.',
   hasDates: false,

@@ -30,7 +30,7 @@ export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
   patchBody: settable,
   usual: usualMembers['log-stream'],
   list: { key: 'log_streams' },
-  isBareList: true,
+  whole: 'bare',
   missing: notFound('Log stream not found'),
   taken: 'A log stream with the same name already exists.',
   createStatus: 200,

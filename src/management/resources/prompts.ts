@@ -2,12 +2,10 @@
 import { z } from 'zod';
 import type { DocumentRecord } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
-import { apiError } from '../errors.ts';
 import type { KeptDependencies } from '../kept.ts';
-import { pageQuery } from '../list.ts';
+import { checkedSegment, PROMPT } from '../path-words.ts';
+import { renderingCalls } from './rendering.ts';
 
-/** Prompts are words; they are part of a path and of a record's id. */
-const PROMPT = /^[a-z][a-z0-9-]{0,63}$/;
 const LANGUAGE = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/;
 
 const texts = z.record(z.string().max(255), z.record(z.string().max(255), z.string().max(4096).nullable()));
@@ -38,15 +36,6 @@ function keptObject({ store, now }: KeptDependencies) {
   };
 }
 
-function checked(value: string | undefined, pattern: RegExp, name: string): string {
-  if (value !== undefined && pattern.test(value)) return value;
-  throw apiError(
-    400,
-    `Path validation error: 'String does not match pattern ${pattern.source}' on property ${name}.`,
-    'invalid_uri',
-  );
-}
-
 /** The id of a prompt's texts in a language. */
 export const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;
 
@@ -54,9 +43,9 @@ const call = callsWith<KeptDependencies>();
 
 function calls(): Call<KeptDependencies>[] {
   const textId = ({ prompt, language }: Readonly<Record<string, string>>) =>
-    customTextId(checked(prompt, PROMPT, 'prompt'), checked(language, LANGUAGE, 'language'));
+    customTextId(checkedSegment(prompt, PROMPT, 'prompt'), checkedSegment(language, LANGUAGE, 'language'));
   const partialsId = ({ prompt }: Readonly<Record<string, string>>) =>
-    `partials/${checked(prompt, PROMPT, 'prompt')}`;
+    `partials/${checkedSegment(prompt, PROMPT, 'prompt')}`;
   return [
     call({
       method: 'GET',
@@ -98,28 +87,8 @@ function calls(): Call<KeptDependencies>[] {
         return ok(body, { before, after: body });
       },
     }),
-    call({
-      method: 'GET',
-      path: '/prompts/rendering',
-      scopes: ['read:prompts'],
-      summary: 'List rendering settings: there are none',
-      query: z.strictObject({
-        ...pageQuery,
-        fields: z.string().optional(),
-        include_fields: z.string().optional(),
-        prompt: z.string().optional(),
-        screen: z.string().optional(),
-        rendering_mode: z.string().optional(),
-      }),
-      handle: async (_deps, { query }) =>
-        ok(
-          query.include_totals === true
-            ? { start: 0, limit: query.per_page ?? 50, total: 0, configs: [] }
-            : [],
-        ),
-    }),
   ];
 }
 
 /** All calls of prompts' texts. */
-export const promptTextCalls = calls();
+export const promptTextCalls: Call<KeptDependencies>[] = [...calls(), ...renderingCalls];

@@ -4,94 +4,56 @@ import { z } from 'zod';
 import { type Call, callsWith, ok } from '../call.ts';
 import { fieldsQuery } from '../fields.ts';
 import { arraySource, cursorQuery, listAnswer, pageQuery } from '../list.ts';
+import { notFound } from '../resource.ts';
 
 /** Each list with the member that wraps it, and the noun of its scope. */
-const LISTS: readonly { path: string; key: string; noun: string; query?: z.ZodRawShape; bare?: true }[] = [
-  { path: '/rules', key: 'rules', noun: 'rules', query: { enabled: z.string().optional() } },
-  {
-    path: '/hooks',
-    key: 'hooks',
-    noun: 'hooks',
-    query: { enabled: z.string().optional(), triggerId: z.string().optional() },
-  },
-  {
-    path: '/forms',
-    key: 'forms',
-    noun: 'forms',
-    query: { hydrate: z.union([z.string(), z.array(z.string())]).optional() },
-  },
-  {
-    path: '/flows',
-    key: 'flows',
-    noun: 'flows',
-    query: {
-      hydrate: z.union([z.string(), z.array(z.string())]).optional(),
-      synchronous: z.string().optional(),
-    },
-  },
-  { path: '/flows/vault/connections', key: 'connections', noun: 'flows_vault_connections' },
-  { path: '/self-service-profiles', key: 'self_service_profiles', noun: 'self_service_profiles' },
-  { path: '/event-streams', key: 'eventStreams', noun: 'event_streams' },
-  { path: '/token-exchange-profiles', key: 'token_exchange_profiles', noun: 'token_exchange_profiles' },
-  { path: '/network-acls', key: 'network_acls', noun: 'network_acls' },
-  { path: '/user-attribute-profiles', key: 'user_attribute_profiles', noun: 'user_attribute_profiles' },
-  { path: '/connection-profiles', key: 'connection_profiles', noun: 'connection_profiles' },
+const LISTS: readonly { path: string; key: string; noun: string }[] = [
   { path: '/rate-limit-policies', key: 'rate_limit_policies', noun: 'rate_limit_policies' },
   {
     path: '/connections-directory-provisionings',
     key: 'directory_provisionings',
     noun: 'directory_provisionings',
   },
+  { path: '/connections-scim-configurations', key: 'scim_configurations', noun: 'scim_config' },
   { path: '/actions/modules', key: 'modules', noun: 'actions' },
-  {
-    path: '/branding/phone/providers',
-    key: 'providers',
-    noun: 'phone_providers',
-    query: { disabled: z.string().optional() },
-    bare: true,
-  },
-  {
-    path: '/branding/phone/templates',
-    key: 'templates',
-    noun: 'phone_templates',
-    query: { disabled: z.string().optional() },
-    bare: true,
-  },
+  { path: '/keys/encryption', key: 'keys', noun: 'encryption_keys' },
 ];
 
-/** Single settings of which there are none. */
-const EMPTY: readonly { path: string; noun: string; body: object }[] = [
-  { path: '/rules-configs', noun: 'rules_configs', body: [] },
-  { path: '/supplemental-signals', noun: 'supplemental_signals', body: {} },
+/** Single things of which there are none. */
+const ABSENT: readonly { path: string; noun: string; message: string }[] = [
+  { path: '/keys/encryption/:kid', noun: 'encryption_keys', message: 'The encryption key does not exist' },
+  { path: '/keys/custom-signing', noun: 'custom_signing_keys', message: 'There are no custom signing keys' },
+  {
+    path: '/connections/:id/directory-provisioning',
+    noun: 'directory_provisionings',
+    message: 'Not Found',
+  },
 ];
 
 const call = callsWith<unknown>();
 
 /** The calls. */
 export const unusedCalls: Call<unknown>[] = [
-  ...LISTS.map(({ path, key, noun, query: more = {}, bare }) =>
+  ...LISTS.map(({ path, key, noun }) =>
     call({
       method: 'GET',
       path,
       scopes: [`read:${noun}`],
       summary: `List ${key}: there are none`,
-      query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...more }),
+      query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery }),
       handle: async (_deps, { query }) =>
-        // These two are wrapped always, and never paged.
-        ok(
-          bare === true
-            ? { [key]: [] }
-            : await listAnswer(query, arraySource([], String), { key, isByCursor: true }),
-        ),
+        ok(await listAnswer(query, arraySource([], String), { key, isByCursor: true })),
     }),
   ),
-  ...EMPTY.map(({ path, noun, body }) =>
+  ...ABSENT.map(({ path, noun, message }) =>
     call({
       method: 'GET',
       path,
       scopes: [`read:${noun}`],
-      summary: `Get ${path.slice(1)}: there are none`,
-      handle: async () => ok(body),
+      summary: `Get ${path.slice(1).replace('/:', ' of a ')}: there is none`,
+      handle: async () => {
+        throw notFound(message)();
+      },
     }),
   ),
 ];

@@ -1,0 +1,236 @@
+// What deploy tools write and read back, and what nothing here acts on: rules and hooks of older tenants, forms and flows,
+// profiles of enterprise sign-up, event streams. Each is kept as it was sent; docs/decisions.md says why.
+import { z } from 'zod';
+import type { Call } from '../call.ts';
+import { flag } from '../fields.ts';
+import { idOf, letters } from '../ids.ts';
+import { type Kept, type KeptDependencies, keptCalls } from '../kept.ts';
+import { notFound } from '../resource.ts';
+
+const object = z.record(z.string(), z.unknown());
+const objects = z.array(object).max(1000);
+const text = z.string().max(2048);
+const name = z.string().min(1).max(255);
+const script = z.string().max(100_000);
+const texts = z.union([z.string(), z.array(z.string())]);
+
+/** A kind, with the members that a new one needs and those that it may have. */
+interface Settings
+  extends Pick<Kept, 'path' | 'name' | 'noun' | 'whole' | 'hidden' | 'uniqueMember' | 'usual' | 'filters'> {
+  prefix: string;
+  key: string;
+  needed: z.ZodRawShape;
+  more?: z.ZodRawShape;
+  /** Members that are there from the beginning and stay as they are. */
+  fixed?: z.ZodRawShape;
+  missing?: string;
+}
+
+const hydrate = { hydrate: texts.optional() };
+
+const KINDS: readonly Settings[] = [
+  {
+    path: '/rules',
+    name: 'rule',
+    noun: 'rules',
+    prefix: 'rul',
+    key: 'rules',
+    needed: { name, script },
+    more: { order: z.number(), enabled: z.boolean() },
+    fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
+    usual: { enabled: true, stage: 'login_success' },
+    uniqueMember: 'name',
+    filters: { enabled: flag.optional() },
+  },
+  {
+    path: '/hooks',
+    name: 'hook',
+    noun: 'hooks',
+    prefix: 'hok',
+    key: 'hooks',
+    needed: { name, script },
+    more: { enabled: z.boolean(), dependencies: object },
+    fixed: { triggerId: text },
+    usual: { enabled: false },
+    uniqueMember: 'name',
+    filters: { enabled: flag.optional(), triggerId: text.optional() },
+  },
+  {
+    path: '/forms',
+    name: 'form',
+    noun: 'forms',
+    prefix: 'ap',
+    key: 'forms',
+    needed: { name },
+    more: {
+      messages: object,
+      languages: object,
+      translations: object,
+      nodes: objects,
+      start: object,
+      ending: object,
+      style: object,
+    },
+    filters: hydrate,
+    missing: 'Form not found',
+  },
+  {
+    path: '/flows',
+    name: 'flow',
+    noun: 'flows',
+    prefix: 'af',
+    key: 'flows',
+    needed: { name },
+    more: { actions: objects },
+    filters: { ...hydrate, synchronous: flag.optional() },
+    missing: 'Flow not found',
+  },
+  {
+    path: '/flows/vault/connections',
+    name: 'connection of flows',
+    noun: 'flows_vault_connections',
+    prefix: 'ac',
+    key: 'connections',
+    needed: { name },
+    more: { setup: object },
+    fixed: { app_id: text, account_name: text, environment: text },
+    usual: { ready: false },
+    hidden: ['setup'],
+  },
+  {
+    path: '/self-service-profiles',
+    name: 'self-service profile',
+    noun: 'self_service_profiles',
+    prefix: 'ssp',
+    key: 'self_service_profiles',
+    needed: { name },
+    more: {
+      description: text,
+      branding: object,
+      allowed_strategies: z.array(text).max(100),
+      user_attributes: objects,
+      user_attribute_profile_id: text,
+    },
+  },
+  {
+    path: '/event-streams',
+    name: 'event stream',
+    noun: 'event_streams',
+    prefix: 'est',
+    key: 'eventStreams',
+    needed: { destination: object },
+    more: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
+    usual: { status: 'enabled', subscriptions: [] },
+    hidden: ['destination.configuration.webhook_authorization'],
+  },
+  {
+    path: '/token-exchange-profiles',
+    name: 'token exchange profile',
+    noun: 'token_exchange_profiles',
+    prefix: 'tep',
+    key: 'token_exchange_profiles',
+    needed: { name, subject_token_type: text },
+    fixed: { action_id: text, type: z.enum(['custom_authentication', 'on_behalf_of_token_exchange']) },
+    uniqueMember: 'subject_token_type',
+  },
+  {
+    path: '/user-attribute-profiles',
+    name: 'user attribute profile',
+    noun: 'user_attribute_profiles',
+    prefix: 'uap',
+    key: 'user_attribute_profiles',
+    needed: { name, user_attributes: object },
+    more: { user_id: object },
+  },
+  {
+    path: '/connection-profiles',
+    name: 'connection profile',
+    noun: 'connection_profiles',
+    prefix: 'cop',
+    key: 'connection_profiles',
+    needed: { name },
+    more: {
+      organization: object,
+      connection_name_prefix_template: text,
+      enabled_features: z.array(text).max(100),
+      connection_config: object,
+      strategy_overrides: object,
+      provisioning: object,
+      cross_app_access_resource_app: object,
+    },
+  },
+  {
+    path: '/network-acls',
+    name: 'network ACL',
+    noun: 'network_acls',
+    prefix: 'acl',
+    key: 'network_acls',
+    // A list that is in force would be believed to keep somebody out, and nothing here asks it.
+    needed: {
+      description: text,
+      rule: object,
+      active: z.literal(false, 'Network ACLs are kept, and cannot be active'),
+    },
+    more: { priority: z.int().min(1).max(100) },
+  },
+  {
+    path: '/branding/phone/providers',
+    name: 'phone provider',
+    noun: 'phone_providers',
+    prefix: 'pro',
+    key: 'providers',
+    needed: { name: z.enum(['twilio', 'custom']), credentials: object },
+    more: { disabled: z.boolean(), configuration: object },
+    usual: { channel: 'phone', disabled: false },
+    uniqueMember: 'channel',
+    hidden: ['credentials'],
+    whole: 'wrapped',
+    filters: { disabled: flag.optional() },
+  },
+  {
+    path: '/branding/phone/templates',
+    name: 'phone template',
+    noun: 'phone_templates',
+    prefix: 'tem',
+    key: 'templates',
+    needed: {},
+    more: { disabled: z.boolean(), content: object },
+    fixed: { type: text },
+    usual: { channel: 'phone', customizable: true, disabled: false },
+    uniqueMember: 'type',
+    whole: 'wrapped',
+    filters: { disabled: flag.optional() },
+  },
+];
+
+/** The calls of one kind: a query member that a record has, too, is what the list is filtered by. */
+function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept }: Settings) {
+  const { path, name: called, filters = {} } = kept;
+  const named = z.strictObject(needed);
+  const rest = z.strictObject(more).partial();
+  return keptCalls({
+    ...kept,
+    kind: path.slice(1),
+    newId: (random) =>
+      prefix === 'ap' || prefix === 'af' ? `${prefix}_${letters(22, random)}` : idOf(prefix, random),
+    createBody: z.strictObject({ ...rest.shape, ...z.strictObject(fixed).partial().shape, ...named.shape }),
+    patchBody: z.strictObject({ ...nullable(more), ...named.partial().shape }),
+    list: { key },
+    matches: (item, query) =>
+      Object.keys(filters).every(
+        (filter) => query[filter] === undefined || !(filter in item) || item[filter] === query[filter],
+      ),
+    missing: notFound(missing ?? `The ${called} does not exist`),
+    taken: `There is such a ${called} already.`,
+  });
+}
+
+/** Members that null removes. */
+function nullable(shape: z.ZodRawShape): z.ZodRawShape {
+  return Object.fromEntries(
+    Object.entries(shape).map(([member, schema]) => [member, z.optional(z.nullable(schema as z.ZodType))]),
+  );
+}
+
+/** All calls of them. */
+export const keptSettingCalls: Call<KeptDependencies>[] = KINDS.flatMap(callsOf);

@@ -1,0 +1,114 @@
+// Single settings that deploy tools write back as they have read them, and that nothing here acts on: risk assessments,
+// signals of others, the variables of rules.
+import { z } from 'zod';
+import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { documentsOf, type KeptDependencies } from '../kept.ts';
+import { checkedSegment } from '../path-words.ts';
+
+const call = callsWith<KeptDependencies>();
+
+const PARTS: readonly {
+  path: string;
+  name: string;
+  noun: string;
+  body: z.ZodType<Record<string, unknown>>;
+  usual: object;
+}[] = [
+  {
+    path: '/risk-assessments/settings',
+    name: 'risk assessment settings',
+    noun: 'attack_protection',
+    body: z.strictObject({ enabled: z.boolean() }),
+    usual: { enabled: false },
+  },
+  {
+    path: '/risk-assessments/settings/new-device',
+    name: 'the risk assessment of new devices',
+    noun: 'attack_protection',
+    /** Days. */
+    body: z.strictObject({ remember_for: z.number().int().min(1).max(365) }),
+    usual: { remember_for: 30 },
+  },
+  {
+    path: '/supplemental-signals',
+    name: 'supplemental signals',
+    noun: 'attack_protection',
+    body: z.strictObject({ akamai_enabled: z.boolean() }).partial(),
+    usual: {},
+  },
+];
+
+const settingCalls: Call<KeptDependencies>[] = PARTS.flatMap(({ path, name, noun, body, usual }) => {
+  const kind = path.slice(1);
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: [`read:${noun}`],
+      summary: `Get ${name}`,
+      handle: async ({ store }) => ok((await store.collection('documents').get(kind))?.body ?? usual),
+    }),
+    call({
+      method: 'PATCH',
+      path,
+      scopes: [`update:${noun}`],
+      summary: `Update ${name}`,
+      body,
+      handle: async (deps, { body: settings }) => {
+        const documents = deps.store.collection('documents');
+        const [before, at] = [await documents.get(kind), deps.now()];
+        const created_at = before?.created_at ?? at;
+        await documents.put({ id: kind, kind, body: settings, created_at, updated_at: at });
+        return ok(settings, { before: before?.body ?? usual, after: settings });
+      },
+    }),
+  ];
+});
+
+const VARIABLE = 'rules-config';
+const variableId = (key = '') => `${VARIABLE}/${key}`;
+
+/** Variables of rules are secrets: their names alone are read. */
+const variableCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/rules-configs',
+    scopes: ['read:rules_configs'],
+    summary: 'List the variables of rules',
+    handle: async ({ store }) =>
+      ok((await documentsOf(store, VARIABLE)).map(({ id }) => ({ key: id.slice(VARIABLE.length + 1) }))),
+  }),
+  call({
+    method: 'PUT',
+    path: '/rules-configs/:key',
+    scopes: ['update:rules_configs'],
+    summary: 'Set a variable of rules',
+    isBodySecret: true,
+    body: z.strictObject({ value: z.string().max(10_000) }),
+    handle: async (deps, { params: { key = '' }, body }) => {
+      const id = variableId(checkedSegment(key, /^[A-Za-z0-9_\-@*+:]{1,127}$/, 'key'));
+      const at = deps.now();
+      await deps.store.collection('documents').upsert(id, (current) => ({
+        id,
+        kind: VARIABLE,
+        body,
+        created_at: current?.created_at ?? at,
+        updated_at: at,
+      }));
+      return ok({ key, value: body.value }, { after: { key } });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/rules-configs/:key',
+    scopes: ['delete:rules_configs'],
+    summary: 'Delete a variable of rules',
+    handle: async ({ store }, { params }) => {
+      await store.collection('documents').delete(variableId(params.key));
+      return noContent({ before: { key: params.key } });
+    },
+  }),
+];
+
+/** The calls. */
+export const singleSettingCalls: Call<KeptDependencies>[] = [...settingCalls, ...variableCalls];

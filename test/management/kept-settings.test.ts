@@ -1,0 +1,186 @@
+// What is kept for deploy tools alone: written, read back, changed, removed; secrets are never given back.
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import type { TestServer } from '../support/server.ts';
+import { callApi, managementClient, startManaged } from './support.ts';
+
+type Item = Record<string, unknown>;
+
+describe('settings that are kept for tools', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+
+  before(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+  });
+  after(() => server.stop());
+
+  const failure = (asked: PromiseLike<unknown>): Promise<unknown> =>
+    Promise.resolve(asked).catch((thrown: unknown) => thrown);
+  const answer = async (method: string, path: string, body?: unknown): Promise<Item> => {
+    const response = await callApi(server, method, path, body);
+    const text = await response.text();
+    expect(response.status, `${path} ${text}`).to.be.within(200, 204);
+    return text === '' ? {} : (JSON.parse(text) as Item);
+  };
+
+  const KINDS: Record<string, { body: Item; change: Item; key: string; id: RegExp }> = {
+    '/rules': { body: { name: 'a', script: 'x' }, change: { enabled: false }, key: 'rules', id: /^rul_/ },
+    '/hooks': {
+      body: { name: 'a', script: 'x', triggerId: 'credentials-exchange' },
+      change: { enabled: true },
+      key: 'hooks',
+      id: /^hok_/,
+    },
+    '/forms': {
+      body: { name: 'a', nodes: [] },
+      change: { start: { next_node: '$ending' } },
+      key: 'forms',
+      id: /^ap_/,
+    },
+    '/flows': { body: { name: 'a' }, change: { actions: [{ id: 'x' }] }, key: 'flows', id: /^af_/ },
+    '/self-service-profiles': {
+      body: { name: 'a', allowed_strategies: ['oidc'] },
+      change: { description: 'b' },
+      key: 'self_service_profiles',
+      id: /^ssp_/,
+    },
+    '/token-exchange-profiles': {
+      body: { name: 'a', subject_token_type: 'urn:x', action_id: 'x', type: 'custom_authentication' },
+      change: { name: 'b' },
+      key: 'token_exchange_profiles',
+      id: /^tep_/,
+    },
+    '/user-attribute-profiles': {
+      body: { name: 'a', user_attributes: {} },
+      change: { user_id: { oidc_mapping: 'sub' } },
+      key: 'user_attribute_profiles',
+      id: /^uap_/,
+    },
+    '/connection-profiles': {
+      body: { name: 'a' },
+      change: { enabled_features: ['scim'] },
+      key: 'connection_profiles',
+      id: /^cop_/,
+    },
+    '/network-acls': {
+      body: { description: 'a', active: false, rule: { action: { block: true }, scope: 'tenant' } },
+      change: { priority: 2 },
+      key: 'network_acls',
+      id: /^acl_/,
+    },
+    '/event-streams': {
+      body: { name: 'a', destination: { type: 'eventbridge', configuration: { aws_region: 'eu-west-1' } } },
+      change: { status: 'disabled' },
+      key: 'eventStreams',
+      id: /^est_/,
+    },
+  };
+
+  for (const [path, { body, change, key, id }] of Object.entries(KINDS)) {
+    it(`${path} is written, read, changed and removed`, async () => {
+      const made = await answer('POST', path, body);
+      expect(made.id).to.match(id);
+      expect(made).to.deep.include(body);
+      const one = `${path}/${made.id}`;
+      expect(await answer('GET', one)).to.deep.equal(made);
+      expect(await answer('PATCH', one, change)).to.deep.include({ ...body, ...change });
+      expect((await answer('GET', `${path}?take=50`))[key]).to.deep.equal([await answer('GET', one)]);
+      expect(await answer('GET', `${path}?include_totals=true`)).to.include({ total: 1 });
+      await answer('DELETE', one);
+      await answer('DELETE', one);
+      expect((await callApi(server, 'GET', one)).status).to.equal(404);
+    });
+  }
+
+  it('give no secret back: phone providers, connections of flows, variables of rules', async () => {
+    const secret = 'nobody-is-told-this';
+    const provider = await management.branding.phone.providers.create({
+      name: 'twilio',
+      configuration: { sid: 'AC1', delivery_methods: ['text'] },
+      credentials: { auth_token: secret },
+    });
+    expect(
+      await failure(management.branding.phone.providers.create({ name: 'custom', credentials: {} })),
+    ).to.include({
+      statusCode: 409,
+    });
+    const vault = await management.flows.vault.connections.create({
+      name: 'Slack',
+      app_id: 'SLACK',
+      setup: { type: 'WEBHOOK', url: `https://hooks.example.test/${secret}` },
+    });
+    const stream = await answer('POST', '/event-streams', {
+      destination: {
+        type: 'webhook',
+        configuration: {
+          webhook_endpoint: 'https://events.example.test/',
+          webhook_authorization: { method: 'bearer', token: secret },
+        },
+      },
+    });
+    expect(stream).to.have.nested.property('destination.configuration.webhook_endpoint');
+    await management.rulesConfigs.set('API_KEY', { value: secret });
+    expect(await answer('GET', '/rules-configs')).to.deep.equal([{ key: 'API_KEY' }]);
+    expect(await management.branding.phone.providers.list()).to.have.nested.property(
+      'providers[0].name',
+      'twilio',
+    );
+    const all = [
+      provider,
+      vault,
+      stream,
+      await answer('GET', `/branding/phone/providers/${provider.id}`),
+      await answer('GET', '/branding/phone/providers'),
+      await answer('GET', '/flows/vault/connections'),
+      await answer('PATCH', `/flows/vault/connections/${vault.id}`, { name: 'Chat' }),
+      await answer('GET', '/logs?per_page=100'),
+    ];
+    expect(JSON.stringify(all)).not.to.contain(secret);
+    await management.rulesConfigs.delete('API_KEY');
+    expect(await answer('GET', '/rules-configs')).to.deep.equal([]);
+    expect((await callApi(server, 'PUT', '/rules-configs/a%2Fb', { value: 'x' })).status).to.equal(400);
+  });
+
+  it('refuse a network ACL that would be believed to be in force', async () => {
+    const acl = { description: 'a', active: true, rule: {} };
+    expect((await callApi(server, 'POST', '/network-acls', acl)).status).to.equal(400);
+  });
+
+  it('have templates of text messages by their type, each once', async () => {
+    const template = {
+      type: 'otp_verify',
+      disabled: false,
+      content: { from: '+15550100', body: { text: '{{code}}' } },
+    };
+    const made = await management.branding.phone.templates.create(template as never);
+    expect(made).to.deep.include(template);
+    expect((await callApi(server, 'POST', '/branding/phone/templates', template)).status).to.equal(409);
+    await management.branding.phone.templates.update(String(made.id), { disabled: true });
+    expect(await management.branding.phone.templates.list()).to.have.nested.property(
+      'templates[0].disabled',
+      true,
+    );
+  });
+
+  it('have the rendering of screens, one by one and many at once', async () => {
+    const { rendering } = management.prompts;
+    expect(await rendering.get('login-id', 'login-id')).to.include({ rendering_mode: 'standard' });
+    await rendering.update('login-id', 'login-id', { rendering_mode: 'advanced', use_page_template: true });
+    await rendering.bulkUpdate({
+      configs: [{ prompt: 'signup', screen: 'signup', rendering_mode: 'advanced' }],
+    });
+    const { data } = await rendering.list({ rendering_mode: 'advanced' });
+    expect(data.map(({ prompt }) => prompt)).to.have.members(['login-id', 'signup']);
+    expect((await rendering.list({ prompt: 'signup' })).data).to.have.length(1);
+  });
+
+  it('have nothing of keys that are brought along', async () => {
+    expect(await failure(management.keys.customSigning.get())).to.include({ statusCode: 404 });
+    expect((await management.keys.encryption.list()).data).to.deep.equal([]);
+    expect(await management.supplementalSignals.get()).to.deep.equal({});
+    await management.supplementalSignals.patch({ akamai_enabled: true });
+    expect(await management.supplementalSignals.get()).to.deep.equal({ akamai_enabled: true });
+  });
+});
