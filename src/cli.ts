@@ -3,6 +3,7 @@
 // module.
 import { createRequire } from 'node:module';
 import { isOlder } from './node-version.ts';
+import { keepCompiledCode } from './runtime/compile-cache.ts';
 
 const { engines } = createRequire(import.meta.url)('../package.json') as { engines: { node: string } };
 const needed = engines.node.replace(/^>=/, '');
@@ -11,5 +12,8 @@ if (isOlder(process.versions.node, needed)) {
   process.stderr.write(`gatehouse needs Node.js ${needed} or newer, and this is ${process.versions.node}\n`);
   process.exitCode = 1;
 } else {
+  // Other commands may only look, and leave nothing behind.
+  const [command = 'start'] = process.argv.slice(2);
+  if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
   await import('./commands.ts');
 }

@@ -1,7 +1,8 @@
 // QR codes on the pages.
-import QRCode from 'qrcode';
 
 /** A QR code as SVG of one path, dark on light. */
-export function qrCode(text: string): Promise<string> {
-  return QRCode.toString(text, { type: 'svg', errorCorrectionLevel: 'M', margin: 0 });
+export async function qrCode(text: string): Promise<string> {
+  // Needed at an enrolment alone.
+  const { default: codes } = await import('qrcode');
+  return codes.toString(text, { type: 'svg', errorCorrectionLevel: 'M', margin: 0 });
 }

@@ -1,7 +1,10 @@
 // The strategy `sms`: a code by SMS.
-import { parsePhoneNumberFromString } from 'libphonenumber-js';
+import { createRequire } from 'node:module';
 import { AuthError } from '../../http/errors.ts';
 import { passwordlessStrategy } from './strategy.ts';
+
+/** The numbering plans of all countries: read with the first number, not at each start. */
+const plans = () => createRequire(import.meta.url)('libphonenumber-js') as typeof import('libphonenumber-js');
 
 /** As the hosted service says it of a number that is none. */
 const PHONE = /^\+[0-9]{1,15}$/;
@@ -10,7 +13,7 @@ const PHONE = /^\+[0-9]{1,15}$/;
 function normalizePhone(text: string): string | undefined {
   const number = text.replace(/[\s().-]/g, '');
   if (!PHONE.test(number)) return undefined;
-  const parsed = parsePhoneNumberFromString(number);
+  const parsed = plans().parsePhoneNumberFromString(number);
   return parsed?.isPossible() === true ? parsed.number : undefined;
 }
 
