@@ -17,7 +17,9 @@ import { keptSettingCalls } from './resources/kept-settings.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { type LogsDependencies, logCalls } from './resources/logs.ts';
 import { organizationGrantCalls } from './resources/organizations/client-grants.ts';
+import { organizationClientCalls } from './resources/organizations/clients.ts';
 import { organizationConnectionCalls } from './resources/organizations/connections.ts';
+import { organizationDomainCalls } from './resources/organizations/domains.ts';
 import { type InvitationsDependencies, invitationCalls } from './resources/organizations/invitations.ts';
 import { organizationMemberCalls } from './resources/organizations/members.ts';
 import {
@@ -90,6 +92,8 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...organizationConnectionCalls,
   ...organizationMemberCalls,
   ...organizationGrantCalls,
+  ...organizationDomainCalls,
+  ...organizationClientCalls,
   ...invitationCalls,
   ...signingKeyCalls,
   ...sessionCalls,

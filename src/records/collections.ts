@@ -9,7 +9,7 @@ import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } 
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LogEventRecord } from './log-events.ts';
-import type { InvitationRecord, MembershipRecord } from './organizations.ts';
+import { domainsOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
 import type { RoleRecord } from './roles.ts';
@@ -95,7 +95,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     sealed: connectionSecrets,
   },
   organizations: {
-    unique: { name: (organization) => organization.name },
+    unique: { name: (organization) => organization.name, domain: domainsOf },
     indexes: {},
     kept: 'configuration',
   },

@@ -47,3 +47,24 @@ export function enabledConnectionsOf(organization: {
 }): readonly EnabledConnection[] {
   return (organization.enabled_connections as readonly EnabledConnection[] | undefined) ?? [];
 }
+
+/** A domain by whose addresses an organization is found. */
+export interface DiscoveryDomain {
+  /** In lower case; no two organizations share one. */
+  domain: string;
+  status: 'pending' | 'verified';
+  /** Whether who types an address of it is led to the organization. */
+  use_for_organization_discovery?: boolean;
+}
+
+/** The discovery domains of an organization. */
+export function discoveryDomainsOf(organization: {
+  readonly [member: string]: unknown;
+}): readonly DiscoveryDomain[] {
+  return (organization.discovery_domains as readonly DiscoveryDomain[] | undefined) ?? [];
+}
+
+/** Their names. */
+export function domainsOf(organization: { readonly [member: string]: unknown }): string[] {
+  return discoveryDomainsOf(organization).map(({ domain }) => domain);
+}

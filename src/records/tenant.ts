@@ -21,6 +21,15 @@ export const organizationSchema = z.looseObject({
   display_name: z.string().optional(),
   branding: z.record(z.string(), z.unknown()).optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
+  discovery_domains: z
+    .array(
+      z.looseObject({
+        domain: z.string().min(1).toLowerCase(),
+        status: z.enum(['pending', 'verified']).default('pending'),
+        use_for_organization_discovery: z.boolean().optional(),
+      }),
+    )
+    .optional(),
   /** Of the tenant file, by name; in the store `enabled_connections` has them by id. */
   connections: z
     .array(

@@ -36,6 +36,12 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(connections, idOf),
     ...repeated(organizations, nameOf),
     ...repeated(organizations, idOf),
+    ...repeated(
+      organizations.flatMap(({ at, record: { discovery_domains: domains = [] } }) =>
+        domains.map((record, index) => ({ at: `${at}.discovery_domains[${index}]`, record })),
+      ),
+      ({ domain }) => domain,
+    ),
     ...repeated(entries('roles', file.roles ?? []), nameOf),
     ...repeated(entries('roles', file.roles ?? []), idOf),
     ...repeated(entries('actions', file.actions ?? []), ({ name }) => String(name).toLowerCase()),

@@ -233,6 +233,16 @@ describe('the tenant file', () => {
       /^organizations\[1\]: o is there twice$/,
     ],
     [
+      'two organizations with one domain',
+      {
+        organizations: [
+          { name: 'o', discovery_domains: [{ domain: 'a.test' }] },
+          { name: 'p', discovery_domains: [{ domain: 'A.test' }] },
+        ],
+      },
+      /^organizations\[1\]\.discovery_domains\[0\]: a\.test is there twice$/,
+    ],
+    [
       'two grants of one application at one API, by id and by name',
       {
         clients: [{ client_id: 'x', name: 'X' }],

@@ -1,7 +1,8 @@
-// `/organizations/{id}/client-grants`; and its clients and domains, which older tools ask for and of which there are none.
+// `/organizations/{id}/client-grants`, and the other way round `/client-grants/{id}/organizations`.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
+import { listAll } from '../../../store/list-all.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
@@ -73,22 +74,20 @@ export const organizationGrantCalls: Call<{ store: Store }>[] = [
       return noContent({ before: params.grant_id });
     },
   }),
-  ...(
-    [
-      ['clients', 'clients'],
-      ['discovery-domains', 'domains'],
-    ] as const
-  ).map(([word, key]) =>
-    call({
-      method: 'GET',
-      path: `/organizations/:id/${word}`,
-      scopes: [`read:organization_${word.replace('-', '_')}`],
-      summary: `Get the ${key} of an organization: there are none`,
-      query: z.strictObject({ ...pageQuery, ...cursorQuery }),
-      handle: async ({ store }, { params, query }) => {
-        await organizationOf(store, params.id);
-        return ok(await arrayAnswer(query, [], String, { key, isByCursor: true }));
-      },
-    }),
-  ),
+  call({
+    method: 'GET',
+    path: '/client-grants/:id/organizations',
+    scopes: [`read:${noun}`],
+    summary: 'Get the organizations that may use a client grant',
+    query: z.strictObject({ ...pageQuery, ...cursorQuery }),
+    handle: async ({ store }, { params, query }) => {
+      const grant = await store.collection('clientGrants').get(params.id ?? '');
+      if (grant === undefined) throw notFound('The client grant does not exist', 'inexistent_client_grant')();
+      const all = (await listAll(store.collection('organizations'))).filter((one) =>
+        grantsOf(one).includes(grant.id),
+      );
+      const shown = all.map(({ id, name, display_name }) => ({ id, name, display_name }));
+      return ok(await arrayAnswer(query, shown, ({ id }) => id, { key: 'organizations' }));
+    },
+  }),
 ];

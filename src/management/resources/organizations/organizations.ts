@@ -1,6 +1,6 @@
 // `/organizations`: the organizations themselves.
 import { z } from 'zod';
-import type { Organization } from '../../../records/collections.ts';
+import type { Organization, Records } from '../../../records/collections.ts';
 import { organizationSchema } from '../../../records/tenant.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -45,6 +45,9 @@ const name = z
 export const noOrganization = notFound('No organization found by that id or name');
 export type Enabled = z.output<typeof enabledConnection>;
 
+/** What has calls of its own. */
+const APART = new Set(['enabled_connections', 'client_grants', 'discovery_domains', 'clients']);
+
 const resource: Resource<'organizations', OrganizationsDependencies> = {
   collection: 'organizations',
   path: '/organizations',
@@ -70,7 +73,8 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     ...checkedBy(organizationSchema, merged(structuredClone(organization) as Record<string, unknown>, body)),
     id: organization.id,
   }),
-  view: (_deps, { enabled_connections: _, client_grants: _grants, ...organization }) => organization,
+  view: (_deps, organization) =>
+    Object.fromEntries(Object.entries(organization).filter(([member]) => !APART.has(member))),
   missing: noOrganization,
   taken: conflict('An organization with this name already exists.', 'organization_conflict'),
   isRemovalStrict: true,
@@ -92,6 +96,19 @@ export async function organizationOf(store: Store, id = ''): Promise<Organizatio
   const found = await store.collection('organizations').get(id);
   if (found === undefined) throw noOrganization();
   return found;
+}
+
+/** Changes an organization as it is then. @throws AuthError 404 */
+export async function changeOrganization(
+  store: Store,
+  id: string,
+  change: (current: Organization) => Record<string, unknown>,
+): Promise<Organization> {
+  const after = await store
+    .collection('organizations')
+    .update(id, (current) => ({ ...current, ...change(current) }) as Records['organizations']);
+  if (after === undefined) throw noOrganization();
+  return after;
 }
 
 const call = callsWith<OrganizationsDependencies>();
