@@ -2,6 +2,7 @@
 import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
 import { actionCalls } from './resources/actions.ts';
+import { attackProtectionCalls } from './resources/attack-protection.ts';
 import { lookCalls } from './resources/branding.ts';
 import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
 import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
@@ -47,7 +48,8 @@ import { type EnrollmentsDependencies, enrollmentsCalls } from './resources/user
 import { userFactorCalls } from './resources/users/factors.ts';
 import { type UserIdentitiesDependencies, userIdentityCalls } from './resources/users/identities.ts';
 import { userSearchCalls } from './resources/users/search.ts';
-import { type UsersDependencies, userRecordCalls } from './resources/users/users.ts';
+import type { UsersDependencies } from './resources/users/user.ts';
+import { userRecordCalls } from './resources/users/users.ts';
 
 /** What the calls are given, all together. */
 export type ManagementDependencies = ClientsDependencies &
@@ -105,6 +107,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...guardianCalls,
   ...emailCalls,
   ...tenantCalls,
+  ...attackProtectionCalls,
   ...lookCalls,
   ...promptTextCalls,
   ...customDomainCalls,

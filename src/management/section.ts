@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
+import { type Call, callsWith, ok } from './call.ts';
 import { checkedBy } from './resource.ts';
 
 export interface Section<T> {
@@ -45,6 +46,49 @@ export function section<N extends keyof TenantRecord & string, S extends z.ZodTy
       return { before, after: after as Value };
     },
   };
+}
+
+/** A section, or a member of one, that is read at a path and changed there member by member. */
+interface SettingsAt<T> {
+  path: string;
+  /** Scopes are `read:<noun>` and `update:<noun>`. */
+  noun: string;
+  /** What it is called in summaries. */
+  name: string;
+  body: z.ZodType<object>;
+  /** What is answered of the section. */
+  view(value: Frozen<T> | undefined): unknown;
+  /** The section as a body changes it; what is sent is merged into all of it otherwise. */
+  change?(current: Frozen<T> | undefined, body: object): unknown;
+}
+
+const call = callsWith<SectionDependencies>();
+
+/** GET and PATCH of such settings. */
+export function settingsCalls<T>(
+  part: Section<T>,
+  { path, noun, name, body, view, change = deeplyMerged }: SettingsAt<T>,
+): Call<SectionDependencies>[] {
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: [`read:${noun}`],
+      summary: `Get ${name} settings`,
+      handle: async (deps) => ok(view(await part.read(deps))),
+    }),
+    call({
+      method: 'PATCH',
+      path,
+      scopes: [`update:${noun}`],
+      summary: `Update ${name} settings`,
+      body,
+      handle: async (deps, request) => {
+        const { before, after } = await part.change(deps, (current) => change(current, request.body));
+        return ok(view(after as Frozen<T>), { before: view(before), after: view(after as Frozen<T>) });
+      },
+    }),
+  ];
 }
 
 /** The members of a body over those of a record, objects within objects too; null removes a member. */

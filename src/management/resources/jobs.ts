@@ -12,7 +12,7 @@ import { type Answer, type Call, callsWith, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import type { Job, Jobs } from '../jobs/jobs.ts';
 import { notFound } from '../resource.ts';
-import { noUser } from './users/users.ts';
+import { noUser } from './users/user.ts';
 
 export interface JobsDependencies {
   store: Store;

@@ -1,11 +1,10 @@
-// The tenant's own settings: `/tenants/settings`, `/attack-protection/*`, `/branding`, `/prompts`.
+// The tenant's own settings: `/tenants/settings`, `/branding`, `/prompts`.
 import { z } from 'zod';
-import { attackProtectionSchema } from '../../records/protection.ts';
 import { brandingSchema, tenantSettingsSchema } from '../../records/tenant.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
-import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
+import { deeplyMerged, type SectionDependencies, section, settingsCalls } from '../section.ts';
 
 const call = callsWith<SectionDependencies>();
 
@@ -98,7 +97,7 @@ const SHOWN = {
   sandbox_version: '22',
 };
 
-function settingsCalls(): Call<SectionDependencies>[] {
+function tenantSettingsCalls(): Call<SectionDependencies>[] {
   const part = section('tenant', tenantSettingsSchema);
   const view = (value: object = {}) => ({ ...SHOWN, ...value });
   return [
@@ -130,87 +129,6 @@ function settingsCalls(): Call<SectionDependencies>[] {
   ];
 }
 
-const shields = z.array(z.string().max(64)).max(10);
-const allowlist = z.array(z.string().max(64)).max(1000);
-const stage = z.record(z.string(), z.record(z.string(), z.unknown()));
-
-/** The protections that can be set, by their path; the section of the tenant file that each is. */
-const PROTECTIONS = {
-  'brute-force-protection': {
-    member: 'bruteForceProtection',
-    body: z.strictObject({
-      enabled: z.boolean().optional(),
-      shields: shields.optional(),
-      allowlist: allowlist.optional(),
-      mode: z.enum(['count_per_identifier_and_ip', 'count_per_identifier']).optional(),
-      max_attempts: z.number().int().min(1).max(100).optional(),
-    }),
-    usual: {},
-  },
-  'suspicious-ip-throttling': {
-    member: 'suspiciousIpThrottling',
-    body: z.strictObject({
-      enabled: z.boolean().optional(),
-      shields: shields.optional(),
-      allowlist: allowlist.optional(),
-      stage: stage.optional(),
-    }),
-    usual: {},
-  },
-  // Kept for tools; nothing here asks a login whether it is a robot's.
-  'bot-detection': { member: 'botDetection', body: z.looseObject({}), usual: {} },
-  captcha: { member: 'captcha', body: z.looseObject({}), usual: {} },
-  'breached-password-detection': {
-    member: 'breachedPasswordDetection',
-    body: z.strictObject({
-      enabled: z.boolean().optional(),
-      shields: shields.optional(),
-      admin_notification_frequency: shields.optional(),
-      method: z.enum(['standard', 'enhanced']).optional(),
-      stage: stage.optional(),
-    }),
-    usual: {
-      enabled: false,
-      shields: [],
-      admin_notification_frequency: [],
-      method: 'standard',
-      stage: { 'pre-user-registration': { shields: [] }, 'pre-change-password': { shields: [] } },
-    },
-  },
-} as const;
-
-function protectionCalls(): Call<SectionDependencies>[] {
-  const part = section('attackProtection', attackProtectionSchema);
-  return Object.entries(PROTECTIONS).flatMap(([name, { member, body: schema, usual }]) => {
-    const view = (all: object | undefined) => ({
-      ...usual,
-      ...(all as Record<string, object> | undefined)?.[member],
-    });
-    return [
-      call({
-        method: 'GET',
-        path: `/attack-protection/${name}`,
-        scopes: ['read:attack_protection'],
-        summary: `Get ${name} settings`,
-        handle: async (deps) => ok(view(await part.read(deps))),
-      }),
-      call({
-        method: 'PATCH',
-        path: `/attack-protection/${name}`,
-        scopes: ['update:attack_protection'],
-        summary: `Update ${name} settings`,
-        body: schema,
-        handle: async (deps, { body }) => {
-          const { before, after } = await part.change(deps, (current) =>
-            deeplyMerged(current, { [member]: deeplyMerged(view(current), body) }),
-          );
-          return ok(view(after), { before: view(before), after: view(after) });
-        },
-      }),
-    ];
-  });
-}
-
 const brandingBody = z.strictObject({
   colors: object.nullish(),
   logo_url: z.string().max(2048).nullish(),
@@ -221,64 +139,27 @@ const brandingBody = z.strictObject({
   privacy_url: z.string().max(2048).nullish(),
 });
 
-function brandingCalls(): Call<SectionDependencies>[] {
-  const part = section('branding', brandingSchema);
-  return [
-    call({
-      method: 'GET',
-      path: '/branding',
-      scopes: ['read:branding'],
-      summary: 'Get branding settings',
-      handle: async (deps) => ok((await part.read(deps)) ?? {}),
-    }),
-    call({
-      method: 'PATCH',
-      path: '/branding',
-      scopes: ['update:branding'],
-      summary: 'Update branding settings',
-      body: brandingBody,
-      handle: async (deps, { body }) => {
-        const { before, after } = await part.change(deps, (current) => deeplyMerged(current, body));
-        return ok(after, { before, after });
-      },
-    }),
-  ];
-}
-
 const promptsSchema = z.strictObject({
   universal_login_experience: z.enum(['new', 'classic']).default('new'),
   identifier_first: z.boolean().default(false),
   webauthn_platform_first_factor: z.boolean().default(false),
 });
 
-function promptsCalls(): Call<SectionDependencies>[] {
-  const part = section('prompts', promptsSchema);
-  return [
-    call({
-      method: 'GET',
-      path: '/prompts',
-      scopes: ['read:prompts'],
-      summary: 'Get prompt settings',
-      handle: async (deps) => ok(promptsSchema.parse((await part.read(deps)) ?? {})),
-    }),
-    call({
-      method: 'PATCH',
-      path: '/prompts',
-      scopes: ['update:prompts'],
-      summary: 'Update prompt settings',
-      body: promptsSchema.partial(),
-      handle: async (deps, { body }) => {
-        const { before, after } = await part.change(deps, (current) => deeplyMerged(current, body));
-        return ok(after, { before, after });
-      },
-    }),
-  ];
-}
-
 /** All calls of the tenant's own settings. */
 export const tenantCalls: Call<SectionDependencies>[] = [
-  ...settingsCalls(),
-  ...protectionCalls(),
-  ...brandingCalls(),
-  ...promptsCalls(),
+  ...tenantSettingsCalls(),
+  ...settingsCalls(section('branding', brandingSchema), {
+    path: '/branding',
+    noun: 'branding',
+    name: 'branding',
+    body: brandingBody,
+    view: (value) => value ?? {},
+  }),
+  ...settingsCalls(section('prompts', promptsSchema), {
+    path: '/prompts',
+    noun: 'prompts',
+    name: 'prompt',
+    body: promptsSchema.partial(),
+    view: (value) => promptsSchema.parse(value ?? {}),
+  }),
 ];

@@ -9,7 +9,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Answer, type Call, callsWith } from '../call.ts';
 import { apiError } from '../errors.ts';
-import { noUser } from './users/users.ts';
+import { noUser } from './users/user.ts';
 
 /** A ticket to be made. */
 export interface NewTicket {

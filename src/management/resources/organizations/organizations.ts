@@ -42,6 +42,7 @@ const name = z
   .max(50)
   .regex(/^[a-z0-9][a-z0-9_-]*$/, 'String does not match pattern ^[a-z0-9][a-z0-9_-]*$');
 
+/** The answer where there is no such organization. */
 export const noOrganization = notFound('No organization found by that id or name');
 export type Enabled = z.output<typeof enabledConnection>;
 

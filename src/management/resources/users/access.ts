@@ -14,7 +14,7 @@ import {
   withoutPermissions,
   withPermissions,
 } from '../roles.ts';
-import { noUser, userOf } from './users.ts';
+import { noUser, userOf } from './user.ts';
 
 export interface UserAccessDependencies {
   store: Store;

@@ -9,7 +9,7 @@ import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { flag } from '../../fields.ts';
 import { notFound } from '../../resource.ts';
-import { userOf } from './users.ts';
+import { userOf } from './user.ts';
 
 export interface BlocksDependencies {
   users: Users;

@@ -7,7 +7,7 @@ import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { notFound } from '../../resource.ts';
 import { methodView, type UserFactorsDependencies } from './factors.ts';
-import { userOf } from './users.ts';
+import { userOf } from './user.ts';
 
 export interface EnrollmentsDependencies extends UserFactorsDependencies {
   store: Store;

@@ -8,7 +8,7 @@ import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
-import { userOf } from './users.ts';
+import { userOf } from './user.ts';
 
 type Authenticator = Frozen<AuthenticatorRecord>;
 

@@ -10,7 +10,7 @@ import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
-import { userOf } from './users.ts';
+import { userOf } from './user.ts';
 import { identityViews } from './view.ts';
 
 export interface UserIdentitiesDependencies {

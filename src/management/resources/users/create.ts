@@ -1,0 +1,85 @@
+// Making a user: `POST /users`.
+import type { Connection } from '../../../records/collections.ts';
+import { strategyRecord } from '../../../records/connections.ts';
+import { databaseOptions } from '../../../records/database-options.ts';
+import type { UserRecord } from '../../../records/users.ts';
+import { UniqueKeyError } from '../../../store/contract.ts';
+import { passwordRefusal } from '../../../users/signup.ts';
+import type { User } from '../../../users/user.ts';
+import { apiError } from '../../errors.ts';
+import { conflict } from '../../resource.ts';
+import { type CreateUserBody, mergedMetadata } from './bodies.ts';
+import { addressesOf, invalid, passwordError, profileOf, type UsersDependencies } from './user.ts';
+
+const takenUser = conflict('The user already exists.', 'auth0_idp_error');
+
+async function connectionOf({ config }: UsersDependencies, name: string): Promise<Connection> {
+  const connection = await config.connection(name);
+  if (connection === undefined)
+    throw apiError(400, 'The connection does not exist.', 'inexistent_connection');
+  return connection;
+}
+
+/**
+ * Makes a user of the connection that the body names.
+ * @param ip whose request it is, for the mail that verifies the address.
+ * @throws AuthError 400; 409 when there is one already.
+ */
+export async function createUser(deps: UsersDependencies, body: CreateUserBody, ip: string): Promise<User> {
+  const connection = await connectionOf(deps, body.connection);
+  const strategy = strategyRecord(connection.strategy);
+  if (strategy === undefined) throw invalid('Users of this connection are made when they log in.');
+  const addresses = addressesOf(body);
+  if (strategy.proves !== undefined && addresses[strategy.proves] === undefined) {
+    throw invalid(`Payload validation error: 'Missing required property: ${strategy.proves}'.`);
+  }
+  const password = body.password ?? undefined;
+  if (strategy.isDatabase) requireCredentials(connection, body, password);
+  const profile: Partial<UserRecord> = {
+    ...profileOf(body),
+    user_metadata: mergedMetadata({}, body.user_metadata),
+    app_metadata: mergedMetadata({}, body.app_metadata),
+  };
+  const made = await deps.users
+    .make({
+      identity: {
+        connection: connection.name,
+        provider: connection.strategy,
+        upstreamId: body.user_id?.replace(new RegExp(`^${connection.strategy}\\|`), ''),
+        addresses,
+        unique: strategy.unique,
+      },
+      profile,
+      password: strategy.isDatabase ? password : undefined,
+    })
+    .catch((thrown: unknown) => {
+      throw thrown instanceof UniqueKeyError ? takenUser() : thrown;
+    });
+  if (!('user' in made)) throw takenUser();
+  if (body.verify_email !== false && body.email_verified !== true && strategy.isDatabase) {
+    await deps.askToVerify(made.user, connection, undefined, ip);
+  }
+  return made.user;
+}
+
+function requireCredentials(
+  connection: Connection,
+  body: CreateUserBody,
+  password: string | undefined,
+): void {
+  if (password === undefined)
+    throw invalid("Payload validation error: 'Missing required property: password'.");
+  const options = databaseOptions(connection);
+  if (body.email == null && body.username == null) {
+    throw invalid("Payload validation error: 'Missing required property: email'.");
+  }
+  if (options.requires_username && body.username == null) {
+    throw invalid("Payload validation error: 'Missing required property: username'.");
+  }
+  if (!options.requires_username && body.username != null) {
+    throw invalid('Cannot set username for connection without requires_username');
+  }
+  const about = { email: body.email ?? '', username: body.username ?? undefined };
+  const refusal = passwordRefusal(options, password, about);
+  if (refusal !== undefined) throw passwordError(refusal);
+}

@@ -1,0 +1,109 @@
+// Changing a user: `PATCH /users/{id}`.
+import type { Connection } from '../../../records/collections.ts';
+import { strategyRecord } from '../../../records/connections.ts';
+import { databaseOptions } from '../../../records/database-options.ts';
+import type { UserRecord } from '../../../records/users.ts';
+import { UniqueKeyError } from '../../../store/contract.ts';
+import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
+import { passwordRefusal } from '../../../users/signup.ts';
+import type { User } from '../../../users/user.ts';
+import { apiError } from '../../errors.ts';
+import { mergedMetadata, type PatchUserBody } from './bodies.ts';
+import { addressesOf, invalid, noUser, passwordError, profileOf, type UsersDependencies } from './user.ts';
+
+/** Changes of the credentials come one at a time, as at the hosted service: each has its own consequences. */
+function refuseMixed(body: PatchUserBody): void {
+  const has = (name: keyof PatchUserBody) => body[name] != null;
+  for (const other of ['email', 'email_verified', 'username', 'phone_number'] as const) {
+    if (has('password') && has(other)) throw invalid(`Cannot update password and ${other} simultaneously`);
+  }
+  if (has('username') && has('email')) throw invalid('Cannot update username and email simultaneously');
+}
+
+/**
+ * Changes a user; a new password or a block ends their sessions and refresh tokens.
+ * @param ip whose request it is, for the mail that verifies a new address.
+ * @throws AuthError 400; 404 when the user is gone.
+ */
+export async function patchUser(
+  deps: UsersDependencies,
+  before: User,
+  body: PatchUserBody,
+  ip: string,
+): Promise<User> {
+  refuseMixed(body);
+  const identities = await deps.users.identitiesOf(before.id);
+  const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
+  const addresses = addressesOf(body);
+  refuseFederated(identity, body);
+  if (typeof body.password === 'string')
+    await setPassword(deps, before, { connection, identity }, body.password);
+  const isNewEmail = addresses.email !== undefined && addresses.email !== before.email;
+  const change: Partial<UserRecord> = {
+    // A new address is nobody's until it was proved, unless the caller says so.
+    ...(isNewEmail ? { email_verified: false } : {}),
+    ...profileOf(body),
+    ...addresses,
+    ...(body.user_metadata === undefined
+      ? {}
+      : { user_metadata: mergedMetadata(before.user_metadata, body.user_metadata) }),
+    ...(body.app_metadata === undefined
+      ? {}
+      : { app_metadata: mergedMetadata(before.app_metadata, body.app_metadata) }),
+  };
+  const after = await deps.users.update(before.id, change).catch((thrown: unknown) => {
+    throw thrown instanceof UniqueKeyError
+      ? apiError(400, 'The specified new email already exists', 'auth0_idp_error')
+      : thrown;
+  });
+  if (after === undefined) throw noUser();
+  if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
+  if (body.verify_email === true && connection !== undefined) {
+    await deps.askToVerify(after, connection, body.client_id ?? undefined, ip);
+  }
+  return after;
+}
+
+/** The connection whose credentials a body changes: the one that it names, else that of the user's first identity. */
+async function homeOf(
+  { config }: UsersDependencies,
+  identities: readonly Identity[],
+  name: string | undefined,
+): Promise<{ connection: Connection | undefined; identity: Identity | undefined }> {
+  const identity =
+    name === undefined ? primaryIdentity(identities) : identities.find((one) => one.connection === name);
+  if (identity === undefined) throw apiError(400, 'The connection does not exist.', 'inexistent_connection');
+  return { connection: await config.connection(identity.connection), identity };
+}
+
+/** What an upstream provider says of a user is changed there. */
+function refuseFederated(identity: Identity | undefined, body: PatchUserBody): void {
+  if (identity === undefined || strategyRecord(identity.provider) !== undefined) return;
+  const ours = new Set(['user_metadata', 'app_metadata', 'blocked', 'connection', 'client_id']);
+  const foreign = Object.entries(body).find(([name, value]) => value !== undefined && !ours.has(name))?.[0];
+  if (foreign === undefined) return;
+  throw invalid(
+    `The following user attributes cannot be updated: ${foreign}. The connection (${identity.connection}) must either be a database connection (using the Auth0 store), a passwordless connection (email or sms) or has disabled 'Sync user profile attributes at each login'.`,
+  );
+}
+
+async function setPassword(
+  deps: UsersDependencies,
+  user: User,
+  { connection, identity }: Awaited<ReturnType<typeof homeOf>>,
+  password: string,
+): Promise<void> {
+  if (connection === undefined || strategyRecord(connection.strategy)?.isDatabase !== true) {
+    throw invalid('Cannot change password for users of this connection');
+  }
+  const options = databaseOptions(connection);
+  const refusal = passwordRefusal(options, password, { email: user.email ?? '', username: user.username });
+  if (refusal !== undefined) throw passwordError(refusal);
+  const home = identity === undefined ? user.id : kept(identity);
+  const size = options.password_history?.enable === true ? options.password_history.size : 0;
+  if (size > 0 && (await deps.users.isUsedBefore(home, password, size))) {
+    throw invalid('PasswordHistoryError: Password has previously been used');
+  }
+  await deps.users.setPassword(user.id, password, home);
+  await deps.endSessions(user.id, 'password-changed');
+}

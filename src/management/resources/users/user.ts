@@ -1,0 +1,71 @@
+// What the calls of users share: what they are given, the user of a path, a body's members as they are kept.
+import type { AuthError } from '../../../http/errors.ts';
+import type { Connection } from '../../../records/collections.ts';
+import { normalizeEmail } from '../../../records/email.ts';
+import type { UserRecord } from '../../../records/users.ts';
+import type { Store } from '../../../store/contract.ts';
+import type { Config } from '../../../tenant/config.ts';
+import type { SignUpRefusal } from '../../../users/signup.ts';
+import type { User } from '../../../users/user.ts';
+import type { Users } from '../../../users/users.ts';
+import { apiError } from '../../errors.ts';
+import { notFound } from '../../resource.ts';
+import { type CreateUserBody, type PatchUserBody, PROFILE_MEMBERS } from './bodies.ts';
+import { userView } from './view.ts';
+
+export interface UsersDependencies {
+  store: Store;
+  users: Users;
+  config: Pick<Config, 'connection' | 'connections'>;
+  /** Removes a user with all that is theirs. */
+  removeUser(userId: string): Promise<void>;
+  /** Ends a user's sessions and refresh tokens. */
+  endSessions(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
+  /** Sends the mail that verifies a new address, where the tenant sends one. */
+  askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
+}
+
+/** The answer where there is no such user. */
+export const noUser = notFound('The user does not exist.', 'inexistent_user');
+
+/** The user of a path. @throws AuthError 404 */
+export async function userOf({ users }: Pick<UsersDependencies, 'users'>, id = ''): Promise<User> {
+  const user = await users.get(id);
+  if (user === undefined) throw noUser();
+  return user;
+}
+
+/** A user as they are answered. */
+export async function viewOf({ users }: Pick<UsersDependencies, 'users'>, user: User) {
+  return userView(user, await users.identitiesOf(user.id));
+}
+
+/** The answer to a body that is refused. */
+export const invalid = (message: string): AuthError => apiError(400, message, 'invalid_body');
+
+/** The words of the hosted service for a password that is refused. */
+export function passwordError({ reason }: SignUpRefusal): AuthError {
+  const words: Partial<Record<SignUpRefusal['reason'], string>> = {
+    'weak-password': 'PasswordStrengthError: Password is too weak',
+    'common-password': 'PasswordDictionaryError: Password is too common',
+    'personal-password': 'PasswordNoUserInfoError: Password contains user information',
+  };
+  return invalid(words[reason] ?? 'PasswordStrengthError: Password is too weak');
+}
+
+/** The members of a profile that a body sets; null removes one. */
+export function profileOf(body: PatchUserBody): Partial<UserRecord> {
+  return Object.fromEntries(
+    PROFILE_MEMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name] ?? undefined]])),
+  );
+}
+
+/** The addresses that a body gives, in the form that they are kept in. */
+export function addressesOf(body: Pick<CreateUserBody, 'email' | 'username' | 'phone_number'>) {
+  const { email, username, phone_number } = body;
+  return {
+    ...(typeof email === 'string' ? { email: normalizeEmail(email) ?? email } : {}),
+    ...(typeof username === 'string' ? { username: username.trim().toLowerCase() } : {}),
+    ...(typeof phone_number === 'string' ? { phone_number } : {}),
+  };
+}
