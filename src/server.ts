@@ -14,7 +14,7 @@ import { describeConnections, hasRealm } from './connections/resolve.ts';
 import { development } from './development/feature.ts';
 import { consentAudience } from './engine/consents.ts';
 import { bind } from './engine/feature.ts';
-import { rotateSigningKeys } from './engine/keys.ts';
+import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { engine as engineFeature } from './engine/routes.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
@@ -298,6 +298,7 @@ function routesOf(
         await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
       },
       events,
+      makeSigningKey: (alg) => makeSigningKey(wallClock, new URL(baseUrl).hostname, alg),
       messages,
       forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
       locks: createLocks({ store, config, clock }),

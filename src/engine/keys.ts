@@ -84,6 +84,18 @@ async function makeKey(
   clock: Clock,
   commonName: string,
 ): Promise<SigningKeyRecord> {
+  return { ...(await makeSigningKey(clock, commonName)), state };
+}
+
+/**
+ * An RSA key of 2048 bits with a self-signed certificate of ten years.
+ * @param alg what its JWK says that it is used with.
+ */
+export async function makeSigningKey(
+  clock: Clock,
+  commonName: string,
+  alg = 'RS256',
+): Promise<Omit<SigningKeyRecord, 'state'>> {
   const { privateKey, publicKey } = await generateKeyPair('RS256', {
     modulusLength: 2048,
     extractable: true,
@@ -103,8 +115,7 @@ async function makeKey(
   });
   return {
     id: kid,
-    state,
-    jwk: { ...jwk, kid, use: 'sig', alg: 'RS256' },
+    jwk: { ...jwk, kid, use: 'sig', alg },
     x5c: [Buffer.from(certificate.rawData).toString('base64')],
     createdAt: epochSeconds(clock),
   };

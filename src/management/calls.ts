@@ -7,6 +7,7 @@ import { lookCalls } from './resources/branding.ts';
 import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
 import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
 import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
+import { type ConnectionKeysDependencies, connectionKeyCalls } from './resources/connection-keys.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
 import { customDomainCalls } from './resources/custom-domains.ts';
 import { deviceCredentialCalls } from './resources/device-credentials.ts';
@@ -57,6 +58,7 @@ export type ManagementDependencies = ClientsDependencies &
   ResourceServersDependencies &
   ClientGrantsDependencies &
   ConnectionsDependencies &
+  ConnectionKeysDependencies &
   OrganizationsDependencies &
   InvitationsDependencies &
   RolesDependencies &
@@ -82,6 +84,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...resourceServerCalls,
   ...clientGrantCalls,
   ...connectionCalls,
+  ...connectionKeyCalls,
   ...userRecordCalls,
   ...userSearchCalls,
   ...userAccessCalls,

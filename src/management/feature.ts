@@ -29,7 +29,7 @@ export const management = feature<ManagementDependencies & ManagementRoutesDepen
   limits,
   events,
   routes: { ...routesOfCalls(MANAGEMENT_CALLS), ...exportLinks },
-  collections: ['documents', 'jobs', 'jobParts', 'invitations', 'memberships', 'roles'],
+  collections: ['connectionKeys', 'documents', 'jobs', 'jobParts', 'invitations', 'memberships', 'roles'],
 });
 
 /** Clients decode nothing but the API's own failures: what it does not have is told in their shape, too. */

@@ -5,7 +5,13 @@ import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec, Key } from './collection-spec.ts';
 import { type DocumentRecord, documentSecrets } from './documents.ts';
-import type { ArtifactRecord, ConsentRecord, KeyCheckRecord, SigningKeyRecord } from './engine.ts';
+import type {
+  ArtifactRecord,
+  ConnectionKeyRecord,
+  ConsentRecord,
+  KeyCheckRecord,
+  SigningKeyRecord,
+} from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LogEventRecord } from './log-events.ts';
@@ -43,6 +49,7 @@ export interface Records {
   migrations: Stored;
   credentials: CredentialRecord;
   signingKeys: SigningKeyRecord;
+  connectionKeys: ConnectionKeyRecord;
   keyChecks: KeyCheckRecord;
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
@@ -165,6 +172,12 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   credentials: { unique: {}, indexes: {} },
   migrations: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state }, sealed: ['jwk'], cached: true },
+  connectionKeys: {
+    // Of two that make a connection's first keys at once, one does.
+    unique: { state: (key) => `${key.connection}\n${key.state}` },
+    indexes: { connection: (key) => key.connection },
+    sealed: ['jwk'],
+  },
   keyChecks: { unique: {}, indexes: {} },
   artifacts: {
     unique: {},

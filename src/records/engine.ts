@@ -12,6 +12,12 @@ export interface SigningKeyRecord extends Stored {
   createdAt: number;
 }
 
+/** A key that requests to an identity provider are signed with. */
+export interface ConnectionKeyRecord extends SigningKeyRecord {
+  /** The connection's id. */
+  connection: string;
+}
+
 /** What tells a key that is kept outside the store (`id`) from another: its key check value. */
 export interface KeyCheckRecord extends Stored {
   value: string;

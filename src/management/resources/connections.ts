@@ -16,7 +16,7 @@ import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { arrayAnswer, arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
-import { scimKey } from './scim-configuration.ts';
+import { removeScim } from './scim-configuration.ts';
 
 export interface ConnectionsDependencies extends RemovalDependencies {
   random: Random;
@@ -145,7 +145,8 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   removedBody: ({ now }) => ({ deleted_at: now() }),
   removing: (deps, { name }) => noteRemoval(deps, name),
   removed: async (deps, { id, name }) => {
-    await deps.store.collection('documents').delete(scimKey(id));
+    await removeScim(deps.store, id);
+    await deps.store.collection('connectionKeys').deleteBy('connection', id);
     await removeUsersOf(deps, name);
   },
 };

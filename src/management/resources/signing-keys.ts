@@ -1,10 +1,11 @@
 // `/keys/signing`: the keys that tokens are signed with.
-import { createHash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Call, callsWith, created, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
+import { publicView } from '../public-keys.ts';
 import { notFound } from '../resource.ts';
 
 export interface SigningKeysDependencies {
@@ -20,23 +21,9 @@ type SigningKey = Frozen<SigningKeyRecord>;
 const noKey = notFound('The key does not exist', 'inexistent_key');
 
 /** The public half of a key. */
-function keyView({ id, state, x5c, createdAt }: SigningKey): object {
-  const certificate = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64'));
-  const colons = (hash: string) =>
-    (createHash(hash).update(certificate.raw).digest('hex').toUpperCase().match(/../g) ?? []).join(':');
-  return {
-    kid: id,
-    cert: certificate.toString(),
-    pkcs7: certificate.toString(),
-    fingerprint: colons('sha1'),
-    thumbprint: createHash('sha1').update(certificate.raw).digest('hex').toUpperCase(),
-    ...(state === 'current'
-      ? { current: true, current_since: new Date(createdAt * 1000).toISOString() }
-      : {}),
-    ...(state === 'next' ? { next: true } : {}),
-    ...(state === 'previous' ? { previous: true } : {}),
-    revoked: false,
-  };
+function keyView(key: SigningKey): object {
+  const { cert, ...shown } = publicView(key);
+  return { cert, pkcs7: cert, ...shown, revoked: false };
 }
 
 async function find({ store }: SigningKeysDependencies, kid = ''): Promise<SigningKey> {

@@ -1,0 +1,109 @@
+// Keys of connections, and the tokens by which a directory would bring users to one.
+import { X509Certificate } from 'node:crypto';
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import { hashSecret } from '../../src/runtime/secrets.ts';
+import type { TestServer } from '../support/server.ts';
+import { callApi, managementClient, startManaged } from './support.ts';
+
+describe('keys and SCIM tokens of connections', () => {
+  let server: TestServer;
+  let management: ManagementClient;
+  let id: string;
+
+  before(async () => {
+    server = await startManaged();
+    management = managementClient(server);
+  });
+  after(() => server.stop());
+  let count = 0;
+  beforeEach(async () => {
+    const made = await management.connections.create({
+      name: `corporate-${count++}`,
+      strategy: 'samlp',
+      options: { signInEndpoint: 'https://idp.example.test/sso' },
+    } as never);
+    id = String(made.id);
+  });
+
+  const failure = (asked: PromiseLike<unknown>): Promise<unknown> =>
+    Promise.resolve(asked).catch((thrown: unknown) => thrown);
+  const kids = async () =>
+    (await management.connections.keys.get(id)).map(({ kid, current, next, previous }) => [
+      kid,
+      current ? 'current' : next ? 'next' : previous ? 'previous' : '',
+    ]);
+
+  it('are made once, and rotated: the next signs, and the one of before is still there', async () => {
+    const { keys } = management.connections;
+    expect(await keys.get(id)).to.deep.equal([]);
+    expect(await failure(keys.rotate(id, {}))).to.include({ statusCode: 404 });
+    const [first, second] = await keys.create(id, { signing_alg: 'RS512' });
+    expect(first).to.include({ current: true, algorithm: 'RS512', key_use: 'signing' });
+    expect(
+      new X509Certificate(first?.cert ?? '').checkIssued(new X509Certificate(first?.cert ?? '')),
+    ).to.equal(true);
+    expect(await failure(keys.create(id, {}))).to.include({ statusCode: 409 });
+    const third = await keys.rotate(id, {});
+    expect(third).to.include({ next: true, algorithm: 'RS512' });
+    expect(await kids()).to.deep.equal([
+      [second?.kid, 'current'],
+      [third.kid, 'next'],
+      [first?.kid, 'previous'],
+    ]);
+    const fourth = await keys.rotate(id, { signing_alg: 'PS256' });
+    expect(await kids()).to.deep.equal([
+      [third.kid, 'current'],
+      [fourth.kid, 'next'],
+      [second?.kid, 'previous'],
+    ]);
+  });
+
+  it('are made by one of two who ask at once', async () => {
+    const make = () => callApi(server, 'POST', `/connections/${id}/keys`, {});
+    const statuses = (await Promise.all([make(), make()])).map(({ status }) => status);
+    expect(statuses.sort()).to.deep.equal([201, 409]);
+    expect(await kids()).to.have.length(2);
+  });
+
+  it('show nothing private, are sealed at rest, and go with their connection', async () => {
+    await management.connections.keys.create(id, {});
+    expect(JSON.stringify(await management.connections.keys.get(id))).not.to.match(/PRIVATE|"d":|"p":/);
+    expect(await server.store.collection('connectionKeys').findBy('connection', id)).to.have.length(2);
+    await management.connections.delete(id);
+    expect(await server.store.collection('connectionKeys').findBy('connection', id)).to.deep.equal([]);
+  });
+
+  it('are for no connection that signs nothing', async () => {
+    const { data } = await management.connections.list({ strategy: ['auth0'] });
+    expect((await callApi(server, 'POST', `/connections/${data[0]?.id}/keys`, {})).status).to.equal(400);
+  });
+
+  describe('SCIM tokens', () => {
+    it('are shown once and kept as a hash', async () => {
+      const { tokens } = management.connections.scimConfiguration;
+      expect(await failure(tokens.create(id, {}))).to.include({ statusCode: 404 });
+      await management.connections.scimConfiguration.create(id, {});
+      const made = await tokens.create(id, { scopes: ['get:users'], token_lifetime: 900 });
+      expect(made.token).to.match(/^[\w-]{43}$/);
+      const { token = '', ...shown } = made;
+      expect(await tokens.get(id)).to.deep.equal([shown]);
+      expect(Date.parse(made.valid_until ?? '') - Date.parse(made.created_at ?? '')).to.equal(900_000);
+      const documents = await server.store.collection('documents').findBy('kind', 'scim-token');
+      expect(documents.map(({ name }) => name)).to.deep.equal([hashSecret(token)]);
+      const logs = await (await callApi(server, 'GET', '/logs?per_page=100')).text();
+      expect(JSON.stringify(documents) + logs).not.to.contain(token);
+    });
+
+    it('are two at most, are deleted, and go with their configuration', async () => {
+      const scim = management.connections.scimConfiguration;
+      await scim.create(id, {});
+      const [first, second] = [await scim.tokens.create(id, {}), await scim.tokens.create(id, {})];
+      expect(await failure(scim.tokens.create(id, {}))).to.include({ statusCode: 409 });
+      await scim.tokens.delete(id, first.token_id ?? '');
+      expect((await scim.tokens.get(id)).map(({ token_id }) => token_id)).to.deep.equal([second.token_id]);
+      await scim.delete(id);
+      expect(await scim.tokens.get(id)).to.deep.equal([]);
+    });
+  });
+});
