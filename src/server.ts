@@ -5,22 +5,14 @@ import Koa from 'koa';
 import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
-import { issueTicketLink } from './connections/database/ticket-link.ts';
-import { askToVerify } from './connections/database/verification-link.ts';
-import { firstProof } from './connections/first-proof.ts';
 import { loginPages } from './connections/login-page.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections, hasRealm } from './connections/resolve.ts';
 import { development } from './development/feature.ts';
-import { consentAudience } from './engine/consents.ts';
 import { bind } from './engine/feature.ts';
-import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
-import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { engine as engineFeature } from './engine/routes.ts';
-import { sessionDirectory } from './engine/session-directory.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
-import { renewRecoveryCode } from './factors/recovery/codes.ts';
 import { FEATURES, LIMITS } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
@@ -35,19 +27,15 @@ import type { Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
-import { managementApi, managementAudience } from './management/api.ts';
-import { resumeRemovals } from './management/connection-removal.ts';
 import { management, managementArea } from './management/feature.ts';
-import { exportLink } from './management/jobs/links.ts';
-import { createUserJobs } from './management/jobs/user-jobs.ts';
 import { managementOpenApi } from './management/openapi.ts';
-import { createLocks } from './protection/locks.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
+import { managementDependencies } from './tenant-management.ts';
 
 export interface Tenant {
   app: Koa;
@@ -130,29 +118,27 @@ function routesOf(
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
     capabilities;
   const { outbox, messages, tickets, views, csrf, authenticators, webPush, browsers, streams } = capabilities;
-  const { engine, finish, credentialGrants, readApiToken, readCallerToken, idp, delegatedLogins } =
-    tenantEngine;
+  const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const allowLoopback = isForThisMachine(settings);
   const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
-  const { endAll, endGone, endPending, endSessions, removeUser } = endings;
-  const now = () => new Date(wallClock()).toISOString();
-  background.run('the removal of connections', () => resumeRemovals({ store, background, now, removeUser }));
-  const jobs = createUserJobs({ store, background, clock, random, log, ending, endSessions });
-  jobs.resume();
-  const loginPageOf = loginPages({ config, csrf, finish, interactions, views });
-  const pages = {
+  const { endAll, endPending, endSessions, removeUser } = endings;
+  const page = { config, csrf, finish, interactions, views };
+  const loginPageOf = loginPages(page);
+  const pages = { ...page, baseUrl, loginPageOf, organizations, random, tickets, users };
+  const firstFactor = {
+    ...page,
+    attempts,
     baseUrl,
-    config,
-    csrf,
-    finish,
-    interactions,
-    loginPageOf,
-    organizations,
+    callers,
+    challenges,
+    events,
+    messages,
     random,
+    rateLimits,
     tickets,
     users,
-    views,
+    wallClock,
   };
   return [
     ...bind(health, { store, log }),
@@ -174,62 +160,29 @@ function routesOf(
       rateLimits,
     }),
     ...bind(database, {
-      attempts,
+      ...firstFactor,
       background,
-      baseUrl,
-      callers,
-      challenges,
-      config,
-      csrf,
       endAll,
       endPending,
       endSessions,
-      events,
-      finish,
-      interactions,
       limitLogin,
-      rateLimits,
       log,
-      messages,
-      random,
       removeUser,
       showNext: createShowNext(pages),
-      tickets,
-      users,
-      views,
-      wallClock,
     }),
     ...bind(passwordless, {
-      attempts,
+      ...firstFactor,
       authenticateClient,
-      baseUrl,
-      callers,
-      challenges,
-      config,
-      csrf,
-      events,
-      finish,
-      interactions,
-      rateLimits,
-      messages,
       pseudonymKey: random(32),
-      random,
-      tickets,
       tokenEndpoint: tokens.token,
-      users,
-      views,
-      wallClock,
     }),
     ...bind(mfa, {
+      ...page,
       ...factorDependencies(deps, capabilities),
       authenticateClient,
-      csrf,
-      finish,
-      interactions,
       issuer,
       log,
       readApiToken,
-      views,
     }),
     ...bind(authenticator, {
       authenticators,
@@ -275,64 +228,7 @@ function routesOf(
       views,
       wallClock,
     }),
-    ...bind(management, {
-      baseUrl,
-      issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
-      jobs,
-      linkTo: (job) => exportLink({ clock, baseUrl }, job),
-      askToVerify: async (user, connection, clientId, ip) => {
-        const client = clientId === undefined ? undefined : await config.client(clientId);
-        await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
-      },
-      audience: managementAudience(issuer),
-      authenticators,
-      background,
-      clock,
-      audienceOf: (key) => consentAudience(issuer, key),
-      config,
-      endGone,
-      endSessions: async (userId, reason) => {
-        await sessions.endAllOf(userId, { reason, refreshTokens: true });
-      },
-      endUnlinked: async (userId) => {
-        await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
-      },
-      events,
-      makeSigningKey: (alg) => makeSigningKey(wallClock, new URL(baseUrl).hostname, alg),
-      messages,
-      forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
-      locks: createLocks({ store, config, clock }),
-      hasClient: async (clientId) => (await config.client(clientId)) !== undefined,
-      now,
-      random,
-      readIdTokenHint,
-      readToken: readCallerToken,
-      refreshTokens: refreshTokenDirectory({ store, config }),
-      removeUser,
-      removeUserByEmail: async (connection, email) => {
-        const user = await users.findInConnection(connection, email);
-        if (user !== undefined) await removeUser(user.id);
-      },
-      renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
-      revokeKey: async (kid) => {
-        await store.collection('signingKeys').delete(kid);
-      },
-      rotateKeys: () => rotateSigningKeys(store, wallClock, new URL(baseUrl).hostname),
-      sessionDirectory: sessionDirectory({
-        store,
-        config,
-        clock,
-        wallClock,
-        sessions,
-        firstProof: (connection) => firstProof(config, connection),
-      }),
-      scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
-      store,
-      systemApis: () => [managementApi(issuer)],
-      tenantName: new URL(baseUrl).hostname,
-      users,
-      wallClock,
-    }),
+    ...bind(management, managementDependencies(deps, capabilities, tenantEngine, { ...endings, ending })),
     ...(isForThisMachine(settings)
       ? bind(development, {
           baseUrl,

@@ -14,6 +14,7 @@ const LAYERS: string[][] = [
   ['terminal.ts'],
   ['start.ts'],
   ['administration', 'server.ts'],
+  ['tenant-management.ts'],
   ['tenant-engine.ts', 'account-endings.ts', 'stop.ts'],
   ['capabilities.ts'],
   ['features.ts'],

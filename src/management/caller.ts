@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { CallerTokenReader } from '../engine/api-tokens.ts';
 import type { AuthError } from '../http/errors.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import type { Caller, CallRules } from './call.ts';
 import { apiError } from './errors.ts';
@@ -11,8 +12,7 @@ export interface CallerDependencies {
   audience: string;
   readToken: CallerTokenReader;
   users: Pick<Users, 'get'>;
-  /** Whether there is such an application: the token of one that is gone is good no more. */
-  hasClient(clientId: string): Promise<boolean>;
+  config: Pick<Config, 'client'>;
 }
 
 /**
@@ -27,7 +27,8 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   const read = await deps.readToken(token, deps.audience);
   if ('fault' in read) throw refusal(read.fault);
   const { subject, clientId, scopes, isMachine } = read;
-  if (!(await deps.hasClient(clientId))) throw refusal('invalid');
+  // The token of an application that is gone is good no more.
+  if ((await deps.config.client(clientId)) === undefined) throw refusal('invalid');
   if (!isMachine) {
     const user = await deps.users.get(subject);
     if (user === undefined || user.blocked === true) throw refusal('invalid');

@@ -24,7 +24,12 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const management = feature<ManagementDependencies & ManagementRoutesDependencies & LinkDependencies>({
+/** What the Management API is given, by name. */
+export type ManagementFeatureDependencies = ManagementDependencies &
+  ManagementRoutesDependencies &
+  LinkDependencies;
+
+export const management = feature<ManagementFeatureDependencies>({
   name: 'management',
   limits,
   events,

@@ -5,6 +5,7 @@ import { connectionSchema, DATABASE, databaseSchema } from '../../records/connec
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
+import type { Users } from '../../users/users.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
 import {
   noteRemoval,
@@ -20,8 +21,7 @@ import { removeScim } from './scim-configuration.ts';
 
 export interface ConnectionsDependencies extends RemovalDependencies {
   random: Random;
-  /** Removes the user of a database who has an e-mail address, where there is one. */
-  removeUserByEmail(connection: Connection, email: string): Promise<void>;
+  users: Pick<Users, 'findInConnection'>;
 }
 
 const object = z.record(z.string(), z.unknown());
@@ -242,7 +242,8 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
     summary: 'Delete a user of a connection',
     query: z.strictObject({ email: z.string().max(320) }),
     handle: async (deps, { params, query }) => {
-      await deps.removeUserByEmail(await find(deps, params.id), query.email);
+      const user = await deps.users.findInConnection(await find(deps, params.id), query.email);
+      if (user !== undefined) await deps.removeUser(user.id);
       return noContent();
     },
   }),

@@ -12,8 +12,6 @@ export interface SigningKeysDependencies {
   store: Store;
   /** Makes the next key the current one. @returns its `kid`. */
   rotateKeys(): Promise<string>;
-  /** Takes a key out of use at once. */
-  revokeKey(kid: string): Promise<void>;
 }
 
 type SigningKey = Frozen<SigningKeyRecord>;
@@ -80,7 +78,7 @@ export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
           'The current and the next signing key cannot be revoked: rotate first.',
           'invalid_body',
         );
-      await deps.revokeKey(key.id);
+      await deps.store.collection('signingKeys').delete(key.id);
       const cert = new X509Certificate(Buffer.from(key.x5c[0] ?? '', 'base64')).toString();
       return ok({ kid: key.id, cert }, { before: { kid: key.id } });
     },

@@ -21,8 +21,8 @@ export interface UserIdentitiesDependencies {
   readIdTokenHint: ReadIdTokenHint;
   /** Ends what a user had who has become an identity of another. */
   endGone(userId: string): Promise<void>;
-  /** Ends all sessions and tokens of a user. */
-  endUnlinked(userId: string): Promise<void>;
+  /** Ends a user's sessions and refresh tokens. */
+  endSessions(userId: string, reason: 'session-revoked'): Promise<void>;
 }
 
 const byName = z.strictObject({
@@ -125,7 +125,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       if (identity !== undefined) {
         const isDone = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
         // What came by it cannot be told from the rest: a refresh token does not say by which identity.
-        if (isDone) await deps.endUnlinked(user.id);
+        if (isDone) await deps.endSessions(user.id, 'session-revoked');
       }
       const after = identityViews(await deps.users.identitiesOf(user.id));
       return ok(after, { before: identityViews(before), after });

@@ -1,0 +1,99 @@
+// What the Management API is given of a tenant, and its background work: removals and jobs that a stop cut short.
+import type { accountEndings } from './account-endings.ts';
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { issueTicketLink } from './connections/database/ticket-link.ts';
+import { askToVerify } from './connections/database/verification-link.ts';
+import { firstProof } from './connections/first-proof.ts';
+import { consentAudience } from './engine/consents.ts';
+import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
+import { refreshTokenDirectory } from './engine/refresh-directory.ts';
+import { sessionDirectory } from './engine/session-directory.ts';
+import { renewRecoveryCode } from './factors/recovery/codes.ts';
+import { managementApi, managementAudience } from './management/api.ts';
+import { resumeRemovals } from './management/connection-removal.ts';
+import type { ManagementFeatureDependencies } from './management/feature.ts';
+import { exportLink } from './management/jobs/links.ts';
+import { createUserJobs } from './management/jobs/user-jobs.ts';
+import { createLocks } from './protection/locks.ts';
+import type { Background } from './runtime/background.ts';
+import type { TenantEngine } from './tenant-engine.ts';
+
+/**
+ * Each dependency by its name; and takes up the jobs and removals that were under way at the last stop.
+ * @param own what ends with an account; `ending` is aborted when the server is about to end.
+ */
+export function managementDependencies(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  { engine: { sessions, readIdTokenHint }, readCallerToken }: TenantEngine,
+  own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
+): ManagementFeatureDependencies {
+  const { settings, store, users, clock, wallClock, random } = deps;
+  const { baseUrl, issuer } = settings;
+  const { config, events, challenges, background, authenticators, browsers, messages } = capabilities;
+  const { endSessions, removeUser, ending } = own;
+  const tenantName = new URL(baseUrl).hostname;
+  const now = () => new Date(wallClock()).toISOString();
+  return {
+    baseUrl,
+    issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
+    jobs: resumedJobs(deps, { background, now, endSessions, removeUser, ending }),
+    linkTo: (job) => exportLink({ clock, baseUrl }, job),
+    askToVerify: async (user, connection, clientId, ip) => {
+      const client = clientId === undefined ? undefined : await config.client(clientId);
+      await askToVerify({ baseUrl, challenges, messages }, { user, connection, client, languages: [], ip });
+    },
+    audience: managementAudience(issuer),
+    authenticators,
+    background,
+    clock,
+    audienceOf: (key) => consentAudience(issuer, key),
+    config,
+    endGone: own.endGone,
+    endSessions: async (userId, reason) => {
+      await sessions.endAllOf(userId, { reason, refreshTokens: true });
+    },
+    events,
+    makeSigningKey: (alg) => makeSigningKey(wallClock, tenantName, alg),
+    messages,
+    forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
+    locks: createLocks({ store, config, clock }),
+    now,
+    random,
+    readIdTokenHint,
+    readToken: readCallerToken,
+    refreshTokens: refreshTokenDirectory({ store, config }),
+    removeUser,
+    renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
+    rotateKeys: () => rotateSigningKeys(store, wallClock, tenantName),
+    sessionDirectory: sessionDirectory({
+      store,
+      config,
+      clock,
+      wallClock,
+      sessions,
+      firstProof: (connection) => firstProof(config, connection),
+    }),
+    scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
+    store,
+    systemApis: () => [managementApi(issuer)],
+    tenantName,
+    users,
+    wallClock,
+  };
+}
+
+/** Imports and exports of users; those that the last stop cut short, and removals of connections, go on. */
+function resumedJobs(
+  { store, clock, random, log }: TenantDependencies,
+  own: Pick<ReturnType<typeof accountEndings>, 'endSessions' | 'removeUser'> & {
+    background: Background;
+    now(): string;
+    ending: AbortSignal;
+  },
+) {
+  own.background.run('the removal of connections', () => resumeRemovals({ store, ...own }));
+  const jobs = createUserJobs({ store, clock, random, log, ...own });
+  jobs.resume();
+  return jobs;
+}
