@@ -113,7 +113,7 @@ function memberValues(record: AnyRecord, path: string[]): unknown[] {
 }
 
 /** The value of a declared field; undefined where there is none, or one of another kind. */
-function fieldValue(spec: AnySpec, record: AnyRecord, field: string): FieldValue | undefined {
+export function fieldValue(spec: AnySpec, record: AnyRecord, field: string): FieldValue | undefined {
   const kind = fieldKind(spec, field);
   let value: unknown = record;
   for (const name of field.split('.')) {

@@ -352,7 +352,7 @@ describe('the embedded store on disk', () => {
     it('is a database of a newer release, or of something else', async () => {
       await filled();
       for (const [pragma, message] of [
-        ['user_version = 3', /gatehouse\.db: store format 3 .* newer release/],
+        ['user_version = 4', /gatehouse\.db: store format 4 .* newer release/],
         ['application_id = 1', /gatehouse\.db: this is not a store/],
       ] as const) {
         const database = new DatabaseSync(file('gatehouse.db'));

@@ -72,7 +72,7 @@ export function createSqlCollection({
       if (before === undefined) return absent(id);
       const next = encodeRecord(change(before));
       if (next.record.id !== id) throw new TypeError(`${collection.name}: an update must keep the id`);
-      await write(() => place(table, next, false));
+      await write(() => place(table, next, false, before));
       return next.record;
     },
     async upsert(id, change) {
@@ -133,10 +133,10 @@ export async function commitAll(writer: Writer, judges: (() => Change)[]): Promi
       const change = judge();
       changes.push(change);
       const { overlay } = change.table;
-      for (const [id, encoded] of change.after) {
+      for (const { id, encoded, slots } of change.after) {
         const before = overlay.get(id);
         undo.push(() => (before === undefined ? overlay.settle(id, durable) : overlay.set(id, before)));
-        overlay.set(id, { encoded, durable });
+        overlay.set(id, { encoded, slots, durable });
       }
     }
   } catch (error) {
@@ -146,7 +146,7 @@ export async function commitAll(writer: Writer, judges: (() => Change)[]): Promi
   await writer.append(
     changes.flatMap(({ operations }) => operations),
     () => {
-      for (const { table, after } of changes) for (const [id] of after) table.overlay.settle(id, durable);
+      for (const { table, after } of changes) for (const { id } of after) table.overlay.settle(id, durable);
     },
   );
 }

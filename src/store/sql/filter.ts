@@ -12,6 +12,7 @@ import {
   indexCondition,
   startsWith,
 } from './index-filter.ts';
+import { fieldColumn } from './schema.ts';
 import { columnText } from './text.ts';
 
 /** A statement and its parameters. */
@@ -36,7 +37,10 @@ export function queryStatements(
   const field = (path: string) => {
     const kind = fieldKind(spec, path);
     if (kind === 'any') throw new Error(`${path} has no single value`);
-    return path === 'id' ? 'r.id' : dialect.field('r.data', path.split('.'), kind);
+    if (path === 'id') return 'r.id';
+    return spec.indexed?.includes(path)
+      ? `r.${fieldColumn(path)}`
+      : dialect.field('r.data', path.split('.'), kind);
   };
   const isMember = (path: string) => fieldKind(spec, path) === 'any';
   // In another order than the ids' a driver would be in the way of that order's index.

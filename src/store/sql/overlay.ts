@@ -1,11 +1,11 @@
 // The changes of a collection that are not durable yet. Writes are judged by them; reads wait for them.
-import type { AnySpec } from '../keys.ts';
-import { keyValues } from '../keys.ts';
-import type { AnyRecord, Encoded } from '../record.ts';
+import type { Encoded } from '../record.ts';
 
 /** What becomes of a record; none when it is deleted. */
 export interface Pending {
   encoded: Encoded | undefined;
+  /** The record's keys, each as {@link slot} has it. */
+  slots: readonly string[];
   durable: Promise<void>;
 }
 
@@ -22,16 +22,12 @@ export interface Overlay {
 }
 
 /** Without a change. */
-export function createOverlay({ unique, indexes }: AnySpec): Overlay {
+export function createOverlay(): Overlay {
   const changes = new Map<string, Pending>();
   const ids = new Map<string, Set<string>>();
-  const slots = (record: AnyRecord | undefined) =>
-    record === undefined
-      ? []
-      : [...keyValues(unique, record), ...keyValues(indexes, record)].map(([key, value]) => slot(key, value));
 
   function forget(id: string): void {
-    for (const at of slots(changes.get(id)?.encoded?.record)) {
+    for (const at of changes.get(id)?.slots ?? []) {
       const sharing = ids.get(at);
       sharing?.delete(id);
       if (sharing?.size === 0) ids.delete(at);
@@ -44,7 +40,7 @@ export function createOverlay({ unique, indexes }: AnySpec): Overlay {
     set(id, pending) {
       forget(id);
       changes.set(id, pending);
-      for (const at of slots(pending.encoded?.record)) {
+      for (const at of pending.slots) {
         const sharing = ids.get(at);
         if (sharing === undefined) ids.set(at, new Set([id]));
         else sharing.add(id);
@@ -53,7 +49,7 @@ export function createOverlay({ unique, indexes }: AnySpec): Overlay {
     settle(id, durable) {
       if (changes.get(id)?.durable === durable) forget(id);
     },
-    idsBy: (key, value) => [...(ids.get(slot(key, value)) ?? [])],
+    idsBy: (key, value) => [...(ids.get(slot([key, value])) ?? [])],
     waits: () => new Set([...changes.values()].map(({ durable }) => durable)),
     get size() {
       return changes.size;
@@ -61,4 +57,5 @@ export function createOverlay({ unique, indexes }: AnySpec): Overlay {
   };
 }
 
-const slot = (key: string, value: string) => `${key}\n${value}`;
+/** A value of a key, as one text. */
+export const slot = ([key, value]: readonly [key: string, value: string]) => `${key}\n${value}`;

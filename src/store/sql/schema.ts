@@ -1,8 +1,9 @@
 // The tables that collections.ts stands for, and the statements on them. A collection is a table of records (the
 // id, the record's JSON, when it expires, a checksum) and, where it has keys, a table of their values: a record may have several
-// of one key. What differs between databases is the dialect's.
+// of one key. A field that records are sorted by is a column beside the record, with an index that is written only when the
+// field changes: an index of an expression on the record's text would be written with each change of the record. What
+// differs between databases is the dialect's.
 import { retiredCollections } from '../../records/collections.ts';
-import { fieldKind } from '../filter.ts';
 import { type AnySpec, collectionSpecs } from '../keys.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -15,7 +16,15 @@ export interface SqlCollection {
 }
 
 /** The statements that write, of each collection, in this order. */
-export const writes = ['put', 'remove', 'addUnique', 'removeUnique', 'addIndex', 'removeIndex'] as const;
+export const writes = [
+  'put',
+  'change',
+  'remove',
+  'addUnique',
+  'removeUnique',
+  'addIndex',
+  'removeIndex',
+] as const;
 export type WriteName = (typeof writes)[number];
 
 /** A statement that writes, by its number, and its parameters. */
@@ -36,12 +45,7 @@ export function removal(): string[] {
 }
 
 /** What creates the tables that are not there yet; one for keys where a collection has such. */
-export function creation({ text, keyed, field }: Dialect): string[] {
-  const fieldIndex = (name: string, spec: AnySpec, path: string) => {
-    const kind = fieldKind(spec, path);
-    if (kind === 'any') throw new Error(`${name}: ${path} has no index`);
-    return `CREATE INDEX IF NOT EXISTS "${name}_by_${path}" ON "${name}" (${field('data', path.split('.'), kind)}, id)`;
-  };
+export function creation({ text, keyed }: Dialect): string[] {
   const keyTable = (table: string, keys: AnySpec['unique'], primary: string) =>
     Object.keys(keys).length === 0
       ? []
@@ -49,18 +53,48 @@ export function creation({ text, keyed, field }: Dialect): string[] {
           `CREATE TABLE IF NOT EXISTS "${table}" (key ${text}, value ${text}, id ${text} NOT NULL, PRIMARY KEY (${primary}))`,
         ];
   return sqlCollections().flatMap(({ name, spec }) => [
-    `CREATE TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data TEXT NOT NULL, expires_at REAL, sum INTEGER NOT NULL DEFAULT 0)`,
+    `CREATE TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data TEXT NOT NULL, expires_at REAL, sum INTEGER NOT NULL DEFAULT 0${(spec.indexed ?? []).map((path) => `, ${fieldColumn(path)} ${text}`).join('')})`,
     `CREATE INDEX IF NOT EXISTS "${name}_expiry" ON "${name}" (expires_at) WHERE expires_at IS NOT NULL`,
-    ...(spec.indexed ?? []).map((path) => fieldIndex(name, spec, path)),
+    ...(spec.indexed ?? []).map(
+      (path) =>
+        `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}" ON "${name}" (${fieldColumn(path)}, id)`,
+    ),
     ...keyTable(`${name}_unique`, spec.unique, 'key, value').map((sql) => sql + keyed),
     ...keyTable(`${name}_index`, spec.indexes, 'key, value, id').map((sql) => sql + keyed),
   ]);
 }
 
+/** The column of an indexed field. */
+export const fieldColumn = (path: string) => `"field_${path}"`;
+
+/** The index of an indexed field. */
+export const fieldIndex = (name: string, path: string) => `${name}_by_${path}`;
+
+/** The value of an indexed field, which is text, in a record's text. */
+export function fieldOf(dialect: Dialect, data: string, path: string): string {
+  return dialect.field(data, path.split('.'), 'text');
+}
+
+/** Adds a record or replaces it, with the fields that have an index. */
+function putStatement(name: string, indexed: readonly string[], dialect: Dialect): string {
+  const { parameter: p } = dialect;
+  const columns = ['id', 'data', 'expires_at', 'sum'];
+  const fields = indexed.map(fieldColumn);
+  const given = `(SELECT ${columns.map((column, n) => `${p(n + 1)} AS ${column}`).join(', ')}) g`;
+  const values = [
+    ...columns.map((column) => `g.${column}`),
+    ...indexed.map((path) => fieldOf(dialect, 'g.data', path)),
+  ];
+  const replaced = [...columns.slice(1), ...fields].map((column) => `${column} = excluded.${column}`);
+  return `INSERT INTO "${name}" (${[...columns, ...fields].join(', ')}) SELECT ${values.join(', ')} FROM ${given} WHERE TRUE ON CONFLICT (id) DO UPDATE SET ${replaced.join(', ')}`;
+}
+
 /** The statements that write, of all collections. */
-export function writeStatements({ parameter: p }: Dialect): string[] {
-  return sqlCollections().flatMap(({ name }) => [
-    `INSERT INTO "${name}" (id, data, expires_at, sum) VALUES (${p(1)}, ${p(2)}, ${p(3)}, ${p(4)}) ON CONFLICT (id) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at, sum = excluded.sum`,
+export function writeStatements(dialect: Dialect): string[] {
+  const { parameter: p } = dialect;
+  return sqlCollections().flatMap(({ name, spec }) => [
+    putStatement(name, spec.indexed ?? [], dialect),
+    `UPDATE "${name}" SET data = ${p(1)}, sum = ${p(2)} WHERE id = ${p(3)}`,
     `DELETE FROM "${name}" WHERE id = ${p(1)}`,
     `INSERT INTO "${name}_unique" (key, value, id) VALUES (${p(1)}, ${p(2)}, ${p(3)})`,
     `DELETE FROM "${name}_unique" WHERE key = ${p(1)} AND value = ${p(2)} AND id = ${p(3)}`,

@@ -8,12 +8,20 @@ import { isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';
 import { checksum } from './row.ts';
-import { creation, removal, type SqlCollection, sqlCollections } from './schema.ts';
+import {
+  creation,
+  fieldColumn,
+  fieldIndex,
+  fieldOf,
+  removal,
+  type SqlCollection,
+  sqlCollections,
+} from './schema.ts';
 import { damagedFrame } from './sqlite-wal.ts';
 
 /** "gate", in the file's header, so that no other database is taken for a store. */
 const applicationId = 0x67617465;
-const version = 2;
+const version = 3;
 const sqliteBusy = 5;
 /** SQLITE_ERROR (a table is not there), SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_SHORT_READ. */
 const damageCodes = [1, 11, 26];
@@ -101,6 +109,7 @@ function examine(
   if (fault !== undefined) throw new DatabaseFault(fault);
   database.exec('BEGIN IMMEDIATE');
   addChecksums(database);
+  addFields(database);
   createTables(database);
   database.exec(`${markOpen(false)}; COMMIT`);
   // The write-ahead log of a server that was killed becomes part of the file.
@@ -148,7 +157,7 @@ function identify(database: DatabaseSync): void {
 
 /** Format 1 had no checksums. */
 function addChecksums(database: DatabaseSync): void {
-  if (database.prepare('PRAGMA user_version').get()?.user_version === version) return;
+  if (Number(database.prepare('PRAGMA user_version').get()?.user_version) > 1) return;
   database.function('checksum', { deterministic: true }, (name, text) =>
     checksum(String(name), String(text)),
   );
@@ -157,6 +166,20 @@ function addChecksums(database: DatabaseSync): void {
     if (table === undefined) continue;
     database.exec(`ALTER TABLE "${name}" ADD COLUMN sum INTEGER NOT NULL DEFAULT 0`);
     database.exec(`UPDATE "${name}" SET sum = checksum('${name}', data)`);
+  }
+}
+
+/** Formats 1 and 2 had no columns of fields, and a field may come to be indexed later. */
+function addFields(database: DatabaseSync): void {
+  for (const { name, spec } of sqlCollections()) {
+    const columns = database.prepare(`SELECT name FROM pragma_table_info('${name}')`).all();
+    if (columns.length === 0) continue;
+    for (const path of spec.indexed ?? []) {
+      if (columns.some((column) => column.name === `field_${path}`)) continue;
+      database.exec(`DROP INDEX IF EXISTS "${fieldIndex(name, path)}"`);
+      database.exec(`ALTER TABLE "${name}" ADD COLUMN ${fieldColumn(path)} TEXT`);
+      database.exec(`UPDATE "${name}" SET ${fieldColumn(path)} = ${fieldOf(sqliteDialect, 'data', path)}`);
+    }
   }
   database.exec(`PRAGMA user_version = ${version}`);
 }

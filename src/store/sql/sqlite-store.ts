@@ -66,7 +66,7 @@ export function openSqlite({ file, clock, log, checked, check, sealOf }: SqliteO
     sqlCollections().map((collection): [string, SqlTable] => {
       const seal = sealOf(collection.name, collection.spec);
       const committed = sqliteCommitted(file, reader, collection, seal);
-      const overlay = createOverlay(collection.spec);
+      const overlay = createOverlay();
       return [collection.name, { collection, clock, committed, overlay, seal }];
     }),
   );
@@ -123,7 +123,7 @@ function change(table: SqlTable, id: string, make: (current: unknown) => unknown
   if (before === undefined) return { table, operations: [], after: [] };
   const next = encodeRecord(make(before));
   if (next.record.id !== id) throw new TypeError(`${table.collection.name}: an update must keep the id`);
-  return place(table, next, false);
+  return place(table, next, false, before);
 }
 
 async function purge(tables: Map<string, SqlTable>, writer: Writer, clock: Clock): Promise<boolean> {

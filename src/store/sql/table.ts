@@ -2,10 +2,11 @@
 // asynchronous, so that each function is one atomic step; committing what it makes is the writer's part.
 import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
+import { fieldValue } from '../filter.ts';
 import { keyValues } from '../keys.ts';
 import { type AnyRecord, compareIds, type Encoded, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
-import type { Overlay } from './overlay.ts';
+import { type Overlay, type Pending, slot } from './overlay.ts';
 import { checksum } from './row.ts';
 import { type Operation, type SqlCollection, type WriteName, writes } from './schema.ts';
 import { columnText } from './text.ts';
@@ -37,7 +38,7 @@ export interface SqlTable {
 export interface Change {
   table: SqlTable;
   operations: Operation[];
-  after: [id: string, encoded: Encoded | undefined][];
+  after: (Pick<Pending, 'encoded' | 'slots'> & { id: string })[];
 }
 
 /** The record with this id as it will be, unless it has expired. */
@@ -66,27 +67,45 @@ export function isUnique({ collection: { name, spec } }: SqlTable, key: string):
 /**
  * Adds a record, or replaces the one with its id unless it must be new. An expired record that holds
  * one of its unique keys is deleted by the same change, so that no clock can bring the two together.
+ * @param before the record with its id as it will be, where that was read just now
  * @throws UniqueKeyError when another record has one of its keys (or, if it must be new, its id).
  */
-export function place(table: SqlTable, put: Encoded, mustBeNew: boolean): Change {
+export function place(
+  table: SqlTable,
+  put: Encoded,
+  mustBeNew: boolean,
+  before = current(table, put.record.id),
+): Change {
   const { record } = put;
-  const before = current(table, record.id);
   if (mustBeNew && before !== undefined && !isExpired(before, table.clock())) {
     throw new UniqueKeyError(table.collection.name, 'id');
   }
-  const removed = remove(table, expiredHolders(table, record, before));
-  const { expiresAt = null } = record;
-  const text = table.seal.seal(put);
-  const sum = checksum(table.collection.name, text);
+  const [old, next] = [keysOf(table, before), keysOf(table, record)];
+  const removed = remove(table, expiredHolders(table, record.id, old, next));
   return {
     table,
     operations: [
       ...removed.operations,
-      ...keyOperations(table, before, record),
-      [statement(table, 'put'), columnText(record.id), text, expiresAt, sum],
+      ...keyOperations(table, record.id, old, next),
+      write(table, put, before),
     ],
-    after: [...removed.after, [record.id, put]],
+    after: [...removed.after, { id: record.id, encoded: put, slots: slotsOf(next) }],
   };
+}
+
+/** Only what changes: most changes leave alone what a record is sorted by, and its indexes need not be written. */
+function write(table: SqlTable, put: Encoded, before: AnyRecord | undefined): Operation {
+  const { record } = put;
+  const { name, spec } = table.collection;
+  const text = table.seal.seal(put);
+  const sum = checksum(name, text);
+  const isAside = (one: AnyRecord) =>
+    one.expiresAt === record.expiresAt &&
+    (spec.indexed ?? []).every((path) => fieldValue(spec, one, path) === fieldValue(spec, record, path));
+  if (before !== undefined && isAside(before)) {
+    return [statement(table, 'change'), text, sum, columnText(record.id)];
+  }
+  return [statement(table, 'put'), columnText(record.id), text, record.expiresAt ?? null, sum];
 }
 
 /** Deletes records; ids that are not there are no fault. */
@@ -95,10 +114,10 @@ export function remove(table: SqlTable, ids: string[]): Change {
   return {
     table,
     operations: records.flatMap((record): Operation[] => [
-      ...keyOperations(table, record, undefined),
+      ...keyOperations(table, record.id, keysOf(table, record), NO_KEYS),
       [statement(table, 'remove'), columnText(record.id)],
     ]),
-    after: records.map(({ id }) => [id, undefined]),
+    after: records.map(({ id }) => ({ id, encoded: undefined, slots: [] })),
   };
 }
 
@@ -107,16 +126,30 @@ function current({ overlay, committed }: SqlTable, id: string): AnyRecord | unde
   return pending === undefined ? committed.get(id) : pending.encoded?.record;
 }
 
+/** The values that a record has of its collection's keys. */
+interface Keys {
+  unique: Pair[];
+  indexes: Pair[];
+}
+
+type Pair = [key: string, value: string];
+
+const NO_KEYS: Keys = { unique: [], indexes: [] };
+
+function keysOf({ collection: { spec } }: SqlTable, record: AnyRecord | undefined): Keys {
+  if (record === undefined) return NO_KEYS;
+  return { unique: keyValues(spec.unique, record), indexes: keyValues(spec.indexes, record) };
+}
+
+const slotsOf = ({ unique, indexes }: Keys) => [...unique, ...indexes].map(slot);
+
 /** @throws UniqueKeyError when one that has not expired holds a key that the record has now and had not before. */
-function expiredHolders(table: SqlTable, record: AnyRecord, before: AnyRecord | undefined): string[] {
-  const { name, spec } = table.collection;
-  const held = new Set(before === undefined ? [] : keyValues(spec.unique, before).map(slot));
+function expiredHolders(table: SqlTable, id: string, old: Keys, next: Keys): string[] {
   const holders = new Set<string>();
-  for (const pair of keyValues(spec.unique, record)) {
-    if (held.has(slot(pair))) continue;
+  for (const pair of without(next.unique, old.unique)) {
     const holder = holderOf(table, ...pair);
-    if (holder === undefined || holder === record.id) continue;
-    if (find(table, holder) !== undefined) throw new UniqueKeyError(name, pair[0]);
+    if (holder === undefined || holder === id) continue;
+    if (find(table, holder) !== undefined) throw new UniqueKeyError(table.collection.name, pair[0]);
     holders.add(holder);
   }
   return [...holders];
@@ -130,45 +163,23 @@ function holderOf({ overlay, committed }: SqlTable, key: string, value: string):
 }
 
 /** Only what changes: most writes leave a record's keys as they are. */
-function keyOperations(
-  table: SqlTable,
-  before: AnyRecord | undefined,
-  after: AnyRecord | undefined,
-): Operation[] {
-  const { unique, indexes } = table.collection.spec;
+function keyOperations(table: SqlTable, id: string, old: Keys, next: Keys): Operation[] {
+  const operations = (name: WriteName, pairs: Pair[]) =>
+    pairs.map(([key, value]): Operation => [statement(table, name), key, columnText(value), columnText(id)]);
   return [
-    ...differences(table, unique, before, after, ['removeUnique', 'addUnique']),
-    ...differences(table, indexes, before, after, ['removeIndex', 'addIndex']),
+    ...operations('removeUnique', without(old.unique, next.unique)),
+    ...operations('addUnique', without(next.unique, old.unique)),
+    ...operations('removeIndex', without(old.indexes, next.indexes)),
+    ...operations('addIndex', without(next.indexes, old.indexes)),
   ];
 }
 
-function differences(
-  table: SqlTable,
-  keys: SqlCollection['spec']['unique'],
-  before: AnyRecord | undefined,
-  after: AnyRecord | undefined,
-  [removal, addition]: [WriteName, WriteName],
-): Operation[] {
-  const old = before === undefined ? [] : keyValues(keys, before);
-  const next = after === undefined ? [] : keyValues(keys, after);
-  const without = (all: [string, string][], others: [string, string][]) => {
-    const there = new Set(others.map(slot));
-    return all.filter((pair) => !there.has(slot(pair)));
-  };
-  const operation = (name: WriteName, record: AnyRecord | undefined) => {
-    return ([key, value]: [string, string]): Operation => [
-      statement(table, name),
-      key,
-      columnText(value),
-      columnText(record?.id ?? ''),
-    ];
-  };
-  return [
-    ...without(old, next).map(operation(removal, before)),
-    ...without(next, old).map(operation(addition, after)),
-  ];
+/** The pairs that are not among others; mostly the two are the same, in the same order. */
+function without(all: Pair[], others: Pair[]): Pair[] {
+  const isSame = (pair: Pair, n: number) => others[n]?.[0] === pair[0] && others[n]?.[1] === pair[1];
+  if (all.every(isSame)) return [];
+  const there = new Set(others.map(slot));
+  return all.filter((pair) => !there.has(slot(pair)));
 }
-
-const slot = ([key, value]: [key: string, value: string]) => `${key}\n${value}`;
 
 const statement = ({ collection }: SqlTable, name: WriteName) => collection.first + writes.indexOf(name);
