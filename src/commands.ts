@@ -1,14 +1,16 @@
 // The `gatehouse` command's subcommands.
 
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
 import type { Admin } from './administration/admin.ts';
 import { carryOut, type Order } from './administration/orders.ts';
-import { sendOrder } from './administration/send.ts';
+import { sendOrder, sendTransfer } from './administration/send.ts';
+import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
 import { LIMITS } from './features.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { fail, faultText, isFirstStart, runServer } from './run.ts';
@@ -26,8 +28,7 @@ import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
-import { exportUsers } from './users/transfer/export.ts';
-import { databaseOf, importWholeFile } from './users/transfer/whole-file.ts';
+import { checkFile } from './users/transfer/whole-file.ts';
 import { createUsers } from './users/users.ts';
 
 /** Logs to standard error: standard output is for the command's result. */
@@ -162,36 +163,47 @@ async function repair(): Promise<void> {
   if (found.length === 0) console.log(`nothing in the store in ${dataDir} is damaged or missing`);
 }
 
+/** Takes users in or out: by the server that runs on the data directory, by this process where none does. */
+async function* transferred(transfer: Transfer, file?: string): AsyncGenerator<TransferNews> {
+  const settings = readSettings(process.env);
+  const read = () => (file === undefined ? Readable.from([]) : createReadStream(file, 'utf8'));
+  if (file !== undefined) await checkFile(read());
+  const answered = await sendTransfer(settings.dataDir, transfer, read());
+  if (answered !== undefined) return yield* answered;
+  const { dataDir, secretsKey } = settings;
+  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
+  try {
+    const endSessions = async (userId: string) => {
+      await store.collection('artifacts').deleteBy('account', userId);
+    };
+    const deps = { store, clock: systemClock, random: systemRandom, endSessions, isEnding: () => false };
+    yield* transferUsers(deps, transfer, read());
+  } finally {
+    await store.close();
+  }
+}
+
 /** Imports users from a file; who was not imported is told on standard error, one JSON object a line. */
 async function importUsers(
   file: string,
   { connection, upsert = false }: { connection?: string; upsert?: boolean },
 ) {
-  const settings = readSettings(process.env);
-  const text = await readFile(file, 'utf8');
-  const counts = await withStore(settings, async (store) => {
-    const endSessions = async (userId: string) => {
-      await store.collection('artifacts').deleteBy('account', userId);
-    };
-    const deps = { store, clock: systemClock, random: systemRandom, endSessions };
-    const options = { connection: await databaseOf(deps, connection), upsert };
-    return importWholeFile(deps, text, options, (failed) => console.error(JSON.stringify(failed)));
-  });
-  const { total, inserted, updated, failed } = counts;
-  console.log(`${total} users: ${inserted} inserted, ${updated} updated, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
+  for await (const news of transferred({ command: 'import', connection, upsert }, file)) {
+    if ('failed' in news) console.error(JSON.stringify(news.failed));
+    if (!('counts' in news)) continue;
+    const { total, inserted, updated, failed } = news.counts;
+    console.log(`${total} users: ${inserted} inserted, ${updated} updated, ${failed} failed`);
+    if (failed > 0) process.exitCode = 1;
+  }
 }
 
 /** Writes users in the form of import files, one a line. */
 async function exportUsersTo(options: { output?: string; connection?: string; withHashes?: boolean }) {
   const { output, connection, withHashes = false } = options;
   const target = output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600 });
-  await withStore(readSettings(process.env), async (store) => {
-    for await (const users of exportUsers(store, { connection, withHashes })) {
-      const lines = users.map((user) => `${JSON.stringify(user)}\n`).join('');
-      if (lines !== '' && !target.write(lines)) await once(target, 'drain');
-    }
-  });
+  for await (const news of transferred({ command: 'export', connection, withHashes })) {
+    if ('lines' in news && !target.write(news.lines)) await once(target, 'drain');
+  }
   if (output === undefined) return;
   target.end();
   await once(target, 'finish');
@@ -219,7 +231,7 @@ program
   .command('repair')
   .description('give up what is damaged or missing in the store, and keep the rest; backups are better')
   .action(repair);
-const users = program.command('users').description('the users in the store, while no server runs');
+const users = program.command('users').description('the users in the store, of a running server or of none');
 users
   .command('import <file>')
   .description('import users from a file: a JSON array, or one user a line; password hashes are taken along')

@@ -41,6 +41,8 @@ export interface Tenant {
   app: Koa;
   /** Every request that is answered. */
   routes: readonly Route[];
+  /** Ends the sessions and refresh tokens of a user who was blocked. */
+  endBlocked(userId: string): Promise<void>;
   /** Ends what would keep connections busy for long: the server is about to end. */
   drain(): void;
   /** Waits for background work, by the deadline at the latest; the store is the caller's to close. */
@@ -69,7 +71,11 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { backChannel } = tenantEngine;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
-  const routes = routesOf(deps, capabilities, tenantEngine, ending.signal);
+  const { sessions } = tenantEngine.engine;
+  const endBlocked = async (userId: string) => {
+    await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
+  };
+  const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endBlocked });
 
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
@@ -101,6 +107,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   return {
     app,
     routes,
+    endBlocked,
     drain: () => ending.abort(),
     close: (deadline) => finishWork({ background, messages, backChannel, events, log }, deadline),
   };
@@ -111,7 +118,7 @@ function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
   tenantEngine: TenantEngine,
-  ending: AbortSignal,
+  { ending, endBlocked }: { ending: AbortSignal } & Pick<Tenant, 'endBlocked'>,
 ) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
@@ -228,7 +235,10 @@ function routesOf(
       views,
       wallClock,
     }),
-    ...bind(management, managementDependencies(deps, capabilities, tenantEngine, { ...endings, ending })),
+    ...bind(
+      management,
+      managementDependencies(deps, capabilities, tenantEngine, { ...endings, endBlocked, ending }),
+    ),
     ...(isForThisMachine(settings)
       ? bind(development, {
           baseUrl,

@@ -151,7 +151,12 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     );
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
-    const ear = await listenForOrders(settings.dataDir, { ...deps, settings, clock: wallClock });
+    const ear = await listenForOrders(settings.dataDir, {
+      ...deps,
+      settings,
+      clock: wallClock,
+      endSessions: tenant.endBlocked,
+    });
     const stop = (within = STOP_BUDGET) => {
       const heard = ear.close();
       return stopWithin(within, {

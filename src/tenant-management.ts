@@ -26,18 +26,21 @@ export function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
   { engine: { sessions, readIdTokenHint }, readCallerToken }: TenantEngine,
-  own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
+  own: ReturnType<typeof accountEndings> & {
+    ending: AbortSignal;
+    endBlocked(userId: string): Promise<void>;
+  },
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
   const { config, events, challenges, background, authenticators, browsers, messages } = capabilities;
-  const { endSessions, removeUser, ending } = own;
+  const { endBlocked, removeUser, ending } = own;
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
   return {
     baseUrl,
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
-    jobs: resumedJobs(deps, { background, now, endSessions, removeUser, ending }),
+    jobs: resumedJobs(deps, { background, now, endSessions: endBlocked, removeUser, ending }),
     linkTo: (job) => exportLink({ clock, baseUrl }, job),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = clientId === undefined ? undefined : await config.client(clientId);

@@ -7,14 +7,23 @@ import { fileMode } from '../store/files.ts';
 import { TenantFault } from '../tenant/load.ts';
 import { carryOut, type Order, type OrderDependencies, orderSchema } from './orders.ts';
 import { makePlace, removePlace } from './place.ts';
+import {
+  TRANSFERS,
+  type TransferDependencies,
+  type TransferNews,
+  transferSchema,
+  transferUsers,
+} from './transfer.ts';
 
 /** A tenant file of thousands of applications, with their pages, is smaller. Bytes. */
 const LARGEST_ORDER = 64 << 20;
 
+const UNKNOWN_ORDER = 'the running server does not know this order: is it of another release?';
+
 /** How long a command may take to read its answer once the server is about to end, milliseconds. */
 const LAST_ANSWER = 500;
 
-/** What listens; `close` finishes the order that is under way. */
+/** What listens; `close` finishes the order that is under way, and ends transfers of users between two of them. */
 export interface Ear {
   close(): Promise<void>;
 }
@@ -25,9 +34,10 @@ export interface Ear {
  */
 export async function listenForOrders(
   dataDir: string,
-  deps: Omit<OrderDependencies, 'log'> & { log: Logger },
+  deps: Omit<OrderDependencies, 'log'> & Pick<TransferDependencies, 'endSessions'> & { log: Logger },
 ): Promise<Ear> {
   const { log } = deps;
+  let isEnding = false;
   // One after another: two that apply a file would otherwise mix what they write.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -35,7 +45,16 @@ export async function listenForOrders(
     last = done.catch(() => undefined);
     return done;
   };
-  const server = http.createServer({ requestTimeout: 30_000 }, (request, response) => {
+  const transfers = new Set<Promise<void>>();
+  // A file of users is sent for as long as its import takes.
+  const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+    if (request.method === 'POST' && pathname === TRANSFERS) {
+      const work = answerTransfer({ ...deps, isEnding: () => isEnding }, searchParams, request, response);
+      transfers.add(work);
+      void work.finally(() => transfers.delete(work));
+      return;
+    }
     answer(request, response, (order) => inTurn(() => carryOut(deps, order))).catch((error: unknown) => {
       log.error({ err: error }, 'a command could not be answered');
       response.destroy();
@@ -46,7 +65,8 @@ export async function listenForOrders(
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeIdleConnections();
-      await last;
+      isEnding = true;
+      await Promise.all([last, ...transfers]);
       const late = setTimeout(() => server.closeAllConnections(), LAST_ANSWER);
       await closed;
       clearTimeout(late);
@@ -71,6 +91,43 @@ async function isListening(server: http.Server, dataDir: string, log: Logger): P
   }
 }
 
+/** Users in or out: news as JSON, one a line, as they come. Only the last line may tell of a fault. */
+async function answerTransfer(
+  deps: TransferDependencies & { log: Logger },
+  asked: URLSearchParams,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/jsonl', connection: 'close' });
+  const tell = (news: TransferNews | { error: string } | { over: true }) =>
+    response.write(`${JSON.stringify(news)}\n`);
+  try {
+    const transfer = transferSchema.safeParse(Object.fromEntries(readParameters(asked))).data;
+    if (transfer === undefined) throw new Error(UNKNOWN_ORDER);
+    deps.log.info({ ...transfer }, 'users are transferred by a command');
+    request.setEncoding('utf8');
+    for await (const news of transferUsers(deps, transfer, request as AsyncIterable<string>)) {
+      if (!tell(news)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (response.destroyed) return;
+    }
+    tell({ over: true });
+  } catch (thrown) {
+    tell({ error: thrown instanceof Error ? thrown.message : String(thrown) });
+  }
+  response.end();
+  // What is left of the file is not asked for.
+  request.resume();
+}
+
+/** Parameters as JSON has them: `true` and `false` are no texts. */
+function readParameters(asked: URLSearchParams): [string, unknown][] {
+  const truths: Readonly<Record<string, boolean>> = { true: true, false: false };
+  return [...asked].map(([name, value]) => [
+    name,
+    name === 'upsert' || name === 'withHashes' ? truths[value] : value,
+  ]);
+}
+
 async function answer(
   request: http.IncomingMessage,
   response: http.ServerResponse,
@@ -84,8 +141,7 @@ async function answer(
   const text = await textOf(request);
   if (text === undefined) return send(413, { error: `an order has at most ${LARGEST_ORDER} bytes` });
   const order = orderOf(text);
-  if (order === undefined)
-    return send(400, { error: 'the running server does not know this order: is it of another release?' });
+  if (order === undefined) return send(400, { error: UNKNOWN_ORDER });
   try {
     send(200, { result: (await carry(order)) ?? null });
   } catch (thrown) {

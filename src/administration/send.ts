@@ -1,9 +1,14 @@
 // Tells the server that runs on a data directory what to do.
+import { once } from 'node:events';
 import http from 'node:http';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { TenantFault } from '../tenant/load.ts';
 import type { Order } from './orders.ts';
 import { findPlace } from './place.ts';
+import { TRANSFERS, type Transfer, type TransferNews } from './transfer.ts';
 
 /** Nobody listens: there is no server, or it was killed and has left its socket. */
 const ABSENT = ['ENOENT', 'ECONNREFUSED'];
@@ -28,6 +33,54 @@ export async function sendOrder(dataDir: string, order: Order): Promise<{ result
   if (faults !== undefined) throw new TenantFault(faults);
   if (error !== undefined) throw new Error(error);
   return { result };
+}
+
+/**
+ * Has the running server take users in or out.
+ * @param file the text that is imported.
+ * @returns what it tells, as it comes; undefined when none runs. It throws an Error with the reason.
+ */
+export async function sendTransfer(
+  dataDir: string,
+  transfer: Transfer,
+  file: AsyncIterable<string>,
+): Promise<AsyncIterable<TransferNews> | undefined> {
+  const socketPath = await findPlace(dataDir);
+  if (socketPath === undefined) return undefined;
+  const given = Object.entries(transfer).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  );
+  const path = `${TRANSFERS}?${new URLSearchParams(given)}`;
+  const request = http.request({ socketPath, method: 'POST', path, agent: false });
+  const failed = once(request, 'error').then(([thrown]) => thrown as NodeJS.ErrnoException);
+  request.flushHeaders();
+  const connected = once(request, 'socket').then(async ([socket]) => {
+    if (socket.connecting) await once(socket, 'connect');
+    return undefined;
+  });
+  const thrown = await Promise.race([failed, connected.catch((error: NodeJS.ErrnoException) => error)]);
+  if (thrown !== undefined && ABSENT.includes(thrown.code ?? '')) return undefined;
+  if (thrown !== undefined)
+    throw new Error(`the running server could not be asked (${socketPath}: ${thrown.message})`);
+  return newsOf(request, file);
+}
+
+async function* newsOf(
+  request: http.ClientRequest,
+  file: AsyncIterable<string>,
+): AsyncGenerator<TransferNews> {
+  const response = once(request, 'response') as Promise<[http.IncomingMessage]>;
+  // A server that has answered with a fault reads no more: the answer tells why.
+  pipeline(Readable.from(file), request).catch(() => undefined);
+  const [answer] = await response;
+  let isOver = false;
+  for await (const line of createInterface({ input: answer })) {
+    const news = JSON.parse(line) as TransferNews | { error: string } | { over: true };
+    if ('error' in news) throw new Error(news.error);
+    isOver = 'over' in news;
+    if (!('over' in news)) yield news;
+  }
+  if (!isOver) throw new Error('the server ended before it was done');
 }
 
 function post(socketPath: string, body: string): Promise<string> {

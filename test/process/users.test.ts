@@ -1,10 +1,11 @@
-// `gatehouse users import` and `export`, while no server runs.
+// `gatehouse users import` and `export`, while no server runs and beside one.
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
-import { CLI, runToEnd } from '../support/process.ts';
+import { usersOf } from '../../src/users/transfer/split.ts';
+import { CLI, runServer, runToEnd } from '../support/process.ts';
 
 const TENANT = 'databases:\n  - name: people\n';
 const TOTP = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
@@ -123,4 +124,80 @@ describe('gatehouse users', () => {
     expect((await run('one', 'users', 'import', 'broken.json')).stderr).to.contain('neither a JSON array');
     expect((await run('one', 'users', 'import', 'in.json', '-c', 'nowhere')).stderr).to.contain('nowhere');
   });
+
+  it('come and go while the server runs, with the same answers', async () => {
+    const server = await runServer({ cwd, env: { TENANT_FILE: 'tenant.yaml', DATA_DIR: 'live' } });
+    try {
+      const imported = await run('live', 'users', 'import', 'in.json');
+      expect(imported.stdout, imported.stderr).to.contain('3 users: 2 inserted, 0 updated, 1 failed');
+      expect(imported.code).to.equal(1);
+      expect(linesOf(imported.stderr).at(-1)).to.deep.include({ user: { email: 'nobody' } });
+      const out = await run('live', 'users', 'export', '--with-hashes');
+      const before = await run('two', 'users', 'export', '--with-hashes');
+      expect(linesOf(out.stdout)).to.deep.equal(linesOf(before.stdout));
+      const wrong = await run('live', 'users', 'import', 'in.json', '-c', 'nowhere');
+      expect(wrong.code).to.equal(1);
+      expect(wrong.stderr).to.contain('there is no database connection nowhere');
+      const again = await run('live', 'users', 'import', 'in.json', '--upsert');
+      expect(again.stdout).to.contain('3 users: 0 inserted');
+    } finally {
+      await server.end('SIGTERM');
+    }
+  });
+
+  it('import nothing of a file that breaks off, however long it is', async () => {
+    const many = Array.from({ length: 3000 }, (_, i) => JSON.stringify({ email: `many-${i}@example.test` }));
+    writeFileSync(join(cwd, 'long.json'), `[${many.join(',')}`);
+    expect((await run('four', 'apply')).code).to.equal(0);
+    expect((await run('four', 'users', 'import', 'long.json')).code).to.equal(1);
+    expect((await run('four', 'users', 'export')).stdout).to.equal('');
+    writeFileSync(join(cwd, 'long.json'), `[${many.join(',\n  ')}]`);
+    expect((await run('four', 'users', 'import', 'long.json')).stdout).to.contain('3000 inserted');
+  });
+});
+
+describe('a file of users, read in pieces', () => {
+  const read = async (text: string, size: number) => {
+    const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    const found: string[] = [];
+    for await (const one of usersOf(
+      (async function* () {
+        yield* pieces;
+      })(),
+    ))
+      found.push(one);
+    return found;
+  };
+  const odd = ['{"a":"}]\\"{[,"}', '{"b":[{"c":{}},["]"]]}', '{}'];
+
+  it('is the same in pieces of any size, as an array and one a line', async () => {
+    for (const size of [1, 2, 3, 7, 1000]) {
+      expect(await read(`\uFEFF [ ${odd.join(' ,\n')} ] \n`, size)).to.deep.equal(odd);
+      expect(await read(`${odd.join('\n')}\n`, size)).to.deep.equal(odd);
+    }
+  });
+
+  for (const text of [
+    '',
+    '[]',
+    '[{}',
+    '[{},]',
+    '[,{}]',
+    '[{} {}]',
+    '{},{}',
+    '[{}]{}',
+    '[{}]]',
+    '[1]',
+    '"x"',
+    '{"a":',
+    '{}]',
+    '[[{}]]',
+  ]) {
+    it(`is none: ${text}`, async () => {
+      for (const size of [1, 1000]) {
+        const thrown = await read(text, size).catch((error: Error) => error);
+        expect(thrown).to.be.instanceOf(Error);
+      }
+    });
+  }
 });

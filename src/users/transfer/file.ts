@@ -1,4 +1,4 @@
-// An import file: a JSON array of users, or one user a line. All of it is read before the first user is written.
+// An import file: a JSON array of users, or one user a line.
 import { checkedJson } from '../../http/body.ts';
 import { type Entry, type EntryError, readEntry, withoutSecrets } from './entry.ts';
 
@@ -19,8 +19,13 @@ export class FileFault extends Error {}
 
 /** Reads a file. @param provider of the connection that its users come to. @throws FileFault */
 export function readFile(text: string, provider: string): ImportFile {
+  return { users: valuesOf(text).map(userReader(provider)) };
+}
+
+/** Reads the users of one file, in their order: who is there twice is refused the second time. */
+export function userReader(provider: string): (value: unknown) => ImportFile['users'][number] {
   const seen = new Set<string>();
-  return { users: valuesOf(text).map((value) => readUser(value, provider, seen)) };
+  return (value) => readUser(value, provider, seen);
 }
 
 function valuesOf(text: string): unknown[] {

@@ -1,10 +1,14 @@
-// Imports a whole file at once, for the command line.
+// Imports a file of any length for the command line, and exports all users to one: some users at a time, so that none of
+// it is in memory as a whole, and logins come between.
+import { setImmediate } from 'node:timers/promises';
+import { checkedJson } from '../../http/body.ts';
 import { DATABASE } from '../../records/connections.ts';
-import { type FailedUser, FileFault, readFile } from './file.ts';
+import { type FailedUser, FileFault, type ImportFile, userReader } from './file.ts';
 import { type ImportDependencies, type ImportOptions, importUsers } from './import.ts';
+import { usersOf } from './split.ts';
 
-/** Users of one write. */
-const AT_A_TIME = 250;
+/** Users of one write: few enough that a login which waits for the store does not notice. */
+const AT_A_TIME = 25;
 
 export interface ImportCounts {
   total: number;
@@ -14,26 +18,57 @@ export interface ImportCounts {
 }
 
 /**
- * Imports all users of a file.
- * @param onFailed told of each user who was not imported.
- * @throws FileFault for a file that is no list of users, or an unknown connection.
+ * Reads a file through before any of its users is imported.
+ * @throws FileFault for a file that is no list of users.
  */
-export async function importWholeFile(
+export async function checkFile(chunks: AsyncIterable<string>): Promise<void> {
+  for await (const text of usersOf(chunks)) jsonOf(text);
+}
+
+/**
+ * Imports the users of a file while it is read.
+ * @param isEnding whether the process is about to end.
+ * @returns who was not imported, and at the end how many were.
+ * @throws FileFault for a file that is no list of users; Error where the process ends before the file: what was
+ *   imported stays.
+ */
+export async function* importFile(
   deps: ImportDependencies,
-  text: string,
+  chunks: AsyncIterable<string>,
   options: ImportOptions,
-  onFailed: (failed: FailedUser) => void,
-): Promise<ImportCounts> {
-  const { users } = readFile(text, DATABASE);
-  const counts: ImportCounts = { total: users.length, inserted: 0, updated: 0, failed: 0 };
-  for (let at = 0; at < users.length; at += AT_A_TIME) {
-    const outcome = await importUsers(deps, options, users.slice(at, at + AT_A_TIME), () => []);
+  isEnding: () => boolean = () => false,
+): AsyncGenerator<{ failed: FailedUser } | { counts: ImportCounts }> {
+  const counts: ImportCounts = { total: 0, inserted: 0, updated: 0, failed: 0 };
+  const read = userReader(DATABASE);
+  const write = async (users: ImportFile['users']) => {
+    const outcome = await importUsers(deps, options, users, () => []);
+    counts.total += users.length;
     counts.inserted += outcome.inserted;
     counts.updated += outcome.updated;
     counts.failed += outcome.failed.length;
-    for (const one of outcome.failed) onFailed(one);
+    await setImmediate();
+    if (isEnding())
+      throw new Error(`the server is about to end: ${counts.total} users of the file were looked at`);
+    return outcome.failed.map((failed) => ({ failed }));
+  };
+  let some: ImportFile['users'][number][] = [];
+  for await (const text of usersOf(chunks)) {
+    some.push(read(jsonOf(text)));
+    if (some.length < AT_A_TIME) continue;
+    yield* await write(some);
+    some = [];
   }
-  return counts;
+  if (some.length > 0) yield* await write(some);
+  yield { counts };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return checkedJson(text);
+  } catch {
+    // The error would quote the file, which may hold hashes.
+    throw new FileFault('The users file is neither a JSON array nor one JSON object a line.');
+  }
 }
 
 /**

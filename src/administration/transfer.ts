@@ -1,0 +1,64 @@
+// Users in and out by the command, while a server runs or not: what is read and told as it comes.
+import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
+import { exportUsers } from '../users/transfer/export.ts';
+import type { FailedUser } from '../users/transfer/file.ts';
+import type { ImportDependencies } from '../users/transfer/import.ts';
+import { databaseOf, type ImportCounts, importFile } from '../users/transfer/whole-file.ts';
+
+/** What is asked for. */
+export const transferSchema = z.discriminatedUnion('command', [
+  z.strictObject({
+    command: z.literal('import'),
+    connection: z.string().max(255).optional(),
+    upsert: z.boolean(),
+  }),
+  z.strictObject({
+    command: z.literal('export'),
+    connection: z.string().max(255).optional(),
+    withHashes: z.boolean(),
+  }),
+]);
+
+export type Transfer = z.output<typeof transferSchema>;
+
+/** Where a running server takes them. */
+export const TRANSFERS = '/users';
+
+/** What is told on the way, and at the end. */
+export type TransferNews =
+  | { failed: FailedUser }
+  /** Lines of the exported file. */
+  | { lines: string }
+  | { counts: ImportCounts };
+
+export interface TransferDependencies extends ImportDependencies {
+  /** Whether the process is about to end. */
+  isEnding(): boolean;
+}
+
+/**
+ * Carries one out.
+ * @param file the text that is imported; nothing of it is read for an export.
+ * @throws FileFault; Error where the process ends before it is done.
+ */
+export async function* transferUsers(
+  deps: TransferDependencies,
+  transfer: Transfer,
+  file: AsyncIterable<string>,
+): AsyncGenerator<TransferNews> {
+  if (transfer.command === 'export') return yield* exported(deps, transfer);
+  const connection = await databaseOf(deps, transfer.connection);
+  yield* importFile(deps, file, { connection, upsert: transfer.upsert }, deps.isEnding);
+}
+
+async function* exported(
+  { store, isEnding }: TransferDependencies,
+  options: { connection?: string | undefined; withHashes: boolean },
+): AsyncGenerator<TransferNews> {
+  for await (const users of exportUsers(store, options)) {
+    if (isEnding()) throw new Error('the server is about to end');
+    if (users.length > 0) yield { lines: users.map((user) => `${JSON.stringify(user)}\n`).join('') };
+    await setImmediate();
+  }
+}

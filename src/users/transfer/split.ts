@@ -1,0 +1,85 @@
+// Cuts a file of users into the texts of its users while it is read, so that no file has to fit into memory.
+import { FileFault } from './file.ts';
+
+/** The text of one user, characters: metadata and all. */
+const LONGEST_USER = 4 << 20;
+
+/** Where in the file the next character is. */
+type Place = 'start' | 'value' | 'after' | 'end';
+
+const SPACE = /\s/;
+const QUOTE = 34;
+const BACKSLASH = 92;
+const [OPEN, CLOSE] = [123, 125];
+const [OPEN_ARRAY, CLOSE_ARRAY] = [91, 93];
+
+/**
+ * The users of a file: the objects of a JSON array, or objects one after another, as with one a line.
+ * @param chunks the file's text, in any pieces.
+ * @returns the text of each object, whose brackets match; whether it is JSON is not looked at.
+ * @throws FileFault where the file is neither, or has no users.
+ */
+export async function* usersOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let place: Place = 'start';
+  let inArray = false;
+  let count = 0;
+  let rest = '';
+  for await (const chunk of chunks) {
+    rest += chunk;
+    let at = 0;
+    for (;;) {
+      while (at < rest.length && isSpace(rest, at)) at += 1;
+      const sign = rest[at];
+      if (sign === undefined) break;
+      if (place === 'start' && sign === '[') {
+        inArray = true;
+        place = 'value';
+      } else if (place === 'after' && inArray && sign === ',') place = 'value';
+      else if (inArray && sign === ']' && (place === 'after' || count === 0) && place !== 'end')
+        place = 'end';
+      else if (sign === '{' && place !== 'end' && (place !== 'after' || !inArray)) {
+        const end = endOfObject(rest, at);
+        if (end === undefined) break;
+        yield rest.slice(at, end);
+        count += 1;
+        place = 'after';
+        at = end;
+        continue;
+      } else throw noUsers();
+      at += 1;
+    }
+    rest = rest.slice(at);
+    if (rest.length > LONGEST_USER) throw new FileFault('A user of the file is too large.');
+  }
+  if (rest !== '' || (inArray && place !== 'end')) throw noUsers();
+  if (count === 0) throw new FileFault('The file holds no users.');
+}
+
+function isSpace(text: string, at: number): boolean {
+  const sign = text[at] ?? '';
+  return sign === '\uFEFF' || SPACE.test(sign);
+}
+
+/** @throws FileFault, as for a file that is read as a whole. */
+function noUsers(): FileFault {
+  return new FileFault('The users file is neither a JSON array nor one JSON object a line.');
+}
+
+/** Where the object that begins at a place is over; undefined where that is not to be seen yet. */
+function endOfObject(text: string, start: number): number | undefined {
+  let depth = 0;
+  let isText = false;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isText) {
+      if (code === BACKSLASH) at += 1;
+      else if (code === QUOTE) isText = false;
+    } else if (code === QUOTE) isText = true;
+    else if (code === OPEN || code === OPEN_ARRAY) depth += 1;
+    else if (code === CLOSE || code === CLOSE_ARRAY) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return undefined;
+}
