@@ -21,7 +21,7 @@ import { samlCallbacks } from './saml/callbacks.ts';
 import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
 
-/** Builds it. Long, because every dependency is named. @throws Error when an application cannot be served. */
+/** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
   const { settings, store, users, log, clock, wallClock, random, pause } = deps;
   const { config, events, challenges, outbound, tickets, views } = capabilities;
@@ -33,13 +33,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const idp = identityProvider(baseUrl, config);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
-  const { firstFactors, parts } = engineParts(deps, capabilities, {
-    factors,
-    mfaApi,
-    readApiToken,
-    backChannel,
-    idp,
-  });
+  const own = { factors, mfaApi, readApiToken, backChannel, idp };
+  const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const callbacks = samlCallbacks(baseUrl);
   const logins = delegatedLogins({
     callbacks,

@@ -64,7 +64,27 @@ export interface EngineDependencies {
 /** Binds a waiting request to its browser. */
 export type BindInteraction = (ctx: Context, uid: string) => void;
 
-/** The engine's configuration. Long, because it is one object of the engine's own. */
+/** What of the engine is switched on. Logout, userinfo and second factors are our own. */
+const FEATURES: NonNullable<Configuration['features']> = {
+  devInteractions: { enabled: false },
+  dPoP: { enabled: false },
+  pushedAuthorizationRequests: { enabled: false },
+  rpInitiatedLogout: { enabled: false },
+  claimsParameter: { enabled: true },
+  clientCredentials: { enabled: true },
+  revocation: {
+    enabled: true,
+    // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
+    allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+  },
+};
+
+const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
+  clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
+  idTokenSigningAlgValues: ['RS256', 'HS256'],
+};
+
+/** The engine's configuration. */
 export function engineConfiguration(
   deps: EngineDependencies & {
     commits: Commits;
@@ -89,30 +109,14 @@ export function engineConfiguration(
       jwks: '/.well-known/jwks.json',
       end_session: '/oidc/logout',
     },
-    features: {
-      devInteractions: { enabled: false },
-      dPoP: { enabled: false },
-      pushedAuthorizationRequests: { enabled: false },
-      rpInitiatedLogout: { enabled: false },
-      claimsParameter: { enabled: true },
-      clientCredentials: { enabled: true },
-      revocation: {
-        enabled: true,
-        // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
-        allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
-      },
-      resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
-    },
+    features: { ...FEATURES, resourceIndicators: { enabled: true, ...resourceIndicators(deps) } },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
     claims: claimsByScope,
     responseTypes: RESPONSE_TYPES,
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
-    enabledJWA: {
-      clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
-      idTokenSigningAlgValues: ['RS256', 'HS256'],
-    },
+    enabledJWA: ALGORITHMS,
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,

@@ -11,7 +11,8 @@ import { type ConnectionKeysDependencies, connectionKeyCalls } from './resources
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
 import { customDomainCalls } from './resources/custom-domains.ts';
 import { deviceCredentialCalls } from './resources/device-credentials.ts';
-import { emailCalls } from './resources/emails.ts';
+import { emailProviderCalls } from './resources/email-provider.ts';
+import { emailTemplateCalls } from './resources/email-templates.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type JobsDependencies, jobCalls } from './resources/jobs.ts';
@@ -108,7 +109,8 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...scimConfigurationCalls,
   ...statsCalls,
   ...guardianCalls,
-  ...emailCalls,
+  ...emailProviderCalls,
+  ...emailTemplateCalls,
   ...tenantCalls,
   ...attackProtectionCalls,
   ...lookCalls,

@@ -103,14 +103,20 @@ async function require<N extends ConfigurationName, D extends ResourceDependenci
 export function resourceCalls<N extends ConfigurationName, D extends ResourceDependencies>(
   resource: Resource<N, D>,
 ): Call<D>[] {
+  return [...collectionCalls(resource), ...recordCalls(resource)];
+}
+
+/** Those at the resource's path: list, create. */
+function collectionCalls<N extends ConfigurationName, D extends ResourceDependencies>(
+  resource: Resource<N, D>,
+): Call<D>[] {
   const call = callsWith<D>();
-  const { path, name, noun, readScopes = [], updateScopes = [], statuses = {} } = resource;
-  const read = [`read:${noun}`, ...readScopes];
+  const { path, name, noun, readScopes = [], statuses = {} } = resource;
   return [
     call({
       method: 'GET',
       path,
-      scopes: read,
+      scopes: [`read:${noun}`, ...readScopes],
       summary: `List ${name}s`,
       query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
       handle: async (deps, { query, caller }) => ok(await list(deps, resource, query, caller)),
@@ -132,10 +138,21 @@ export function resourceCalls<N extends ConfigurationName, D extends ResourceDep
         return { ...answer, status: statuses.create ?? 201 };
       },
     }),
+  ];
+}
+
+/** Those of one record: read, change, remove. */
+function recordCalls<N extends ConfigurationName, D extends ResourceDependencies>(
+  resource: Resource<N, D>,
+): Call<D>[] {
+  const call = callsWith<D>();
+  const { name, noun, readScopes = [], updateScopes = [], statuses = {} } = resource;
+  const path = `${resource.path}/:id`;
+  return [
     call({
       method: 'GET',
-      path: `${path}/:id`,
-      scopes: read,
+      path,
+      scopes: [`read:${noun}`, ...readScopes],
       summary: `Get a ${name}`,
       query: z.strictObject(fieldsQuery),
       handle: async (deps, { params, query, caller }) => {
@@ -145,7 +162,7 @@ export function resourceCalls<N extends ConfigurationName, D extends ResourceDep
     }),
     call({
       method: 'PATCH',
-      path: `${path}/:id`,
+      path,
       scopes: [`update:${noun}`, ...updateScopes],
       summary: `Update a ${name}`,
       body: resource.patchBody,
@@ -159,7 +176,7 @@ export function resourceCalls<N extends ConfigurationName, D extends ResourceDep
     }),
     call({
       method: 'DELETE',
-      path: `${path}/:id`,
+      path,
       scopes: [`delete:${noun}`],
       summary: `Delete a ${name}`,
       handle: async (deps, { params, caller }) => {

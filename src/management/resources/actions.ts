@@ -79,137 +79,134 @@ async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise
   return (found?.body.bindings as unknown[] | undefined) ?? [];
 }
 
-function calls(): Call<KeptDependencies>[] {
-  const [, create, read, update, remove] = keptCalls(resource).map((one) => withSecretsHidden(one));
-  return [
-    call({
-      method: 'GET',
-      path: '/actions/actions',
-      scopes: ['read:actions'],
-      summary: 'List actions',
-      query: z.strictObject({
-        ...pageQuery,
-        triggerId: z.string().optional(),
-        actionName: z.string().optional(),
-        deployed: flag.optional(),
-        installed: flag.optional(),
+const [, create, read, update, remove] = keptCalls(resource).map((one) => withSecretsHidden(one));
+
+/** All calls of actions. */
+export const actionCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/actions/actions',
+    scopes: ['read:actions'],
+    summary: 'List actions',
+    query: z.strictObject({
+      ...pageQuery,
+      triggerId: z.string().optional(),
+      actionName: z.string().optional(),
+      deployed: flag.optional(),
+      installed: flag.optional(),
+    }),
+    handle: async (deps, { query }) => {
+      const all = (await documentsOf(deps.store, 'action'))
+        .map((one) => shown(keptView(resource, one)))
+        .filter((one) => query.actionName === undefined || one.name === query.actionName)
+        .filter((one) => query.triggerId === undefined || isFor(one, query.triggerId))
+        .filter(
+          (one) => query.deployed === undefined || (one.deployed_version !== undefined) === query.deployed,
+        )
+        .filter(() => query.installed !== true);
+      return ok(wrapped('actions', all, query));
+    },
+  }),
+  ...[create, read, update, remove].filter((one) => one !== undefined),
+  call({
+    method: 'POST',
+    path: '/actions/actions/:id/deploy',
+    scopes: ['create:actions'],
+    summary: 'Deploy an action',
+    handle: async (deps, { params }) => {
+      const action = await documentOf(deps.store, resource, params.id);
+      const deployed = {
+        id: `${action.id}-${deps.now()}`,
+        action_id: action.id,
+        code: action.body.code,
+        deployed: true,
+        number: 1,
+        status: 'built',
+        built_at: deps.now(),
+      };
+      await deps.store.collection('documents').update(action.id, (current) => ({
+        ...current,
+        body: { ...current.body, all_changes_deployed: true, deployed_version: deployed },
+      }));
+      return ok(deployed);
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/actions/triggers',
+    scopes: ['read:actions'],
+    summary: 'List triggers',
+    handle: async () =>
+      ok({
+        triggers: TRIGGERS.map((id) => ({
+          id,
+          version: id === 'post-login' ? 'v3' : 'v2',
+          status: 'CURRENT',
+          runtimes: ['node22'],
+          default_runtime: 'node22',
+          binding_policy: 'trigger-bound',
+        })),
       }),
-      handle: async (deps, { query }) => {
-        const all = (await documentsOf(deps.store, 'action'))
-          .map((one) => shown(keptView(resource, one)))
-          .filter((one) => query.actionName === undefined || one.name === query.actionName)
-          .filter((one) => query.triggerId === undefined || isFor(one, query.triggerId))
-          .filter(
-            (one) => query.deployed === undefined || (one.deployed_version !== undefined) === query.deployed,
-          )
-          .filter(() => query.installed !== true);
-        return ok(wrapped('actions', all, query));
-      },
-    }),
-    ...[create, read, update, remove].filter((one) => one !== undefined),
-    call({
-      method: 'POST',
-      path: '/actions/actions/:id/deploy',
-      scopes: ['create:actions'],
-      summary: 'Deploy an action',
-      handle: async (deps, { params }) => {
-        const action = await documentOf(deps.store, resource, params.id);
-        const deployed = {
-          id: `${action.id}-${deps.now()}`,
-          action_id: action.id,
-          code: action.body.code,
-          deployed: true,
-          number: 1,
-          status: 'built',
-          built_at: deps.now(),
-        };
-        await deps.store.collection('documents').update(action.id, (current) => ({
-          ...current,
-          body: { ...current.body, all_changes_deployed: true, deployed_version: deployed },
-        }));
-        return ok(deployed);
-      },
-    }),
-    call({
-      method: 'GET',
-      path: '/actions/triggers',
-      scopes: ['read:actions'],
-      summary: 'List triggers',
-      handle: async () =>
-        ok({
-          triggers: TRIGGERS.map((id) => ({
-            id,
-            version: id === 'post-login' ? 'v3' : 'v2',
-            status: 'CURRENT',
-            runtimes: ['node22'],
-            default_runtime: 'node22',
-            binding_policy: 'trigger-bound',
-          })),
-        }),
-    }),
-    call({
-      method: 'GET',
-      path: '/actions/triggers/:triggerId/bindings',
-      scopes: ['read:actions'],
-      summary: 'Get the actions bound to a trigger',
-      query: z.strictObject(pageQuery),
-      handle: async (deps, { params, query }) =>
-        ok(wrapped('bindings', await bindingsOf(deps, params.triggerId ?? ''), query)),
-    }),
-    call({
-      method: 'PATCH',
-      path: '/actions/triggers/:triggerId/bindings',
-      scopes: ['update:actions'],
-      summary: 'Bind actions to a trigger',
-      body: z.strictObject({
-        bindings: z
-          .array(
-            z.strictObject({
-              ref: z.strictObject({
-                type: z.enum(['action_name', 'action_id', 'binding_id']),
-                value: z.string().max(255),
-              }),
-              display_name: z.string().max(255).optional(),
-              secrets: z.array(named).optional(),
+  }),
+  call({
+    method: 'GET',
+    path: '/actions/triggers/:triggerId/bindings',
+    scopes: ['read:actions'],
+    summary: 'Get the actions bound to a trigger',
+    query: z.strictObject(pageQuery),
+    handle: async (deps, { params, query }) =>
+      ok(wrapped('bindings', await bindingsOf(deps, params.triggerId ?? ''), query)),
+  }),
+  call({
+    method: 'PATCH',
+    path: '/actions/triggers/:triggerId/bindings',
+    scopes: ['update:actions'],
+    summary: 'Bind actions to a trigger',
+    body: z.strictObject({
+      bindings: z
+        .array(
+          z.strictObject({
+            ref: z.strictObject({
+              type: z.enum(['action_name', 'action_id', 'binding_id']),
+              value: z.string().max(255),
             }),
-          )
-          .max(100),
-      }),
-      handle: async (deps, { params, body }) => {
-        const trigger = TRIGGERS.find((id) => id === params.triggerId);
-        if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
-        const before = await bindingsOf(deps, trigger);
-        const actions = await documentsOf(deps.store, 'action');
-        const bindings = body.bindings.map(({ ref, display_name }, index) => {
-          const action = actions.find((one) => one.id === ref.value || one.body.name === ref.value);
-          if (action === undefined)
-            throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
-          return {
-            id: `${trigger}-${index}`,
-            trigger_id: trigger,
-            display_name: display_name ?? String(action.body.name),
-            action: shown(keptView(resource, action)),
-            created_at: deps.now(),
-            updated_at: deps.now(),
-          };
-        });
-        const record: DocumentRecord = {
-          id: `trigger-${trigger}`,
-          kind: 'trigger',
-          name: trigger,
-          body: { bindings },
+            display_name: z.string().max(255).optional(),
+            secrets: z.array(named).optional(),
+          }),
+        )
+        .max(100),
+    }),
+    handle: async (deps, { params, body }) => {
+      const trigger = TRIGGERS.find((id) => id === params.triggerId);
+      if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
+      const before = await bindingsOf(deps, trigger);
+      const actions = await documentsOf(deps.store, 'action');
+      const bindings = body.bindings.map(({ ref, display_name }, index) => {
+        const action = actions.find((one) => one.id === ref.value || one.body.name === ref.value);
+        if (action === undefined)
+          throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
+        return {
+          id: `${trigger}-${index}`,
+          trigger_id: trigger,
+          display_name: display_name ?? String(action.body.name),
+          action: shown(keptView(resource, action)),
           created_at: deps.now(),
           updated_at: deps.now(),
         };
-        await deps.store.collection('documents').put(record);
-        return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
-      },
-    }),
-  ];
-}
-
-/** All calls of actions. */
-export const actionCalls: Call<KeptDependencies>[] = calls();
+      });
+      const record: DocumentRecord = {
+        id: `trigger-${trigger}`,
+        kind: 'trigger',
+        name: trigger,
+        body: { bindings },
+        created_at: deps.now(),
+        updated_at: deps.now(),
+      };
+      await deps.store.collection('documents').put(record);
+      return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
+    },
+  }),
+];
 
 function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
   return {

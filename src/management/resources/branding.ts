@@ -25,145 +25,139 @@ const view = ({ id, body }: { id: string; body: object }) => ({ themeId: id, ...
 
 const call = callsWith<KeptDependencies>();
 
-function themeCalls(): Call<KeptDependencies>[] {
-  return [
-    call({
-      method: 'POST',
-      path: '/branding/themes',
-      scopes: ['update:branding'],
-      summary: 'Create the theme',
-      body: theme,
-      handle: async (deps, { body }) => {
-        const record: DocumentRecord = {
-          id: deps.random(12).toString('hex'),
-          kind: 'theme',
-          name: 'default',
-          body,
-          created_at: deps.now(),
-          updated_at: deps.now(),
-        };
-        await deps.store
-          .collection('documents')
-          .insert(record)
-          .catch(() => {
-            throw conflict('There is a theme already.', 'theme_conflict')();
-          });
-        return ok(view(record), { after: body });
-      },
-    }),
-    call({
-      method: 'GET',
-      path: '/branding/themes/default',
-      scopes: ['read:branding'],
-      summary: 'Get the theme',
-      handle: async (deps) => {
-        const [found] = await documentsOf(deps.store, 'theme');
-        if (found === undefined) throw noTheme();
-        return ok(view(found));
-      },
-    }),
-    call({
-      method: 'GET',
-      path: '/branding/themes/:id',
-      scopes: ['read:branding'],
-      summary: 'Get a theme',
-      handle: async (deps, { params }) => ok(view(await documentOf(deps.store, THEMES, params.id))),
-    }),
-    call({
-      method: 'PATCH',
-      path: '/branding/themes/:id',
-      scopes: ['update:branding'],
-      summary: 'Update the theme',
-      body: theme.partial(),
-      handle: async (deps, { params, body }) => {
-        const before = await documentOf(deps.store, THEMES, params.id);
-        const after = await deps.store.collection('documents').update(before.id, (current) => ({
-          ...current,
-          body: merged(structuredClone(current.body) as Record<string, unknown>, body),
-          updated_at: deps.now(),
-        }));
-        if (after === undefined) throw noTheme();
-        return ok(view(after), { before: before.body, after: after.body });
-      },
-    }),
-    call({
-      method: 'DELETE',
-      path: '/branding/themes/:id',
-      scopes: ['delete:branding'],
-      summary: 'Delete the theme',
-      handle: async (deps, { params }) => {
-        const before = await documentOf(deps.store, THEMES, params.id);
-        await deps.store.collection('documents').delete(before.id);
-        return noContent({ before: before.body });
-      },
-    }),
-  ];
-}
+const themeCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'POST',
+    path: '/branding/themes',
+    scopes: ['update:branding'],
+    summary: 'Create the theme',
+    body: theme,
+    handle: async (deps, { body }) => {
+      const record: DocumentRecord = {
+        id: deps.random(12).toString('hex'),
+        kind: 'theme',
+        name: 'default',
+        body,
+        created_at: deps.now(),
+        updated_at: deps.now(),
+      };
+      await deps.store
+        .collection('documents')
+        .insert(record)
+        .catch(() => {
+          throw conflict('There is a theme already.', 'theme_conflict')();
+        });
+      return ok(view(record), { after: body });
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/branding/themes/default',
+    scopes: ['read:branding'],
+    summary: 'Get the theme',
+    handle: async (deps) => {
+      const [found] = await documentsOf(deps.store, 'theme');
+      if (found === undefined) throw noTheme();
+      return ok(view(found));
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/branding/themes/:id',
+    scopes: ['read:branding'],
+    summary: 'Get a theme',
+    handle: async (deps, { params }) => ok(view(await documentOf(deps.store, THEMES, params.id))),
+  }),
+  call({
+    method: 'PATCH',
+    path: '/branding/themes/:id',
+    scopes: ['update:branding'],
+    summary: 'Update the theme',
+    body: theme.partial(),
+    handle: async (deps, { params, body }) => {
+      const before = await documentOf(deps.store, THEMES, params.id);
+      const after = await deps.store.collection('documents').update(before.id, (current) => ({
+        ...current,
+        body: merged(structuredClone(current.body) as Record<string, unknown>, body),
+        updated_at: deps.now(),
+      }));
+      if (after === undefined) throw noTheme();
+      return ok(view(after), { before: before.body, after: after.body });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/branding/themes/:id',
+    scopes: ['delete:branding'],
+    summary: 'Delete the theme',
+    handle: async (deps, { params }) => {
+      const before = await documentOf(deps.store, THEMES, params.id);
+      await deps.store.collection('documents').delete(before.id);
+      return noContent({ before: before.body });
+    },
+  }),
+];
 
 const TEMPLATE = 'universal-login';
 const LARGEST = 102_400;
 const PLACEHOLDERS = ['{%- auth0:head -%}', '{%- auth0:widget -%}'];
 
-function templateCalls(): Call<KeptDependencies>[] {
-  const path = '/branding/templates/universal-login';
-  return [
-    call({
-      method: 'GET',
-      path,
-      scopes: ['read:branding'],
-      summary: 'Get the page template',
-      handle: async (deps) => {
-        const found = await deps.store.collection('documents').get(TEMPLATE);
-        if (found === undefined)
-          throw apiError(404, 'Template does not exist.', 'inexistent_templates_universal_login');
-        return ok(found.body);
-      },
-    }),
-    call({
-      method: 'PUT',
-      path,
-      scopes: ['update:branding'],
-      summary: 'Set the page template',
-      largestBody: 2 * LARGEST,
-      textTypes: ['text/html'],
-      // HTML, or an object with it.
-      body: z.union([
-        bodyText,
-        z.strictObject({ template: z.string() }).transform(({ template }) => template),
-      ]),
-      handle: async (deps, { body: template }) => {
-        const isTooLong = Buffer.byteLength(template) > LARGEST;
-        if (isTooLong || PLACEHOLDERS.some((placeholder) => !template.includes(placeholder))) {
-          throw apiError(
-            400,
-            `The template must hold ${PLACEHOLDERS.join(' and ')} and at most ${LARGEST} bytes.`,
-            'invalid_template',
-          );
-        }
-        const before = await deps.store.collection('documents').get(TEMPLATE);
-        await deps.store.collection('documents').put({
-          id: TEMPLATE,
-          kind: TEMPLATE,
-          body: { body: template },
-          created_at: before?.created_at ?? deps.now(),
-          updated_at: deps.now(),
-        });
-        const log = { before: before?.body, after: { body: template } };
-        return before === undefined ? { ...created({ status: 'created' }), ...log } : noContent(log);
-      },
-    }),
-    call({
-      method: 'DELETE',
-      path,
-      scopes: ['delete:branding'],
-      summary: 'Delete the page template',
-      handle: async (deps) => {
-        const before = (await deps.store.collection('documents').take(TEMPLATE))?.body;
-        return noContent({ before });
-      },
-    }),
-  ];
-}
+const path = '/branding/templates/universal-login';
+
+const templateCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'GET',
+    path,
+    scopes: ['read:branding'],
+    summary: 'Get the page template',
+    handle: async (deps) => {
+      const found = await deps.store.collection('documents').get(TEMPLATE);
+      if (found === undefined)
+        throw apiError(404, 'Template does not exist.', 'inexistent_templates_universal_login');
+      return ok(found.body);
+    },
+  }),
+  call({
+    method: 'PUT',
+    path,
+    scopes: ['update:branding'],
+    summary: 'Set the page template',
+    largestBody: 2 * LARGEST,
+    textTypes: ['text/html'],
+    // HTML, or an object with it.
+    body: z.union([bodyText, z.strictObject({ template: z.string() }).transform(({ template }) => template)]),
+    handle: async (deps, { body: template }) => {
+      const isTooLong = Buffer.byteLength(template) > LARGEST;
+      if (isTooLong || PLACEHOLDERS.some((placeholder) => !template.includes(placeholder))) {
+        throw apiError(
+          400,
+          `The template must hold ${PLACEHOLDERS.join(' and ')} and at most ${LARGEST} bytes.`,
+          'invalid_template',
+        );
+      }
+      const before = await deps.store.collection('documents').get(TEMPLATE);
+      await deps.store.collection('documents').put({
+        id: TEMPLATE,
+        kind: TEMPLATE,
+        body: { body: template },
+        created_at: before?.created_at ?? deps.now(),
+        updated_at: deps.now(),
+      });
+      const log = { before: before?.body, after: { body: template } };
+      return before === undefined ? { ...created({ status: 'created' }), ...log } : noContent(log);
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path,
+    scopes: ['delete:branding'],
+    summary: 'Delete the page template',
+    handle: async (deps) => {
+      const before = (await deps.store.collection('documents').take(TEMPLATE))?.body;
+      return noContent({ before });
+    },
+  }),
+];
 
 /** All calls of the look. */
-export const lookCalls: Call<KeptDependencies>[] = [...themeCalls(), ...templateCalls()];
+export const lookCalls: Call<KeptDependencies>[] = [...themeCalls, ...templateCalls];

@@ -13,49 +13,47 @@ const LIST = { key: 'tokens', isByCursor: true };
 
 const call = callsWith<SessionsDependencies>();
 
-function singleCalls(): Call<SessionsDependencies>[] {
-  return [
-    call({
-      method: 'GET',
-      path: '/refresh-tokens/:id',
-      scopes: ['read:refresh_tokens'],
-      summary: 'Get a refresh token',
-      handle: async ({ refreshTokens }, { params }) => {
-        const token = await refreshTokens.get(params.id ?? '');
-        if (token === undefined) throw noToken();
-        return ok(token);
-      },
-    }),
-    call({
-      method: 'PATCH',
-      path: '/refresh-tokens/:id',
-      scopes: ['update:refresh_tokens'],
-      summary: 'Update the metadata of a refresh token',
-      body: z.strictObject({ refresh_token_metadata: metadataBody }),
-      handle: async ({ refreshTokens }, { params, body }) => {
-        const id = params.id ?? '';
-        const before = await refreshTokens.get(id);
-        const after =
-          body.refresh_token_metadata === undefined
-            ? before
-            : await refreshTokens.note(id, notedMetadata(body.refresh_token_metadata));
-        if (after === undefined) throw noToken();
-        return ok(after, { before, after });
-      },
-    }),
-    call({
-      method: 'DELETE',
-      path: '/refresh-tokens/:id',
-      scopes: ['delete:refresh_tokens'],
-      summary: 'Delete a refresh token',
-      handle: async ({ refreshTokens }, { params }) => {
-        const token = await refreshTokens.get(params.id ?? '');
-        if (token !== undefined) await refreshTokens.end(token.id);
-        return { ...accepted(), before: token };
-      },
-    }),
-  ];
-}
+const singleCalls: Call<SessionsDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/refresh-tokens/:id',
+    scopes: ['read:refresh_tokens'],
+    summary: 'Get a refresh token',
+    handle: async ({ refreshTokens }, { params }) => {
+      const token = await refreshTokens.get(params.id ?? '');
+      if (token === undefined) throw noToken();
+      return ok(token);
+    },
+  }),
+  call({
+    method: 'PATCH',
+    path: '/refresh-tokens/:id',
+    scopes: ['update:refresh_tokens'],
+    summary: 'Update the metadata of a refresh token',
+    body: z.strictObject({ refresh_token_metadata: metadataBody }),
+    handle: async ({ refreshTokens }, { params, body }) => {
+      const id = params.id ?? '';
+      const before = await refreshTokens.get(id);
+      const after =
+        body.refresh_token_metadata === undefined
+          ? before
+          : await refreshTokens.note(id, notedMetadata(body.refresh_token_metadata));
+      if (after === undefined) throw noToken();
+      return ok(after, { before, after });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/refresh-tokens/:id',
+    scopes: ['delete:refresh_tokens'],
+    summary: 'Delete a refresh token',
+    handle: async ({ refreshTokens }, { params }) => {
+      const token = await refreshTokens.get(params.id ?? '');
+      if (token !== undefined) await refreshTokens.end(token.id);
+      return { ...accepted(), before: token };
+    },
+  }),
+];
 
 const ids = z.array(z.string().min(1).max(255)).min(1).max(100);
 
@@ -79,71 +77,69 @@ export function isOf(
   );
 }
 
-function manyCalls(): Call<SessionsDependencies>[] {
-  return [
-    call({
-      method: 'GET',
-      path: '/refresh-tokens',
-      scopes: ['read:refresh_tokens'],
-      summary: 'Get the refresh tokens of a user, of one client where it is named',
-      query: z.strictObject({
-        ...cursorQuery,
-        ...pageQuery,
-        ...fieldsQuery,
-        user_id: z.string().min(1).max(255),
-        client_id: z.string().max(255).optional(),
-      }),
-      handle: async ({ store, refreshTokens }, { query }) => {
-        const { user_id, client_id, ...paging } = query;
-        const all = await refreshTokens.of(await requireUser(store, user_id));
-        const source = arraySource(
-          all.filter((token) => isOf(token, { client_id })),
-          ({ id }) => id,
-        );
-        const view = (token: object) => selectFields(token, query);
-        const shape = { ...LIST, key: 'refresh_tokens' };
-        return ok(await listAnswer({ take: 50, ...paging }, mapped(source, view), shape));
-      },
+const manyCalls: Call<SessionsDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/refresh-tokens',
+    scopes: ['read:refresh_tokens'],
+    summary: 'Get the refresh tokens of a user, of one client where it is named',
+    query: z.strictObject({
+      ...cursorQuery,
+      ...pageQuery,
+      ...fieldsQuery,
+      user_id: z.string().min(1).max(255),
+      client_id: z.string().max(255).optional(),
     }),
-    call({
-      method: 'POST',
-      path: '/refresh-tokens/revoke',
-      scopes: ['delete:refresh_tokens'],
-      summary: 'Revoke refresh tokens',
-      body: revokeBody,
-      handle: async ({ refreshTokens }, { body }) => {
-        const doomed =
-          'ids' in body
-            ? body.ids
-            : (await refreshTokens.of(body.user_id)).filter((one) => isOf(one, body)).map(({ id }) => id);
-        for (const id of doomed) await refreshTokens.end(id);
-        return accepted();
-      },
-    }),
-    call({
-      method: 'GET',
-      path: '/users/:id/refresh-tokens',
-      scopes: ['read:refresh_tokens'],
-      summary: 'Get the refresh tokens of a user',
-      query: z.strictObject({ ...cursorQuery, ...pageQuery }),
-      handle: async ({ store, refreshTokens }, { params, query }) => {
-        const all = await refreshTokens.of(await requireUser(store, params.id));
-        return ok(await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, LIST));
-      },
-    }),
-    call({
-      method: 'DELETE',
-      path: '/users/:id/refresh-tokens',
-      scopes: ['delete:refresh_tokens'],
-      summary: 'End all refresh tokens of a user',
-      handle: async ({ store, refreshTokens }, { params }) => {
-        const all = await refreshTokens.of(await requireUser(store, params.id));
-        for (const { id } of all) await refreshTokens.end(id);
-        return accepted();
-      },
-    }),
-  ];
-}
+    handle: async ({ store, refreshTokens }, { query }) => {
+      const { user_id, client_id, ...paging } = query;
+      const all = await refreshTokens.of(await requireUser(store, user_id));
+      const source = arraySource(
+        all.filter((token) => isOf(token, { client_id })),
+        ({ id }) => id,
+      );
+      const view = (token: object) => selectFields(token, query);
+      const shape = { ...LIST, key: 'refresh_tokens' };
+      return ok(await listAnswer({ take: 50, ...paging }, mapped(source, view), shape));
+    },
+  }),
+  call({
+    method: 'POST',
+    path: '/refresh-tokens/revoke',
+    scopes: ['delete:refresh_tokens'],
+    summary: 'Revoke refresh tokens',
+    body: revokeBody,
+    handle: async ({ refreshTokens }, { body }) => {
+      const doomed =
+        'ids' in body
+          ? body.ids
+          : (await refreshTokens.of(body.user_id)).filter((one) => isOf(one, body)).map(({ id }) => id);
+      for (const id of doomed) await refreshTokens.end(id);
+      return accepted();
+    },
+  }),
+  call({
+    method: 'GET',
+    path: '/users/:id/refresh-tokens',
+    scopes: ['read:refresh_tokens'],
+    summary: 'Get the refresh tokens of a user',
+    query: z.strictObject({ ...cursorQuery, ...pageQuery }),
+    handle: async ({ store, refreshTokens }, { params, query }) => {
+      const all = await refreshTokens.of(await requireUser(store, params.id));
+      return ok(await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, LIST));
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path: '/users/:id/refresh-tokens',
+    scopes: ['delete:refresh_tokens'],
+    summary: 'End all refresh tokens of a user',
+    handle: async ({ store, refreshTokens }, { params }) => {
+      const all = await refreshTokens.of(await requireUser(store, params.id));
+      for (const { id } of all) await refreshTokens.end(id);
+      return accepted();
+    },
+  }),
+];
 
 /** All calls of refresh tokens. */
-export const refreshTokenCalls: Call<SessionsDependencies>[] = [...manyCalls(), ...singleCalls()];
+export const refreshTokenCalls: Call<SessionsDependencies>[] = [...manyCalls, ...singleCalls];

@@ -1,0 +1,99 @@
+// `/emails/provider`: the account that sends the tenant's e-mail.
+import { z } from 'zod';
+import { emailProviderSchema } from '../../records/delivery.ts';
+import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { fieldsQuery, selectFields } from '../fields.ts';
+import { conflict, merged, notFound } from '../resource.ts';
+import { type SectionDependencies, section } from '../section.ts';
+
+const call = callsWith<SectionDependencies>();
+
+const object = z.record(z.string(), z.unknown());
+const PROVIDERS = [
+  'mailgun',
+  'mandrill',
+  'sendgrid',
+  'resend',
+  'ses',
+  'sparkpost',
+  'smtp',
+  'azure_cs',
+  'ms365',
+  'custom',
+] as const;
+
+const providerMembers = {
+  enabled: z.boolean().optional(),
+  default_from_address: z.string().max(255).nullish(),
+  credentials: object,
+  settings: object.nullish(),
+};
+const providerBody = z.strictObject({ ...providerMembers, name: z.enum(PROVIDERS) });
+
+const noProvider = notFound('There is not a configured email provider', 'inexistent_email_provider');
+
+const part = section('emailProvider', emailProviderSchema.optional());
+const path = '/emails/provider';
+// Credentials are answered to those alone who ask for them by name.
+const view = (provider: object, fields?: string): object => {
+  const isAsked = (fields ?? '').split(',').includes('credentials');
+  const { credentials, ...rest } = provider as { credentials?: unknown };
+  return isAsked ? { ...rest, credentials } : rest;
+};
+
+/** All calls of the e-mail provider. */
+export const emailProviderCalls: Call<SectionDependencies>[] = [
+  call({
+    method: 'GET',
+    path,
+    scopes: ['read:email_provider'],
+    summary: 'Get the e-mail provider',
+    query: z.strictObject(fieldsQuery),
+    handle: async (deps, { query }) => {
+      const provider = await part.read(deps);
+      if (provider === undefined) throw noProvider();
+      return ok(selectFields(view(provider, query.fields), query));
+    },
+  }),
+  call({
+    method: 'POST',
+    path,
+    scopes: ['create:email_provider'],
+    summary: 'Configure the e-mail provider',
+    body: providerBody,
+    handle: async (deps, { body }) => {
+      const { after } = await part.change(deps, (current) => {
+        if (current !== undefined) throw conflict('Email provider is already configured.')();
+        return merged({}, body);
+      });
+      return created(view(after ?? {}));
+    },
+  }),
+  call({
+    method: 'PATCH',
+    path,
+    scopes: ['update:email_provider'],
+    summary: 'Update the e-mail provider',
+    body: providerBody.partial(),
+    handle: async (deps, { body }) => {
+      const { before, after } = await part.change(deps, (current) => {
+        if (current === undefined) throw noProvider();
+        return merged(structuredClone(current) as object, body);
+      });
+      return ok(view(after ?? {}), { before: view(before ?? {}), after: view(after ?? {}) });
+    },
+  }),
+  call({
+    method: 'DELETE',
+    path,
+    scopes: ['delete:email_provider'],
+    summary: 'Delete the e-mail provider',
+    handle: async (deps) => {
+      await part.change(deps, (current) => {
+        if (current === undefined) throw noProvider();
+        return undefined;
+      });
+      return noContent();
+    },
+  }),
+];
