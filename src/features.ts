@@ -3,6 +3,7 @@ import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
+import { upstream } from './connections/upstream/feature.ts';
 import type { Feature } from './engine/feature.ts';
 import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
@@ -24,6 +25,7 @@ export const FEATURES: readonly Feature<never>[] = [
   flow,
   database,
   passwordless,
+  upstream,
   mfa,
   authenticator,
   logout,

@@ -3,8 +3,9 @@ import { type RequestPage, stepPath, takesConnection } from '../flow/request-pag
 import type { Connection } from '../records/collections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { anyStrategy, byForm, connectionsFor, resolveConnection } from './resolve.ts';
+import { anyStrategy, byForm, connectionsFor, resolveConnection, servesDomainOf } from './resolve.ts';
 import { strategyOf } from './strategies.ts';
+import type { RedirectStrategy } from './redirect.ts';
 import type { Strategy } from './strategy.ts';
 
 /** A way to log in, as a page offers it. */
@@ -12,9 +13,16 @@ export interface LoginChoice {
   url: string;
   /** A message key. */
   text: string;
+  /** What the connection is called, where the text says it. */
+  name?: string;
+  /** An image's address. */
+  logo?: string;
 }
 
-/** The connections of the request's application that have pages of their own; none where the request has chosen. */
+/**
+ * The connections of the request's application that have pages of their own, or log in elsewhere; none where the request
+ * has chosen.
+ */
 export async function loginChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
   const { pending, client, organization } = page;
   if (pending.params.connection !== undefined) return [];
@@ -23,9 +31,51 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
   return all.flatMap((connection) => {
     if (hidden.some(({ connection_id }) => connection_id === connection.id)) return [];
     const strategy = strategyOf(connection);
-    if (strategy?.page !== 'step') return [];
-    return [{ url: stepPath(pending, strategy.step(connection)), text: strategy.text }];
+    if (strategy?.page === 'step') return [{ url: stepPath(pending, strategy.step(connection)), text: strategy.text }];
+    return strategy?.page === 'redirect' ? upstreamChoice(pending, connection) : [];
   });
+}
+
+/** The button of a connection whose users log in elsewhere; none where it says that it has none. */
+function upstreamChoice(pending: RequestPage['pending'], connection: Connection): LoginChoice[] {
+  const { name, display_name, options } = connection;
+  if ((connection as { show_as_button?: unknown }).show_as_button === false) return [];
+  const { icon_url: icon } = options;
+  return [
+    {
+      url: stepPath(pending, `connection/${name}`),
+      text: 'login.with',
+      name: display_name ?? name,
+      ...(typeof icon === 'string' && icon !== '' && { logo: icon }),
+    },
+  ];
+}
+
+/**
+ * The provider that a request's user logs in at without being asked: the one that the request names, or whose domain its
+ * `login_hint` has, or the only way in that the application has.
+ */
+export async function straightUpstream(
+  config: Config,
+  { clientId, params }: Pick<RequestPage['pending'], 'clientId' | 'params'>,
+): Promise<{ connection: Connection; strategy: RedirectStrategy } | undefined> {
+  const { connection: named, organization, login_hint: identifier } = params;
+  const asked = { clientId, connection: named, organization, identifier };
+  const found = await resolveConnection(config, asked, anyStrategy);
+  if (!('strategy' in found) || found.strategy.page !== 'redirect') return undefined;
+  const { connection, strategy } = found;
+  const isChosen = named !== undefined || servesDomainOf(connection, identifier);
+  if (isChosen || (await hasNoOther(config, clientId, organization))) return { connection, strategy };
+  return undefined;
+}
+
+async function hasNoOther(
+  config: Config,
+  clientId: string,
+  organization: string | undefined,
+): Promise<boolean> {
+  const all = await connectionsFor(config, clientId, organization);
+  return all.filter((one) => strategyOf(one) !== undefined).length === 1;
 }
 
 /** Whether the request's user may log in with a password. */

@@ -5,6 +5,7 @@ import { domainOf } from '../records/email.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
 import { strategyOf } from './strategies.ts';
+import type { RedirectStrategy } from './redirect.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
 
 /** What a request says of the connection that it means. */
@@ -37,6 +38,10 @@ export const anyStrategy: Wanted<Strategy> = (strategy): strategy is Strategy =>
 
 /** One whose users type a password. */
 export const byForm: Wanted<FormStrategy> = (strategy): strategy is FormStrategy => strategy.page === 'form';
+
+/** One whose users log in at a provider elsewhere. */
+export const byRedirect: Wanted<RedirectStrategy> = (strategy): strategy is RedirectStrategy =>
+  strategy.page === 'redirect';
 
 /**
  * The connections of an application, in name order; for an organization those that it has enabled, too.
@@ -85,10 +90,9 @@ export async function resolveConnection<S extends Strategy>(
     return answers.find((one) => 'strategy' in one) ?? answers.at(0) ?? { faults: ['unknown'] };
   }
   const own = (all ?? []).map(judge).filter((one) => 'strategy' in one);
-  const domain = domainOf(asked.identifier ?? '');
   const { default_directory: preferred } = config.settings().tenant;
   return (
-    own.find(({ connection }) => domain !== undefined && domainsOf(connection).includes(domain)) ??
+    own.find(({ connection }) => servesDomainOf(connection, asked.identifier)) ??
     own.find(({ connection }) => connection.name === preferred) ??
     own.find(({ strategy }) => byForm(strategy)) ??
     own.at(0) ?? { faults: ['unknown'] }
@@ -97,6 +101,12 @@ export async function resolveConnection<S extends Strategy>(
 
 function isRealm({ realms }: Connection, name: string | undefined): boolean {
   return name !== undefined && realms?.includes(name) === true;
+}
+
+/** Whether a connection declares the domain of an e-mail address. */
+export function servesDomainOf(connection: Connection, identifier: string | undefined): boolean {
+  const domain = domainOf(identifier ?? '');
+  return domain !== undefined && domainsOf(connection).includes(domain);
 }
 
 /** As they are written: options are kept so. */
@@ -139,7 +149,7 @@ export async function describeConnections(
     return {
       name,
       display_name,
-      ...(strategy?.page === 'form' && strategy.describe(connection)),
+      ...describedBy(strategy, connection),
       ...(isClosed && strategy?.page === 'form' && { showSignup: false }),
     };
   };
@@ -147,6 +157,12 @@ export async function describeConnections(
     name,
     connections: ordered.filter(({ strategy }) => strategy === name).map(describe),
   }));
+}
+
+function describedBy(strategy: Strategy | undefined, connection: Connection): object {
+  if (strategy?.page === 'form') return strategy.describe(connection);
+  const { icon_url } = connection.options;
+  return strategy?.page === 'redirect' && typeof icon_url === 'string' && icon_url !== '' ? { icon_url } : {};
 }
 
 /**

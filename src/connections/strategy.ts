@@ -11,6 +11,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import type { RedirectStrategy } from './redirect.ts';
 
 export interface ProofDependencies {
   users: Users;
@@ -75,7 +76,9 @@ export interface Provable<Credentials> {
 
 export type FormStrategy = FormTraits & Provable<string>;
 export type StepStrategy<Credentials = never> = StepTraits & Provable<Credentials>;
-export type Strategy = FormStrategy | StepStrategy;
+/** Its users prove who they are here. */
+export type ProvingStrategy = FormStrategy | StepStrategy;
+export type Strategy = ProvingStrategy | RedirectStrategy;
 
 /** A proof, and what is known while it is judged. */
 interface Judged<Credentials, Read> {

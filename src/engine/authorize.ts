@@ -11,6 +11,7 @@ import { sha256 } from '../runtime/secrets.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { GrantKeeper } from './grants.ts';
+import type { Interactions, WaitingRequest } from './interaction.ts';
 import { releaseBrowser } from './interaction-browser.ts';
 import { repeatedRequest } from './repeat.ts';
 import { checkRequestSize } from './request-size.ts';
@@ -29,7 +30,16 @@ export interface AuthorizationEndpoint {
  */
 export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 
+/**
+ * Where a request that begins to wait sends its browser in place of our pages (spec "Login": to the provider that it
+ * names).
+ * @returns undefined for our pages.
+ */
+export type LeadElsewhere = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
+
 interface AuthorizationDependencies extends ResumeDependencies {
+  leadElsewhere: LeadElsewhere;
+  interactions: Pick<Interactions, 'begun'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
   grants: GrantKeeper;
@@ -44,6 +54,8 @@ export function authorizationEndpoint({
   enter,
   grants,
   browsers,
+  interactions,
+  leadElsewhere,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
   const answer = async (ctx: Context) => {
@@ -65,6 +77,9 @@ export function authorizationEndpoint({
       ctx.query = (await repeatedRequest(deps.provider, request)) ?? request;
       await checkRequest(ctx.query);
       await answer(ctx);
+      const waiting = await interactions.begun(ctx, ctx.response.get('Location'));
+      const elsewhere = waiting && (await leadElsewhere(ctx, waiting));
+      if (elsewhere !== undefined) ctx.redirect(elsewhere);
     },
     resume: async (ctx) => {
       // The stored request continues; parameters sent along must not change it.

@@ -64,6 +64,11 @@ export interface Interactions {
    * @throws AuthError 400 when no such request waits in this browser.
    */
   find(ctx: Context, uid: string): Promise<WaitingRequest>;
+  /**
+   * The request that has just begun to wait for a login, by where the engine sends its browser.
+   * @returns undefined when it waits for something else, or has a login already that lacks the rest.
+   */
+  begun(ctx: Context, location: string): Promise<WaitingRequest | undefined>;
   /** Keeps the first factor beside the request, where only we write, until the second one is given. */
   keepFirstFactor(ctx: Context, login: Login): Promise<void>;
   /** Keeps JSON beside the request, until it ends; the browser does not see it. */
@@ -76,6 +81,9 @@ export interface Interactions {
 export function interactionPath(uid: string): string {
   return `/u/${uid}`;
 }
+
+/** @see interactionPath */
+const WAITING_PATH = /^\/u\/([\w-]+)$/;
 
 /** There is no such request of this browser, or no more. */
 export function requestExpired(cause?: unknown): AuthError {
@@ -120,6 +128,15 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
         throw requestExpired();
       const { prompt, clientId, params } = describe(interaction);
       return { uid, prompt, clientId, params };
+    },
+    begun: async (ctx, location) => {
+      const uid = WAITING_PATH.exec(location)?.[1];
+      const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
+      if (interaction === undefined) return undefined;
+      const { prompt, clientId, params, loginTicket } = describe(interaction);
+      if (prompt !== 'login' || loginTicket !== undefined) return undefined;
+      if ((await firstFactorOf(provider, deps.users, interaction, ctx.ip)) !== undefined) return undefined;
+      return { uid: interaction.uid, prompt, clientId, params };
     },
     keepFirstFactor: async (ctx, firstFactor) => keep(await load(ctx), { firstFactor }),
     remember: async (ctx, remembered) => {

@@ -101,11 +101,20 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const keys = publishedKeys(config);
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
+  const waiting = interactions(provider, { store, users });
   return {
     enter,
-    authorization: authorizationEndpoint({ ...deps, provider, sessions, enter, grants, browsers }),
+    authorization: authorizationEndpoint({
+      ...deps,
+      provider,
+      sessions,
+      enter,
+      grants,
+      browsers,
+      interactions: waiting,
+    }),
     tokens: tokenEndpoint({ ...deps, failures, enter, machines }),
-    interactions: interactions(provider, { store, users }),
+    interactions: waiting,
     settle,
     organizations,
     redeemOwnCode: redeemOwnCodes(provider),

@@ -33,6 +33,11 @@ export function readExtensions(params: Readonly<Record<string, unknown>>): Reque
   return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
 }
 
+/** The parameters of a normalized request that are known to nobody here, and are for an upstream provider. */
+export function upstreamAdditional(params: Readonly<Record<string, unknown>>): Record<string, string> {
+  return readExtensions(params).upstream;
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -31,7 +31,13 @@ export type ShowLogin = (ctx: Context, form?: string) => Promise<void>;
  * How a request's user logs in, as the connections have it.
  * @returns undefined when the application has no connection for the request.
  */
-export type LoginPageOf = (page: RequestPage) => Promise<ShowLogin | undefined>;
+export type LoginPageOf = (page: RequestPage) => Promise<LoginPage | undefined>;
+
+interface LoginPage {
+  show: ShowLogin;
+  /** Whether the user logs in elsewhere, and is sent there without a page. */
+  isElsewhere: boolean;
+}
 
 export interface FlowDependencies extends HostedDependencies, CustomPageDependencies {
   users: Users;
@@ -148,8 +154,8 @@ async function showLogin(
       error: 'invalid_request',
       description: 'no connections enabled for the client',
     });
-  const custom = customLoginPage(deps.config.settings(), page.client);
-  await (custom === undefined ? login(ctx, form) : sendCustomPage(deps, ctx, page, custom));
+  const custom = login.isElsewhere ? undefined : customLoginPage(deps.config.settings(), page.client);
+  await (custom === undefined ? login.show(ctx, form) : sendCustomPage(deps, ctx, page, custom));
 }
 
 async function userOf({ users }: FlowDependencies, { pending: { userId } }: RequestPage) {

@@ -168,6 +168,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
         `user_id=${one.upstream_id}\n${one.user_id}`,
       ],
     },
+    sealed: ['upstream'],
   },
   credentials: { unique: {}, indexes: {} },
   migrations: { unique: {}, indexes: {} },

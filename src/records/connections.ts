@@ -1,6 +1,7 @@
 // Connections in the tenant file: databases, and all others.
 import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
+import { oauth2OptionsSchema } from './oauth2.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
@@ -85,7 +86,12 @@ export interface StrategyRecord {
   unique: readonly AddressKind[];
   /** The address that a login proves to be the user's. */
   proves?: AddressKind;
+  /** Whether its users log in at a provider elsewhere, which says who they are. */
+  isUpstream?: true;
 }
+
+/** Users of a provider elsewhere are known by its own id for them alone. */
+const upstream = { isDatabase: false, unique: [], isUpstream: true } as const;
 
 const passwordless = { options: passwordlessOptionsSchema, isDatabase: false };
 
@@ -94,6 +100,7 @@ export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ['email', 'username'] },
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
+  oauth2: { ...upstream, options: oauth2OptionsSchema },
 } satisfies Readonly<Record<string, StrategyRecord>>;
 
 export type StrategyName = keyof typeof STRATEGIES;

@@ -5,6 +5,17 @@ import type { Stored } from './record.ts';
 export const ADDRESS_KINDS = ['email', 'username', 'phone_number'] as const;
 export type AddressKind = (typeof ADDRESS_KINDS)[number];
 
+/** What an upstream provider gave with a login: its tokens, and what it needs to end the session there. */
+export interface UpstreamGrant {
+  access_token?: string;
+  refresh_token?: string;
+  id_token?: string;
+  /** When the access token ends, epoch seconds, where the provider said so. */
+  expires_at?: number;
+  /** What the strategy needs for a logout there. */
+  logout?: Record<string, string>;
+}
+
 /** One identity; its `id` is {@link identityId}, so that no two have the same name in a connection. */
 export interface IdentityRecord extends Stored {
   /** The user whose it is. */
@@ -18,6 +29,10 @@ export interface IdentityRecord extends Stored {
   isSocial: boolean;
   /** What the connection says of the user, of an identity that was linked to another. */
   profile?: Record<string, unknown>;
+  /** What an upstream provider says beyond the profile's own fields, by names of its own. */
+  attributes?: Record<string, unknown>;
+  /** What an upstream provider gave at the last login; stored sealed. */
+  upstream?: UpstreamGrant;
   /** Lower case. */
   email?: string;
   /** Lower case. */

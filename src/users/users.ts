@@ -17,6 +17,7 @@ import {
 import { linkUser, unlinkIdentity } from './linking.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
+import { type UpstreamUser, userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 export interface Users {
@@ -38,6 +39,8 @@ export interface Users {
   permissionsAt(user: User, identifier: string, roles?: readonly string[]): Promise<string[]>;
   /** The user who has just proved an address; @see userWhoProved */
   whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
+  /** The user who has just logged in at an upstream provider; @see userFromUpstream */
+  fromUpstream(upstream: UpstreamUser): Promise<{ user: User; isNew: boolean } | undefined>;
   /** @returns the new user, or which of its addresses is taken. */
   create(user: NewDatabaseUser): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
   /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
@@ -112,6 +115,7 @@ export function createUsers(deps: UsersDependencies): Users {
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
     permissionsAt: (user, identifier, roles) => permissionsAt(store, user, identifier, roles),
     whoProved: (address) => userWhoProved(deps, address),
+    fromUpstream: (upstream) => userFromUpstream(deps, upstream),
     create: (user) => createDatabaseUser(deps, user),
     make: async ({ identity, profile, password }) =>
       createUser(deps, {

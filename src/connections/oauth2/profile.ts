@@ -1,0 +1,55 @@
+// Who the user is: what the connection's script makes of the access token (spec "Fetch user profile script contract").
+import type { Connection } from '../../records/collections.ts';
+import type { OAuth2Options } from '../../records/oauth2.ts';
+import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import type { TokenAnswer } from './token.ts';
+
+/**
+ * The user as the script has them.
+ * @throws AuthError by {@link upstreamFault} when it fails, or names no user.
+ */
+export async function identityOf(
+  { runScript }: Pick<UpstreamDependencies, 'runScript'>,
+  connection: Connection,
+  { scripts, fieldsMap }: OAuth2Options,
+  answer: TokenAnswer,
+): Promise<UpstreamIdentity> {
+  const { access_token, ...context } = answer;
+  const source = scripts.fetchUserProfile?.trim() ?? '';
+  const result =
+    source === ''
+      ? {}
+      : await runScript({ connection, name: 'fetchUserProfile', source, arguments: [access_token, context] });
+  if (typeof result !== 'object' || result === null || Array.isArray(result)) {
+    throw upstreamFault('access_denied', 'The fetchUserProfile script gave no profile.');
+  }
+  const { user_metadata, app_metadata, ...rest } = result as Record<string, unknown>;
+  const profile: Record<string, unknown> = { ...rest, ...mapped(fieldsMap, rest) };
+  // Scripts that hand on what GitHub and others answer have an `id` alone.
+  const id = profile.user_id ?? profile.id;
+  if ((typeof id !== 'string' || id === '') && typeof id !== 'number') {
+    throw upstreamFault('access_denied', 'The profile has no user_id.');
+  }
+  const metadata = {
+    ...(isObject(user_metadata) && { user_metadata }),
+    ...(isObject(app_metadata) && { app_metadata }),
+  };
+  return { id: String(id), profile, metadata };
+}
+
+/** `fieldsMap`: a field of the profile by the name, or the first there is of several names, that the script gave it. */
+function mapped(
+  fieldsMap: OAuth2Options['fieldsMap'],
+  given: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fieldsMap).flatMap(([field, names]) => {
+      const found = [names].flat().find((name) => given[name] !== undefined && given[name] !== null);
+      return found === undefined ? [] : [[field, given[found]]];
+    }),
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,139 @@
+// What a strategy is whose users log in at a provider elsewhere: data and three functions. It builds the way there, makes
+// of what the browser brings back an identity that it has verified, and knows how the session there is ended. All else
+// (state, the browser, the user, second factor, admission, events) is done for every strategy alike, in upstream/.
+import { AuthError } from '../http/errors.ts';
+import type { Outbound } from '../http/outbound.ts';
+import type { Connection } from '../records/collections.ts';
+import type { StrategyName, StrategyRecord } from '../records/connections.ts';
+import type { UpstreamGrant } from '../records/identities.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+
+/** A script of a connection, to be run. */
+export interface ConnectionScript {
+  connection: Connection;
+  /** The option that it is of, for messages. */
+  name: 'fetchUserProfile' | 'getLogoutUrl';
+  source: string;
+  /** JSON; the callback is added. */
+  arguments: readonly unknown[];
+}
+
+/** What the strategies are given. */
+export interface UpstreamDependencies {
+  /** Our public origin. */
+  baseUrl: string;
+  /** Every request to an address that a configuration names. */
+  fetch: Outbound['fetch'];
+  /** Runs a script. @returns what it gave its callback. @throws AuthError by {@link upstreamFault}. */
+  runScript(script: ConnectionScript): Promise<unknown>;
+  random: Random;
+  /** Elapsed time. */
+  clock: Clock;
+  /** The time of day. */
+  wallClock: Clock;
+}
+
+/** A login that begins. */
+export interface UpstreamRequest {
+  connection: Connection;
+  /** Where the provider sends the browser back to. */
+  redirectUri: string;
+  /** Comes back with the answer, once. */
+  state: string;
+  /** 43 URL-safe characters each, kept with the state and never seen by the browser before they are used. */
+  nonce: string;
+  codeVerifier: string;
+  /** The parameters of the application's authorization request, of standard and vendor names. */
+  params: Readonly<Record<string, string | undefined>>;
+  /** Its further parameters, which are for the provider. */
+  additional: Readonly<Record<string, string>>;
+}
+
+/** Where the browser goes: an address, or a form that it posts there. */
+export type UpstreamRedirect = { url: string } | { action: string; fields: Readonly<Record<string, string>> };
+
+/** What the browser brought back, for a login that began in it and is ended by this alone. */
+export interface UpstreamResponse
+  extends Pick<UpstreamRequest, 'connection' | 'redirectUri' | 'state' | 'nonce' | 'codeVerifier'> {
+  /** The query's, or the posted form's. */
+  parameters: Readonly<Record<string, string>>;
+}
+
+/** Somebody as the provider knows them, verified. */
+export interface UpstreamIdentity {
+  /** What the provider calls them: never another's. */
+  id: string;
+  /** In the names of OpenID Connect (`email`, `email_verified`, `name`, `picture` …), and any others. */
+  profile: Readonly<Record<string, unknown>>;
+  /** For a new user, from the operator's own script; never from what a provider claims. */
+  metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
+  grant?: UpstreamGrant;
+}
+
+/** A session that ends, at the provider that it came from. */
+export interface UpstreamLogout {
+  connection: Connection;
+  /** What the provider gave at the user's last login there. */
+  grant: UpstreamGrant;
+  /** Where the browser is to come back to; includes `state`. */
+  returnTo: string;
+  /** The same address without it, for protocols that carry a state themselves. */
+  callback: string;
+  state: string;
+}
+
+/** A strategy whose users log in elsewhere. */
+export interface RedirectStrategy {
+  /** As connections name it. */
+  name: StrategyName;
+  page: 'redirect';
+  /** Nothing that a provider says of how it was proved counts here. */
+  amr: readonly string[];
+  record: StrategyRecord;
+  isSocial: boolean;
+  /** What a user's id is unique in: the connection, whose name is then part of it, or all of the strategy's users. */
+  idsWithin: 'connection' | 'strategy';
+  /** Builds the way there. @throws AuthError by {@link upstreamFault}. */
+  redirect(deps: UpstreamDependencies, request: UpstreamRequest): Promise<UpstreamRedirect>;
+  /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
+  identify(deps: UpstreamDependencies, response: UpstreamResponse): Promise<UpstreamIdentity>;
+  /** Where the session there is ended; undefined where it cannot be. */
+  logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
+}
+
+/** What the application is told (docs/wire/authorize.md). */
+type UpstreamError = 'access_denied' | 'unauthorized' | 'invalid_request';
+
+/** Characters of a provider's own words that are passed on. */
+const LONGEST_DESCRIPTION = 300;
+
+/**
+ * Why a login at a provider has failed: an error at the application, and an event.
+ * @param description for both; of a provider's words those that RFC 6749 §4.1.2.1 allows are kept.
+ * @param cause for the server's own log.
+ */
+export function upstreamFault(error: UpstreamError, description: string, cause?: unknown): AuthError {
+  const plain = description.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, ' ').trim();
+  return new AuthError(403, error, plain.slice(0, LONGEST_DESCRIPTION), { cause });
+}
+
+/** Errors that say that somebody, or a rule of theirs, did not want it; the others are faults of a configuration. */
+const DENIALS = new Set([
+  'access_denied',
+  'login_required',
+  'consent_required',
+  'interaction_required',
+  'account_selection_required',
+]);
+
+/**
+ * Ends a login whose answer is an error (RFC 6749 §4.1.2.1).
+ * @throws AuthError by {@link upstreamFault} for one.
+ */
+export function refuseProviderError({ error, error_description }: UpstreamResponse['parameters']): void {
+  if (error === undefined || error === '') return;
+  const description = error_description === undefined || error_description === '' ? error : error_description;
+  if (DENIALS.has(error)) throw upstreamFault('access_denied', description);
+  throw upstreamFault(error === 'unauthorized' ? 'unauthorized' : 'invalid_request', description);
+}

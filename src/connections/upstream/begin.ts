@@ -1,0 +1,46 @@
+// The way to an upstream provider, for a request that waits.
+import type { Context } from 'koa';
+import type { WaitingRequest } from '../../engine/interaction.ts';
+import { upstreamAdditional } from '../../engine/request-extensions.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../redirect.ts';
+import type { PendingLogins } from './pending.ts';
+
+/** Where providers send the browser back to. */
+export const CALLBACK = '/login/callback';
+
+export interface BeginDependencies extends UpstreamDependencies {
+  pendingLogins: PendingLogins;
+}
+
+/** A connection whose users log in elsewhere. */
+export interface Upstream {
+  connection: Connection;
+  strategy: RedirectStrategy;
+}
+
+/**
+ * Begins a login at a provider.
+ * @returns where the browser goes. @throws AuthError when the provider cannot be asked.
+ */
+export async function beginUpstream(
+  deps: BeginDependencies,
+  ctx: Context,
+  { uid, clientId, params }: Pick<WaitingRequest, 'uid' | 'clientId' | 'params'>,
+  { connection, strategy }: Upstream,
+): Promise<UpstreamRedirect> {
+  const { state, nonce, codeVerifier } = await deps.pendingLogins.begin(ctx, {
+    uid,
+    clientId,
+    connectionId: connection.id,
+  });
+  return strategy.redirect(deps, {
+    connection,
+    redirectUri: `${deps.baseUrl}${CALLBACK}`,
+    state,
+    nonce,
+    codeVerifier,
+    params,
+    additional: upstreamAdditional(params),
+  });
+}

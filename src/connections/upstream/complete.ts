@@ -1,0 +1,133 @@
+// The end of a login at an upstream provider: what the strategy has verified becomes a user, and a login as every other.
+import type { Context } from 'koa';
+import type { Logger } from 'pino';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { commonOptions } from '../../records/upstream.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Login } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
+import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import { connectionsFor } from '../resolve.ts';
+import { strategyOf } from '../strategies.ts';
+import { CALLBACK, type Upstream } from './begin.ts';
+import type { PendingLogin, UpstreamOutcome } from './pending.ts';
+
+export interface CompleteDependencies extends UpstreamDependencies {
+  config: Config;
+  users: Users;
+  events: Events;
+  log: Logger;
+}
+
+/** What the browser brought back. */
+export interface Brought {
+  pending: PendingLogin;
+  state: string;
+  parameters: Readonly<Record<string, string>>;
+}
+
+/** Characters of what a provider calls a user. */
+const LONGEST_ID = 512;
+/** Characters of a profile, as JSON. */
+const LARGEST_PROFILE = 100_000;
+
+/** Has the strategy verify the answer. @returns how the login ended; what went wrong is recorded. */
+export async function complete(
+  deps: CompleteDependencies,
+  ctx: Context,
+  brought: Brought,
+): Promise<UpstreamOutcome> {
+  const { pending } = brought;
+  let connection: Connection | undefined;
+  try {
+    const upstream = await upstreamOf(deps.config, pending);
+    connection = upstream.connection;
+    const { nonce, codeVerifier } = pending;
+    const identity = await upstream.strategy.identify(deps, {
+      connection,
+      redirectUri: `${deps.baseUrl}${CALLBACK}`,
+      state: brought.state,
+      nonce,
+      codeVerifier,
+      parameters: brought.parameters,
+    });
+    return { login: await loginOf(deps, ctx, pending.clientId, upstream, identity) };
+  } catch (thrown) {
+    const fault = thrown instanceof AuthError ? thrown : failed(thrown);
+    const { error, error_description: description, cause } = fault;
+    const about = { client_id: pending.clientId, ip: ctx.ip, description };
+    deps.events.record({ type: 'f', ...about, ...(connection && { connection: connection.name }) });
+    if (cause !== undefined) {
+      deps.log.warn({ err: cause, connection: connection?.name }, 'a login at an upstream provider failed');
+    }
+    return { error, description };
+  }
+}
+
+/** What nobody foresaw says nothing to the application. */
+function failed(thrown: unknown): AuthError {
+  return upstreamFault('unauthorized', 'The login at the identity provider failed.', thrown);
+}
+
+/** The connection that a login began with, while it is the application's. @throws AuthError when it is no more. */
+async function upstreamOf(config: Config, { clientId, connectionId }: PendingLogin): Promise<Upstream> {
+  const enabled = await connectionsFor(config, clientId, undefined);
+  const connection = enabled.find(({ id }) => id === connectionId);
+  const strategy = connection && strategyOf(connection);
+  if (connection === undefined || strategy?.page !== 'redirect') {
+    throw upstreamFault('invalid_request', 'the connection is not enabled for this application');
+  }
+  return { connection, strategy };
+}
+
+/**
+ * The login of somebody whom a strategy has verified: their user is made or refreshed.
+ * @throws AuthError for an identity that nobody can be known by.
+ */
+export async function loginOf(
+  deps: Pick<CompleteDependencies, 'users' | 'events' | 'wallClock'>,
+  ctx: Context,
+  clientId: string,
+  { connection, strategy }: Upstream,
+  identity: UpstreamIdentity,
+): Promise<Login> {
+  const { id, profile, metadata, grant } = identity;
+  if (id === '' || id.length > LONGEST_ID || /\p{Cc}/u.test(id)) {
+    throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
+  }
+  if (JSON.stringify(profile).length > LARGEST_PROFILE) {
+    throw upstreamFault('access_denied', 'The profile of the identity provider is too large.');
+  }
+  const options = commonOptions(connection.options);
+  const found = await deps.users.fromUpstream({
+    connection: connection.name,
+    provider: strategy.name,
+    isSocial: strategy.isSocial,
+    // Names of connections have no bar.
+    upstreamId: strategy.idsWithin === 'connection' ? `${connection.name}|${id}` : id,
+    profile,
+    metadata,
+    grant,
+    rootAttributes: options.set_user_root_attributes,
+    nonPersistent: options.non_persistent_attrs,
+  });
+  if (found === undefined) {
+    throw upstreamFault('access_denied', 'The user is known by another connection.');
+  }
+  const { user, isNew } = found;
+  if (isNew) {
+    const about = { client_id: clientId, connection: connection.name, user_id: user.id, ip: ctx.ip };
+    deps.events.record({ type: 'ss', ...about, ...(user.email !== undefined && { user_name: user.email }) });
+  }
+  return {
+    userId: user.id,
+    connection: connection.name,
+    amr: strategy.amr,
+    authTime: epochSeconds(deps.wallClock),
+    ip: ctx.ip,
+    credentialVersion: await deps.users.credentialVersion(user.id),
+  };
+}

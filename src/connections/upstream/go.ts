@@ -1,0 +1,39 @@
+// Sends the browser of a waiting request to an upstream provider.
+import type { Context } from 'koa';
+import type { Logger } from 'pino';
+import { type HostedDependencies, type RequestPage, renderPage } from '../../flow/request-page.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { UpstreamRedirect } from '../redirect.ts';
+import { type BeginDependencies, beginUpstream, type Upstream } from './begin.ts';
+
+export interface GoUpstreamDependencies extends BeginDependencies, HostedDependencies {
+  events: Events;
+  log: Logger;
+}
+
+/** Sends the browser to a provider. One that cannot be asked is an error at the application, and an event. */
+export async function goUpstream(
+  deps: GoUpstreamDependencies,
+  ctx: Context,
+  page: RequestPage,
+  upstream: Upstream,
+): Promise<void> {
+  const { pending } = page;
+  let redirect: UpstreamRedirect;
+  try {
+    redirect = await beginUpstream(deps, ctx, pending, upstream);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    const { error, error_description: description, cause } = thrown;
+    const { name: connection } = upstream.connection;
+    deps.events.record({ type: 'f', client_id: pending.clientId, connection, ip: ctx.ip, description });
+    if (cause !== undefined) deps.log.warn({ err: cause, connection }, 'an upstream provider cannot be asked');
+    return deps.interactions.answer(ctx, { error, description });
+  }
+  ctx.set('Cache-Control', 'no-store');
+  if ('url' in redirect) return ctx.redirect(redirect.url);
+  const { action, fields } = redirect;
+  const { name } = page.client;
+  await renderPage(deps, ctx, page, 'login/elsewhere', { action, fields: Object.entries(fields), client: { name } });
+}

@@ -1,0 +1,92 @@
+// The routes of logins at upstream providers: away to one, back from it, and on with the request that waited.
+import type { Context } from 'koa';
+import type { PendingInteraction } from '../../engine/interaction.ts';
+import { requestExpired } from '../../engine/interaction.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import { type HostedDependencies, openRequestPage, takesConnection } from '../../flow/request-page.ts';
+import { bodyTexts, textsOf } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { byRedirect, resolveConnection } from '../resolve.ts';
+import { CALLBACK } from './begin.ts';
+import { type CompleteDependencies, complete } from './complete.ts';
+import { type GoUpstreamDependencies, goUpstream } from './go.ts';
+
+export interface UpstreamRouteDependencies extends GoUpstreamDependencies, CompleteDependencies {}
+
+/** Bytes of an answer that is posted: a signed and encrypted SAML response is far larger than any code. */
+const LARGEST_ANSWER = 256 * 1024;
+
+/** The routes. */
+export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
+  'GET /u/:uid/connection/:connection': { ...PAGE, handle: leave },
+  [`GET ${CALLBACK}` as const]: { ...PAGE, handle: (deps, ctx) => comeBack(deps, ctx, textsOf(ctx.query)) },
+  [`POST ${CALLBACK}` as const]: {
+    ...PAGE,
+    bodies: { largest: LARGEST_ANSWER },
+    handle: (deps, ctx) => comeBack(deps, ctx, bodyTexts(ctx)),
+  },
+  'GET /u/:uid/callback': { ...PAGE, handle: goOn },
+};
+
+/** Somebody has chosen a connection of the page. */
+async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
+  const page = await openRequestPage(deps, ctx);
+  const { pending, client, organization } = page;
+  const name = String(ctx.params.connection);
+  if (!waitsForLogin(pending) || !takesConnection(pending, { name })) return ctx.redirect(`/u/${pending.uid}`);
+  const asked = { clientId: client.client_id, connection: name, organization: organization?.id };
+  const found = await resolveConnection(deps.config, asked, byRedirect);
+  if (!('strategy' in found)) return ctx.redirect(`/u/${pending.uid}`);
+  await goUpstream(deps, ctx, page, found);
+}
+
+/** The browser comes back from a provider. */
+async function comeBack(
+  deps: UpstreamRouteDependencies,
+  ctx: Context,
+  parameters: Record<string, string>,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  // Neither is ever in the referrer of where the browser goes on to.
+  ctx.set('Referrer-Policy', 'no-referrer');
+  const state = parameters.state ?? parameters.RelayState ?? '';
+  const pending = state === '' ? undefined : await deps.pendingLogins.take(ctx, state);
+  if (pending === undefined) {
+    deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
+    throw requestExpired();
+  }
+  const outcome = await complete(deps, ctx, { pending, state, parameters });
+  // On at an address where the request's own cookies are, and with them whether it still waits.
+  const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
+  ctx.status = 303;
+  ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);
+}
+
+const NOT_WAITING = 'an answer of an identity provider that no login of this browser waits for';
+
+/** The request goes on as after every other login. */
+async function goOn(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
+  const { pending } = await openRequestPage(deps, ctx);
+  const { ticket } = ctx.query;
+  const outcome =
+    typeof ticket === 'string' ? await deps.pendingLogins.takeOutcome(ctx, pending.uid, ticket) : undefined;
+  if (outcome === undefined || !waitsForLogin(pending)) throw requestExpired();
+  if (!('login' in outcome)) return deps.interactions.answer(ctx, outcome);
+  await finishLogin(deps, ctx, pending, outcome.login);
+}
+
+async function finishLogin(
+  { finish, interactions }: Pick<HostedDependencies, 'finish' | 'interactions'>,
+  ctx: Context,
+  pending: PendingInteraction,
+  login: Parameters<HostedDependencies['finish']['login']>[2],
+): Promise<void> {
+  try {
+    await finish.login(ctx, pending, login);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
+    // Removed since: asking the provider again would only go round.
+    await interactions.answer(ctx, { error: 'access_denied', description: 'The login is no longer valid.' });
+  }
+}

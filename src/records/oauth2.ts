@@ -1,0 +1,75 @@
+// The options of custom social connections, `oauth2` (spec "Custom social connection").
+import { z } from 'zod';
+import { isHttpsOrLoopback } from './logout.ts';
+import { upstreamOptions, withoutNull } from './upstream.ts';
+
+/** Characters of a script. */
+export const LONGEST_SCRIPT = 51_200;
+
+/** Headers that the request itself decides. */
+const OWN_HEADERS = new Set([
+  'host',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'connection',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+]);
+
+const address = z
+  .string()
+  .max(2048)
+  .refine(isPlainAddress, 'must be an https address without user name or fragment');
+
+const endpoint = address.refine(isHttpsOrLoopback, 'must be an https address');
+
+const headers = z.record(
+  z
+    .string()
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is no name of a header')
+    .refine((name) => !OWN_HEADERS.has(name.toLowerCase()), 'is a header that the request itself has'),
+  z.string().regex(/^[\t\x20-\x7e]*$/, 'is no value of a header'),
+);
+
+const script = z.string().max(LONGEST_SCRIPT);
+
+const parameter = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+
+/** The options, as they are meant. */
+export const oauth2OptionsSchema = z.preprocess(
+  withoutNull,
+  z.looseObject({
+    ...upstreamOptions,
+    authorizationURL: endpoint,
+    tokenURL: endpoint,
+    client_id: z.string().min(1).max(128),
+    client_secret: z.string().max(1024).default(''),
+    scope: z.union([z.string().max(4096), z.array(z.string().max(255)).max(100)]).default([]),
+    /** Whether `connection_scope` is separated by spaces, and not by commas. */
+    useOauthSpecScope: z.boolean().default(false),
+    authParams: z.record(z.string().min(1), parameter).default({}),
+    authParamsMap: z.record(z.string().min(1), z.string().min(1)).default({}),
+    pkce_enabled: z.boolean().default(false),
+    customHeaders: headers.default({}),
+    fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
+    /** The provider's issuer identifier (RFC 9207), where it is not of the authorization URL's origin. */
+    issuer: z.string().max(2048).optional(),
+    logoutUrl: z.union([z.literal(''), endpoint]).optional(),
+    scripts: z
+      .preprocess(
+        withoutNull,
+        z.looseObject({ fetchUserProfile: script.optional(), getLogoutUrl: script.optional() }),
+      )
+      .default({}),
+  }),
+);
+
+export type OAuth2Options = z.output<typeof oauth2OptionsSchema>;
+
+function isPlainAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && url.username === '' && url.password === '' && url.hash === '';
+}

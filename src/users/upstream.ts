@@ -1,0 +1,174 @@
+// Users who come from upstream identity providers: the provider's word makes and refreshes them. A user is known by the
+// connection and the provider's own id for them alone. The same e-mail address at another connection is another user:
+// whoever controls a provider could else take over every account whose address they claim there.
+import { normalizeEmail } from '../records/email.ts';
+import { type IdentityRecord, identityId, type UpstreamGrant } from '../records/identities.ts';
+import type { RootAttributes } from '../records/upstream.ts';
+import type { UserRecord } from '../records/users.ts';
+import { UniqueKeyError } from '../store/contract.ts';
+import { updateUser } from './changes.ts';
+import { newUserWrites } from './create.ts';
+import { homeOf, type Identity, isLinked } from './identities.ts';
+import { PROFILE_CLAIMS } from './profile.ts';
+import type { User, UsersDependencies } from './user.ts';
+
+/** Somebody as an upstream provider knows them, verified by the connection's strategy. */
+export interface UpstreamUser {
+  /** The connection's name. */
+  connection: string;
+  /** The connection's strategy. */
+  provider: string;
+  isSocial: boolean;
+  /** The user's id after the strategy and a bar: what the provider calls them, where needed within the connection. */
+  upstreamId: string;
+  /** What the provider says of them. */
+  profile: Readonly<Record<string, unknown>>;
+  /** Metadata of a new user, as the operator's own script has it; never what a provider claims. */
+  metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> } | undefined;
+  /** The provider's tokens, kept sealed. */
+  grant?: UpstreamGrant | undefined;
+  /** When the provider's word becomes that of the user's record. */
+  rootAttributes: RootAttributes;
+  /** Members of the profile that are not stored. */
+  nonPersistent: readonly string[];
+}
+
+/** Characters of one attribute of a profile; longer ones are not taken. */
+const LONGEST_ATTRIBUTE = 2048;
+
+/** What of a user's record the provider's profile sets, in the form that it is kept in. */
+type RootProfile = Partial<Omit<UserRecord, 'id' | 'user_metadata' | 'app_metadata'>>;
+
+/** Names that are the user's record's own, which no profile may set. */
+const OWN_NAMES = new Set([
+  ...PROFILE_CLAIMS,
+  ...['email', 'email_verified', 'username', 'phone_number', 'phone_verified', 'phone_number_verified', 'address'],
+  ...['id', '_id', 'user_id', 'identities', 'user_metadata', 'app_metadata', 'blocked', 'roles', 'permissions'],
+  ...['created_at', 'updated_at', 'last_login', 'last_ip', 'logins_count', 'last_password_reset', 'multifactor'],
+  ...['email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
+]);
+
+/**
+ * The user who has just logged in at an upstream provider, made at the first login and refreshed at each one. Of any
+ * number of first logins at once exactly one makes the user.
+ * @returns undefined when the id belongs to a user of another connection, which is never taken over.
+ */
+export async function userFromUpstream(
+  deps: UsersDependencies,
+  upstream: UpstreamUser,
+): Promise<{ user: User; isNew: boolean } | undefined> {
+  const { store } = deps;
+  const id = identityId(upstream.connection, upstream.upstreamId);
+  const identity = await store.collection('identities').get(id);
+  if (identity === undefined) return create(deps, upstream);
+  const user = await store.collection('users').get(identity.user_id);
+  if (user === undefined) {
+    // Its user was lost in a damaged store: it stands in nobody's way.
+    await store.collection('identities').delete(id);
+    return create(deps, upstream);
+  }
+  if (identity.provider !== upstream.provider) return undefined;
+  return { user: await refresh(deps, upstream, { identity, user }), isNew: false };
+}
+
+async function create(
+  deps: UsersDependencies,
+  upstream: UpstreamUser,
+): Promise<{ user: User; isNew: boolean } | undefined> {
+  const { connection, provider, upstreamId, rootAttributes, metadata } = upstream;
+  const { email, ...profile } = rootAttributes === 'never_on_login' ? {} : rootProfile(upstream);
+  const addresses = email === undefined ? {} : { email };
+  const identity = { connection, provider, upstreamId, addresses, unique: [] };
+  const { user, identity: made } = newUserWrites(deps, { identity, profile: { ...profile, ...metadata } });
+  try {
+    await deps.store.batch([
+      { collection: 'users', insert: user },
+      { collection: 'identities', insert: { ...made, ...identityMembers(upstream, made) } },
+    ]);
+    return { user, isNew: true };
+  } catch (thrown) {
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+  }
+  // Another login of theirs was sooner; or a user of another connection has the id.
+  const sooner = await deps.store.collection('identities').get(made.id);
+  const theirs = sooner && (await deps.store.collection('users').get(sooner.user_id));
+  return theirs === undefined ? undefined : { user: theirs, isNew: false };
+}
+
+/** What a login changes: the identity always, the user's record where the connection says so. */
+async function refresh(
+  deps: UsersDependencies,
+  upstream: UpstreamUser,
+  { identity, user }: { identity: Identity; user: User },
+): Promise<User> {
+  const profile = rootProfile(upstream);
+  // The user's own record is that of the identity that they were made with.
+  const isRoot = !isLinked(identity) && homeOf(identity) === user.id;
+  const setsRoot = isRoot && upstream.rootAttributes === 'on_each_login';
+  await deps.store.collection('identities').update(identity.id, (current) => ({
+    ...current,
+    ...identityMembers(upstream, current),
+    ...(isLinked(current)
+      ? { profile: { ...profile }, ...(profile.email !== undefined && { email: profile.email }) }
+      : {}),
+  }));
+  if (!setsRoot) return user;
+  const changed = Object.entries(profile).some(
+    ([name, value]) => JSON.stringify(user[name as keyof User]) !== JSON.stringify(value),
+  );
+  return changed ? ((await updateUser(deps, user.id, profile)) ?? user) : user;
+}
+
+/** What an identity keeps of a login, beside its addresses. */
+function identityMembers(
+  upstream: UpstreamUser,
+  before: Pick<Identity, 'upstream'>,
+): Pick<IdentityRecord, 'isSocial'> & Partial<Pick<IdentityRecord, 'attributes' | 'upstream'>> {
+  const attributes = attributesOf(upstream);
+  // Providers give a refresh token the first time alone.
+  const refresh_token = upstream.grant?.refresh_token ?? before.upstream?.refresh_token;
+  return {
+    isSocial: upstream.isSocial,
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...(upstream.grant !== undefined && {
+      upstream: { ...upstream.grant, ...(refresh_token !== undefined && { refresh_token }) },
+    }),
+  };
+}
+
+function persistent({ profile, nonPersistent }: UpstreamUser): [string, unknown][] {
+  return Object.entries(profile).filter(([name]) => !nonPersistent.includes(name));
+}
+
+function attributesOf(upstream: UpstreamUser): Record<string, unknown> {
+  return Object.fromEntries(persistent(upstream).filter(([name]) => !OWN_NAMES.has(name)));
+}
+
+function rootProfile(upstream: UpstreamUser): RootProfile {
+  const said = Object.fromEntries(persistent(upstream));
+  const text = (name: string): string | undefined => {
+    const value = said[name];
+    return typeof value === 'string' && value !== '' && value.length <= LONGEST_ATTRIBUTE ? value : undefined;
+  };
+  const claims = PROFILE_CLAIMS.flatMap((name) => {
+    const value = text(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const email = normalizeEmail(text('email') ?? '');
+  const phone = text('phone_number');
+  const username = text('username');
+  return {
+    ...Object.fromEntries(claims),
+    ...(username !== undefined && { username }),
+    ...(email !== undefined && { email, email_verified: isTrue(said.email_verified) }),
+    ...(phone !== undefined && {
+      phone_number: phone,
+      phone_verified: isTrue(said.phone_number_verified ?? said.phone_verified),
+    }),
+  };
+}
+
+/** Some providers write booleans as texts. */
+function isTrue(value: unknown): boolean {
+  return value === true || value === 'true';
+}
