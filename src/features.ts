@@ -1,9 +1,9 @@
 // The list: every part of the house that declares something of itself. A feature that is not here does not exist.
 import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
+import { upstream } from './connections/upstream/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
-import { upstream } from './connections/upstream/feature.ts';
 import type { Feature } from './engine/feature.ts';
 import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';

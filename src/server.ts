@@ -8,6 +8,7 @@ import { database } from './connections/database/feature.ts';
 import { loginPages } from './connections/login-page.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections, hasRealm } from './connections/resolve.ts';
+import { upstream } from './connections/upstream/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
@@ -131,7 +132,8 @@ function routesOf(
   const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
   const { endAll, endPending, endSessions, removeUser } = endings;
   const page = { config, csrf, finish, interactions, views };
-  const loginPageOf = loginPages(page);
+  const elsewhere = { ...tenantEngine.upstream, ...page, events, log };
+  const loginPageOf = loginPages(elsewhere);
   const pages = { ...page, baseUrl, loginPageOf, organizations, random, tickets, users };
   const firstFactor = {
     ...page,
@@ -183,6 +185,7 @@ function routesOf(
       pseudonymKey: random(32),
       tokenEndpoint: tokens.token,
     }),
+    ...bind(upstream, { ...elsewhere, users }),
     ...bind(mfa, {
       ...page,
       ...factorDependencies(deps, capabilities),

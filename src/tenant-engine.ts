@@ -3,6 +3,9 @@ import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault } from './connections/resolve.ts';
+import { runScript } from './connections/run-script.ts';
+import { leadUpstream } from './connections/upstream/lead.ts';
+import { pendingLogins } from './connections/upstream/pending.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels } from './engine/logout-channels.ts';
@@ -44,6 +47,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     users,
     redeemOwnCode: (value, expected) => engine.redeemOwnCode(value, expected),
   });
+  const upstream = upstreamDependencies(deps, capabilities);
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
     settings,
@@ -65,6 +69,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     logoutChannels: createLogoutChannels(channels, log),
     ownCallbacks: callbacks,
     checkRequest: logins.check,
+    leadElsewhere: leadUpstream(upstream),
   });
   return {
     engine,
@@ -76,6 +81,24 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     backChannel,
     idp,
     delegatedLogins: logins,
+    upstream,
+  };
+}
+
+/** What logins at providers elsewhere are given, wherever they begin. */
+function upstreamDependencies(
+  { settings, clock, wallClock, random }: TenantDependencies,
+  { challenges, config, outbound }: Capabilities,
+) {
+  return {
+    baseUrl: settings.baseUrl,
+    config,
+    fetch: outbound.fetch,
+    pendingLogins: pendingLogins({ challenges, clock, random }),
+    runScript,
+    clock,
+    wallClock,
+    random,
   };
 }
 

@@ -3,9 +3,9 @@ import { type RequestPage, stepPath, takesConnection } from '../flow/request-pag
 import type { Connection } from '../records/collections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
+import type { RedirectStrategy } from './redirect.ts';
 import { anyStrategy, byForm, connectionsFor, resolveConnection, servesDomainOf } from './resolve.ts';
 import { strategyOf } from './strategies.ts';
-import type { RedirectStrategy } from './redirect.ts';
 import type { Strategy } from './strategy.ts';
 
 /** A way to log in, as a page offers it. */
@@ -31,7 +31,8 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
   return all.flatMap((connection) => {
     if (hidden.some(({ connection_id }) => connection_id === connection.id)) return [];
     const strategy = strategyOf(connection);
-    if (strategy?.page === 'step') return [{ url: stepPath(pending, strategy.step(connection)), text: strategy.text }];
+    if (strategy?.page === 'step')
+      return [{ url: stepPath(pending, strategy.step(connection)), text: strategy.text }];
     return strategy?.page === 'redirect' ? upstreamChoice(pending, connection) : [];
   });
 }

@@ -4,8 +4,8 @@ import type { Connection } from '../records/collections.ts';
 import { domainOf } from '../records/email.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { strategyOf } from './strategies.ts';
 import type { RedirectStrategy } from './redirect.ts';
+import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
 
 /** What a request says of the connection that it means. */

@@ -14,7 +14,7 @@ import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { resourceIndicators } from './audience.ts';
-import type { CheckRequest } from './authorize.ts';
+import type { CheckRequest, LeadElsewhere } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
@@ -56,6 +56,7 @@ export interface EngineDependencies {
   errorPage: ErrorPage;
   ownCallbacks: OwnCallbacks;
   checkRequest: CheckRequest;
+  leadElsewhere: LeadElsewhere;
   connectionFault: ConnectionFault;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;

@@ -42,9 +42,35 @@ type RootProfile = Partial<Omit<UserRecord, 'id' | 'user_metadata' | 'app_metada
 /** Names that are the user's record's own, which no profile may set. */
 const OWN_NAMES = new Set([
   ...PROFILE_CLAIMS,
-  ...['email', 'email_verified', 'username', 'phone_number', 'phone_verified', 'phone_number_verified', 'address'],
-  ...['id', '_id', 'user_id', 'identities', 'user_metadata', 'app_metadata', 'blocked', 'roles', 'permissions'],
-  ...['created_at', 'updated_at', 'last_login', 'last_ip', 'logins_count', 'last_password_reset', 'multifactor'],
+  ...[
+    'email',
+    'email_verified',
+    'username',
+    'phone_number',
+    'phone_verified',
+    'phone_number_verified',
+    'address',
+  ],
+  ...[
+    'id',
+    '_id',
+    'user_id',
+    'identities',
+    'user_metadata',
+    'app_metadata',
+    'blocked',
+    'roles',
+    'permissions',
+  ],
+  ...[
+    'created_at',
+    'updated_at',
+    'last_login',
+    'last_ip',
+    'logins_count',
+    'last_password_reset',
+    'multifactor',
+  ],
   ...['email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
 ]);
 

@@ -27,7 +27,7 @@ describe('the strategies', () => {
     expect(found).to.deep.equal([]);
   });
 
-  for (const strategy of strategies) {
+  for (const strategy of strategies.filter(({ page }) => page !== 'redirect')) {
     it(`look at no credentials where the account is locked: ${strategy.name}`, async () => {
       const { check, prove } = strategy as unknown as Provable<string>;
       let looked = 0;

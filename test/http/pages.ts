@@ -212,6 +212,20 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'login/organization-name',
     model: { client, name: 'nobody', alert: 'organization.unknown' },
   },
+  '/connections': {
+    template: 'login/connections',
+    model: {
+      client,
+      connections: [
+        { url: '/u/1/connection/acme', text: 'login.with', name: 'Acme' },
+        { url: '/u/1/connection/harbour', text: 'login.with', name: 'Harbour Works' },
+      ],
+    },
+  },
+  '/elsewhere': {
+    template: 'login/elsewhere',
+    model: { client, action: '/login', fields: [['SAMLRequest', 'abc']] },
+  },
   '/organization': {
     template: 'login/organization',
     model: {

@@ -323,7 +323,15 @@ describe('federated logout', () => {
   });
 
   it("goes to a connection's own logoutUrl with our callback as returnTo", async () => {
-    const { browser } = await logInUpstream({ logoutUrl: `${upstream}/bye` }, 'oauth2');
+    const { browser } = await logInUpstream(
+      {
+        authorizationURL: `${upstream}/authorize`,
+        tokenURL: `${upstream}/token`,
+        client_id: 'ours',
+        logoutUrl: `${upstream}/bye`,
+      },
+      'oauth2',
+    );
     const away = new URL((await browser.get('/v2/logout?client_id=web&federated=')).location);
     expect(`${away.origin}${away.pathname}`).to.equal(`${upstream}/bye`);
     const back = away.searchParams.get('returnTo') ?? '';

@@ -51,15 +51,20 @@ describe('connections of the Management API', () => {
     expect(after.status).to.equal(200);
   });
 
+  const addresses = {
+    authorizationURL: 'https://idp.example.test/authorize',
+    tokenURL: 'https://idp.example.test/token',
+  };
+
   it('replace their options as a whole, and keep a secret that the new ones leave out', async () => {
     const { id = '' } = await management.connections.create({
       name: 'upstream',
       strategy: 'oauth2',
-      options: { client_id: 'ours', client_secret: 'their-secret', scope: 'a' },
+      options: { ...addresses, client_id: 'ours', client_secret: 'their-secret', scope: 'a' },
     });
-    await management.connections.update(id, { options: { client_id: 'other' } });
+    await management.connections.update(id, { options: { ...addresses, client_id: 'other' } });
     const { options } = await management.connections.get(id);
-    expect(options).to.deep.equal({ client_id: 'other', client_secret: 'their-secret' });
+    expect(options).to.deep.equal({ ...addresses, client_id: 'other', client_secret: 'their-secret' });
   });
 
   it('take their users with them, but not those who come by another one, too', async () => {

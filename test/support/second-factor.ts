@@ -18,7 +18,12 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
 };
 
 /** Asks for no login itself. */
-export const NO_DELEGATED_LOGINS: { ownCallbacks: OwnCallbacks; checkRequest: () => Promise<void> } = {
+export const NO_DELEGATED_LOGINS: {
+  ownCallbacks: OwnCallbacks;
+  checkRequest: () => Promise<void>;
+  leadElsewhere: () => Promise<undefined>;
+} = {
+  leadElsewhere: async () => undefined,
   ownCallbacks: { isFor: () => false, of: () => '', has: () => false },
   checkRequest: async () => {},
 };

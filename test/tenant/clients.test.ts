@@ -221,7 +221,7 @@ describe('a tenant file is taken with', () => {
     [
       'options of other strategies, whatever they say',
       {
-        connections: [{ name: 'c', strategy: 'oauth2', options: { totp: { length: 60 } } }],
+        connections: [{ name: 'c', strategy: 'bitbucket', options: { totp: { length: 60 } } }],
       },
     ],
     ['web push keys that are a pair', { webPush: vapid.pair }],

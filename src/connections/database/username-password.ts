@@ -23,12 +23,12 @@ export interface UsernamePasswordDependencies extends ProofDependencies, HostedD
   random: Random;
 }
 
+/** Where its form is posted to: providers elsewhere send their answers there, too (upstream/routes.ts). */
 const CALLBACK = '/login/callback';
 
 /** The routes of customized login pages. */
 export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependencies> = {
   'POST /usernamepassword/login': { ...PAGE, errors: loginErrorShape, handle: verify },
-  [`POST ${CALLBACK}` as const]: { ...PAGE, handle: goOn },
 };
 
 /** `POST /usernamepassword/login`: answers an HTML form to be submitted unchanged. */
@@ -73,8 +73,17 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
   ctx.body = form(`${deps.baseUrl}${CALLBACK}`, fields);
 }
 
+/** Whether what was posted to `/login/callback` is the form. */
+export function isLoginForm(ctx: Context): boolean {
+  const { wresult, wctx } = bodyTexts(ctx);
+  return wresult !== undefined && wctx !== undefined;
+}
+
 /** `POST /login/callback`: takes the form; the login is completed at the request's page. */
-async function goOn(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
+export async function takeLoginForm(
+  deps: Pick<UsernamePasswordDependencies, 'interactions'>,
+  ctx: Context,
+): Promise<void> {
   const { wresult = '', wctx = '' } = bodyTexts(ctx);
   const { uid } = await waitingRequest(deps, ctx, stateOf(wctx));
   ctx.redirect(`${interactionPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
@@ -82,7 +91,7 @@ async function goOn(deps: UsernamePasswordDependencies, ctx: Context): Promise<v
 
 /** @throws AuthError 400 when no request waits for a login. */
 async function waitingRequest(
-  { interactions }: UsernamePasswordDependencies,
+  { interactions }: Pick<UsernamePasswordDependencies, 'interactions'>,
   ctx: Context,
   state: string | undefined,
 ): Promise<WaitingRequest> {

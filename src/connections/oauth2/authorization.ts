@@ -67,7 +67,9 @@ function furtherParameters(
   const mapped = [...Object.entries(authParamsMap), ...dynamic];
   const sources = new Set(mapped.map(([, source]) => source));
   const passedOn = PASSED_ON.filter((name) => params[name] !== 'none').map((name) => [name, params[name]]);
-  const unmapped = [...Object.entries(additional), ...passedOn].filter(([name]) => !sources.has(String(name)));
+  const unmapped = [...Object.entries(additional), ...passedOn].filter(
+    ([name]) => !sources.has(String(name)),
+  );
   const fixed = Object.entries(upstream_params).flatMap(([name, to]) =>
     'value' in to ? [[name, to.value] as const] : [],
   );

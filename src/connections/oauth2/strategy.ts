@@ -3,7 +3,12 @@
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
 import { type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
-import { type RedirectStrategy, refuseProviderError, type UpstreamResponse, upstreamFault } from '../redirect.ts';
+import {
+  type RedirectStrategy,
+  refuseProviderError,
+  type UpstreamResponse,
+  upstreamFault,
+} from '../redirect.ts';
 import { authorizationUrl } from './authorization.ts';
 import { logoutUrl } from './logout.ts';
 import { identityOf } from './profile.ts';
@@ -23,7 +28,10 @@ export const oauth2: RedirectStrategy = {
     checkIssuer(options, parameters);
     refuseProviderError(parameters);
     const answer = await exchangeCode(deps, options, response);
-    return { ...(await identityOf(deps, connection, options, answer)), grant: grantOf(answer, deps.wallClock) };
+    return {
+      ...(await identityOf(deps, connection, options, answer)),
+      grant: grantOf(answer, deps.wallClock),
+    };
   },
   logout: (deps, logout) => logoutUrl(deps, optionsOf(logout.connection), logout),
 };
@@ -37,8 +45,12 @@ function optionsOf({ options }: Connection): OAuth2Options {
  * one is known by the origin of its authorization URL.
  * @throws AuthError by {@link upstreamFault}
  */
-function checkIssuer({ issuer, authorizationURL }: OAuth2Options, { iss }: UpstreamResponse['parameters']): void {
+function checkIssuer(
+  { issuer, authorizationURL }: OAuth2Options,
+  { iss }: UpstreamResponse['parameters'],
+): void {
   if (iss === undefined) return;
-  const isSame = issuer === undefined ? URL.parse(iss)?.origin === new URL(authorizationURL).origin : iss === issuer;
+  const isSame =
+    issuer === undefined ? URL.parse(iss)?.origin === new URL(authorizationURL).origin : iss === issuer;
   if (!isSame) throw upstreamFault('access_denied', 'The answer is of another identity provider.');
 }

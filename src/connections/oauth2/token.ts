@@ -29,7 +29,8 @@ export async function exchangeCode(
   { redirectUri, codeVerifier, parameters }: UpstreamResponse,
 ): Promise<TokenAnswer> {
   const { code = '' } = parameters;
-  if (code === '') throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
+  if (code === '')
+    throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
   const { tokenURL, client_id, client_secret, pkce_enabled, customHeaders } = options;
   const form = new URLSearchParams({
     grant_type: 'authorization_code',
@@ -42,7 +43,13 @@ export async function exchangeCode(
   const headers = new Headers({ accept: 'application/json', 'user-agent': USER_AGENT });
   for (const [name, value] of Object.entries(customHeaders)) headers.set(name, value);
   headers.set('content-type', 'application/x-www-form-urlencoded');
-  const sent = { method: 'POST', headers, body: form.toString(), redirect: 'manual', timeout: TIMEOUT } as const;
+  const sent = {
+    method: 'POST',
+    headers,
+    body: form.toString(),
+    redirect: 'manual',
+    timeout: TIMEOUT,
+  } as const;
   const response = await fetch(tokenURL, { ...sent, maxBytes: LARGEST_ANSWER }).catch(unreachable);
   const text = await response.text().catch(unreachable);
   return tokenAnswer(response, text);
@@ -86,8 +93,7 @@ function tokenAnswer(response: Response, text: string): TokenAnswer {
 
 /** An error code (RFC 6749 §5.2), and no free text: that may repeat what was sent. */
 function codeOf(error: unknown): string {
-  const code =
-    typeof error === 'object' && error !== null ? (error as Record<string, unknown>).code : error;
+  const code = typeof error === 'object' && error !== null ? (error as Record<string, unknown>).code : error;
   return typeof code === 'string' && /^[\w.-]{1,64}$/.test(code) ? code : 'unknown';
 }
 

@@ -1,7 +1,7 @@
 // Sends the browser of a waiting request to an upstream provider.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { type HostedDependencies, type RequestPage, renderPage } from '../../flow/request-page.ts';
+import type { HostedDependencies, RequestPage } from '../../flow/request-page.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { UpstreamRedirect } from '../redirect.ts';
@@ -28,12 +28,18 @@ export async function goUpstream(
     const { error, error_description: description, cause } = thrown;
     const { name: connection } = upstream.connection;
     deps.events.record({ type: 'f', client_id: pending.clientId, connection, ip: ctx.ip, description });
-    if (cause !== undefined) deps.log.warn({ err: cause, connection }, 'an upstream provider cannot be asked');
+    if (cause !== undefined)
+      deps.log.warn({ err: cause, connection }, 'an upstream provider cannot be asked');
     return deps.interactions.answer(ctx, { error, description });
   }
   ctx.set('Cache-Control', 'no-store');
   if ('url' in redirect) return ctx.redirect(redirect.url);
   const { action, fields } = redirect;
   const { name } = page.client;
-  await renderPage(deps, ctx, page, 'login/elsewhere', { action, fields: Object.entries(fields), client: { name } });
+  await deps.views.page(
+    ctx,
+    'login/elsewhere',
+    { action, fields: Object.entries(fields), client: { name } },
+    { uiLocales: pending.params.ui_locales, formAction: action, organization: page.organization },
+  );
 }

@@ -26,7 +26,10 @@ export type UpstreamOutcome = { login: Login } | { error: string; description: s
 
 export interface PendingLogins {
   /** Keeps a login for this browser; one of the same request that still waits is over. @returns its `state`. */
-  begin(ctx: Context, login: Omit<PendingLogin, 'nonce' | 'codeVerifier'>): Promise<PendingLogin & { state: string }>;
+  begin(
+    ctx: Context,
+    login: Omit<PendingLogin, 'nonce' | 'codeVerifier'>,
+  ): Promise<PendingLogin & { state: string }>;
   /**
    * The login that an answer is for, which is thereby used up: of any number of racers exactly one gets it.
    * @returns undefined when none waits, or not in this browser; another browser uses up nothing.
@@ -70,7 +73,12 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
       const gone = waiting.add(login.uid, ctx.ip);
       await Promise.all(gone.map((uid) => challenges.discard(STATE, uid)));
       const data = { ...pending, browser: sha256(BROWSER.keep(ctx, random)) };
-      const issued = await challenges.issueTicket({ purpose: STATE, subject: login.uid, ttlSeconds: TTL, data });
+      const issued = await challenges.issueTicket({
+        purpose: STATE,
+        subject: login.uid,
+        ttlSeconds: TTL,
+        data,
+      });
       return { ...pending, state: issued.secret };
     },
     take: async (ctx, state) => {

@@ -7,6 +7,7 @@ import { type HostedDependencies, openRequestPage, takesConnection } from '../..
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { isLoginForm, takeLoginForm } from '../database/username-password.ts';
 import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
 import { type CompleteDependencies, complete } from './complete.ts';
@@ -24,7 +25,8 @@ export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   [`POST ${CALLBACK}` as const]: {
     ...PAGE,
     bodies: { largest: LARGEST_ANSWER },
-    handle: (deps, ctx) => comeBack(deps, ctx, bodyTexts(ctx)),
+    handle: (deps, ctx) =>
+      isLoginForm(ctx) ? takeLoginForm(deps, ctx) : comeBack(deps, ctx, bodyTexts(ctx)),
   },
   'GET /u/:uid/callback': { ...PAGE, handle: goOn },
 };
@@ -34,7 +36,8 @@ async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<voi
   const page = await openRequestPage(deps, ctx);
   const { pending, client, organization } = page;
   const name = String(ctx.params.connection);
-  if (!waitsForLogin(pending) || !takesConnection(pending, { name })) return ctx.redirect(`/u/${pending.uid}`);
+  if (!waitsForLogin(pending) || !takesConnection(pending, { name }))
+    return ctx.redirect(`/u/${pending.uid}`);
   const asked = { clientId: client.client_id, connection: name, organization: organization?.id };
   const found = await resolveConnection(deps.config, asked, byRedirect);
   if (!('strategy' in found)) return ctx.redirect(`/u/${pending.uid}`);

@@ -1,0 +1,22 @@
+// From the authorization endpoint straight to the provider that a request is for (spec "Login").
+import type { LeadElsewhere } from '../../engine/authorize.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Config } from '../../tenant/config.ts';
+import { straightUpstream } from '../request.ts';
+import { type BeginDependencies, beginUpstream } from './begin.ts';
+
+/** What the authorization endpoint asks of a request that begins to wait for a login. */
+export function leadUpstream(deps: BeginDependencies & { config: Config }): LeadElsewhere {
+  return async (ctx, request) => {
+    const upstream = await straightUpstream(deps.config, request);
+    if (upstream === undefined) return undefined;
+    try {
+      const redirect = await beginUpstream(deps, ctx, request, upstream);
+      return 'url' in redirect ? redirect.url : undefined;
+    } catch (thrown) {
+      // The request's own page asks once more, and has what it takes to end the request with an error.
+      if (thrown instanceof AuthError) return undefined;
+      throw thrown;
+    }
+  };
+}

@@ -1,0 +1,136 @@
+// An OAuth 2.0 provider that a connection is for: it lets anybody in as whom the test says, and can behave badly.
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** How a token or profile endpoint answers. */
+export type Misbehaviour = (response: http.ServerResponse, request: SeenRequest) => void;
+
+export interface SeenRequest {
+  method: string;
+  path: string;
+  headers: http.IncomingHttpHeaders;
+  query: Record<string, string>;
+  /** The fields of a form. */
+  form: Record<string, string>;
+}
+
+export interface OAuth2Provider {
+  url: string;
+  /** Who logs in next: what the profile endpoint says of them. */
+  user: Record<string, unknown>;
+  /** What the token endpoint adds to its answer, or has in place of it. */
+  tokenAnswer: Record<string, unknown>;
+  /** In place of the endpoint, until it is set to undefined. */
+  token: Misbehaviour | undefined;
+  profile: Misbehaviour | undefined;
+  seen: SeenRequest[];
+  /** The last request at a path. */
+  last(path: string): SeenRequest;
+  stop(): Promise<void>;
+}
+
+/** Starts one, on a port of the system's choosing. */
+export async function startProvider(): Promise<OAuth2Provider> {
+  const codes = new Map<string, Record<string, string>>();
+  const seen: SeenRequest[] = [];
+  const provider = {
+    user: { id: 42, email: 'grace@upstream.test', email_verified: true, name: 'Grace' },
+    tokenAnswer: {},
+    token: undefined as Misbehaviour | undefined,
+    profile: undefined as Misbehaviour | undefined,
+  };
+  let count = 0;
+  const authorize = ({ query }: SeenRequest, response: http.ServerResponse) => {
+    const code = `code-${++count}`;
+    codes.set(code, query);
+    const back = new URL(query.redirect_uri ?? '');
+    back.searchParams.set('code', code);
+    back.searchParams.set('state', query.state ?? '');
+    response.writeHead(302, { location: back.href }).end();
+  };
+  const token = ({ form }: SeenRequest, response: http.ServerResponse) => {
+    const asked = codes.get(form.code ?? '');
+    codes.delete(form.code ?? '');
+    const challenge = createHash('sha256')
+      .update(form.code_verifier ?? '')
+      .digest('base64url');
+    const isRight =
+      asked !== undefined &&
+      asked.redirect_uri === form.redirect_uri &&
+      asked.client_id === form.client_id &&
+      form.client_secret === 'upstream-secret' &&
+      (asked.code_challenge === undefined || asked.code_challenge === challenge);
+    if (!isRight) return json(response, { error: 'invalid_grant' }, 400);
+    json(response, {
+      access_token: `token-${count}`,
+      token_type: 'Bearer',
+      expires_in: 3600,
+      refresh_token: `refresh-${count}`,
+      ...provider.tokenAnswer,
+    });
+  };
+  const server = http.createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const one: SeenRequest = {
+      method: request.method ?? '',
+      path: url.pathname,
+      headers: request.headers,
+      query: Object.fromEntries(url.searchParams),
+      form: Object.fromEntries(new URLSearchParams(body)),
+    };
+    seen.push(one);
+    if (url.pathname === '/authorize') return authorize(one, response);
+    if (url.pathname === '/token') return (provider.token ?? ((r) => token(one, r)))(response, one);
+    if (url.pathname === '/userinfo')
+      return (provider.profile ?? ((r) => json(r, provider.user)))(response, one);
+    response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return Object.assign(provider, {
+    url,
+    seen,
+    last: (path: string) => {
+      const found = seen.findLast((one) => one.path === path);
+      if (found === undefined) throw new Error(`nobody asked for ${path}`);
+      return found;
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  });
+}
+
+export function json(response: http.ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+/** A script that asks a provider's profile endpoint, as most that are published do. */
+export function profileScript(url: string): string {
+  return `function fetchUserProfile(accessToken, context, callback) {
+    request.get({ url: '${url}/userinfo', headers: { Authorization: 'Bearer ' + accessToken } }, (err, resp, body) => {
+      if (err) return callback(err);
+      if (resp.statusCode !== 200) return callback(new Error(body));
+      let profile;
+      try { profile = JSON.parse(body); } catch (e) { return callback(new Error('no JSON')); }
+      callback(null, { ...profile, user_id: profile.id });
+    });
+  }`;
+}
+
+/** The options of a connection to a provider. */
+export function optionsFor(provider: { url: string }, more: object = {}): Record<string, unknown> {
+  return {
+    authorizationURL: `${provider.url}/authorize`,
+    tokenURL: `${provider.url}/token`,
+    client_id: 'gatehouse',
+    client_secret: 'upstream-secret',
+    scope: 'profile email',
+    scripts: { fetchUserProfile: profileScript(provider.url) },
+    ...more,
+  };
+}
