@@ -37,6 +37,15 @@ const COMMON_CODES: Readonly<Record<string, string>> = {
   access_denied: '',
 };
 
+/** A search that took too long: whoever asks for less finds it. */
+export function searchTimeout(): AuthError {
+  return apiError(
+    503,
+    'The query exceeded the timeout. Please try refining your search criteria and try again.',
+    'search_unavailable',
+  );
+}
+
 /** Which part of a request was refused, and the code that goes with it. */
 const PARTS = {
   body: { name: 'Payload', code: 'invalid_body' },

@@ -5,10 +5,11 @@ import { bodyOf } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { readMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
+import { QueryTimeout } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Call, Caller, CallRequest, CallRules } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
-import { managementShape, validated } from './errors.ts';
+import { managementShape, searchTimeout, validated } from './errors.ts';
 import { recordCall } from './events.ts';
 
 export interface ManagementRoutesDependencies extends CallerDependencies {
@@ -72,8 +73,9 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
     ctx.status = given.status;
     recordCall(deps.events, call, about, { answer: given });
   } catch (thrown) {
-    recordFailure(deps, call, about, thrown);
-    throw thrown;
+    const failure = thrown instanceof QueryTimeout ? searchTimeout() : thrown;
+    recordFailure(deps, call, about, failure);
+    throw failure;
   }
 }
 

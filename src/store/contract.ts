@@ -16,6 +16,14 @@ export class UniqueKeyError extends Error {
   }
 }
 
+/** Thrown by `list` when a query takes too long. */
+export class QueryTimeout extends Error {
+  constructor() {
+    super('the query took too long');
+    this.name = 'QueryTimeout';
+  }
+}
+
 /**
  * A page of records, in id order (by character code, not by locale) unless `sort` says otherwise; in id order
  * `next` (an id) is passed back as `after` for the page that follows.

@@ -12,6 +12,7 @@ import { sqliteDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
 import { createOverlay } from './overlay.ts';
 import { sqlCollections, writeStatements } from './schema.ts';
+import { type SearchThreads, searchThreads } from './search-threads.ts';
 import { closeReader, openReader, openRow, sqliteCommitted } from './sqlite.ts';
 import { damageIn, integrityCheck } from './sqlite-file.ts';
 import { startConnection, startThread, type Thread } from './sqlite-thread.ts';
@@ -56,12 +57,9 @@ export function openSqlite({ file, clock, log, checked, check, sealOf }: SqliteO
         ? log?.warn({ file }, 'the store can be written again')
         : log?.error({ err }, 'a write to the store failed, and those that waited for it'),
   });
-  let searcher: Thread | undefined;
+  const searchers = searchThreads(() => startThread(file, []));
   const checker = checked ? undefined : checkInBackground(file, writer);
-  const search: Search = async (table, query) => {
-    searcher ??= startThread(file, []);
-    return find(searcher, file, table, query);
-  };
+  const search: Search = (table, query) => find(searchers, file, table, query);
   const tables = new Map(
     sqlCollections().map((collection): [string, SqlTable] => {
       const seal = sealOf(collection.name, collection.spec);
@@ -84,7 +82,7 @@ export function openSqlite({ file, clock, log, checked, check, sealOf }: SqliteO
     ready: () => ready(writer),
     async close() {
       await checker?.end();
-      await searcher?.end();
+      await searchers.end();
       await writer.close();
       closeReader(reader);
     },
@@ -147,13 +145,13 @@ async function ready(writer: Writer): Promise<void> {
   await writer.append([[writeStatements(sqliteDialect).length]], () => undefined);
 }
 
-async function find(thread: Thread, file: string, table: SqlTable, query: Query) {
+async function find(threads: SearchThreads, file: string, table: SqlTable, query: Query) {
   const { collection, clock, seal } = table;
   const { page, total } = queryStatements(collection, query, clock() / 1000, sqliteDialect);
   const { limit = defaultLimit } = query;
   const [rows, counted] = await Promise.all([
-    thread.ask({ read: page }),
-    query.total ? thread.ask({ read: total }) : undefined,
+    threads.ask({ read: page }),
+    query.total ? threads.ask({ read: total }) : undefined,
   ]);
   const records = rows.slice(0, limit).map((row) => openRow(file, collection.name, row, seal));
   return {

@@ -1,0 +1,98 @@
+// The threads that search. One that is at work on what takes too long is given up, so that no search waits for another
+// without end: SQLite cannot be told to stop, so the thread ends when the statement does.
+import { QueryTimeout } from '../contract.ts';
+import type { Thread } from './sqlite-thread.ts';
+import type { Request } from './sqlite-worker.ts';
+
+type Rows = Record<string, unknown>[];
+
+/** How long a search may take, its wait for a thread included, milliseconds. */
+const LONGEST = 5_000;
+/** Threads that search at once: more would take the processor from what answers logins. */
+const AT_ONCE = 2;
+/** Threads there are at most, with those that were given up. */
+const MOST = 4;
+
+export interface SearchThreads {
+  /** @throws QueryTimeout; Error naming the file, with SQLite's code. */
+  ask(request: Request): Promise<Rows>;
+  /** Ends them all; what they were asked for is rejected. */
+  end(): Promise<void>;
+}
+
+interface Asked extends PromiseWithResolvers<Rows> {
+  request: Request;
+  /** Set while a thread is at work on it. */
+  thread?: Thread;
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * Threads that are started when they are needed.
+ * @param start starts one.
+ * @param longest milliseconds.
+ */
+export function searchThreads(start: () => Thread, longest = LONGEST): SearchThreads {
+  const idle: Thread[] = [];
+  const busy = new Set<Thread>();
+  const ending = new Set<Promise<unknown>>();
+  const waiting: Asked[] = [];
+  let isOver = false;
+
+  const giveUp = (thread: Thread) => {
+    busy.delete(thread);
+    const ended = thread.end().finally(() => {
+      ending.delete(ended);
+      next();
+    });
+    ending.add(ended);
+  };
+  const timeOut = (one: Asked) => {
+    const at = waiting.indexOf(one);
+    if (at >= 0) waiting.splice(at, 1);
+    one.reject(new QueryTimeout());
+    if (one.thread !== undefined) giveUp(one.thread);
+    next();
+  };
+  const threadFor = (): Thread | undefined => {
+    const known = idle.pop();
+    if (known !== undefined) return known.ended() ? threadFor() : known;
+    const isFull = busy.size >= AT_ONCE || busy.size + ending.size >= MOST;
+    return isFull || isOver ? undefined : start();
+  };
+  const next = (): void => {
+    const [one] = waiting;
+    const thread = one === undefined ? undefined : threadFor();
+    if (one === undefined || thread === undefined) return;
+    waiting.shift();
+    one.thread = thread;
+    busy.add(thread);
+    thread
+      .ask(one.request)
+      .then(one.resolve, one.reject)
+      .finally(() => {
+        clearTimeout(one.timer);
+        if (!busy.delete(thread)) return;
+        idle.push(thread);
+        next();
+      });
+    next();
+  };
+  return {
+    ask(request) {
+      const one: Asked = { request, ...Promise.withResolvers<Rows>() };
+      one.timer = setTimeout(() => timeOut(one), longest);
+      waiting.push(one);
+      next();
+      return one.promise;
+    },
+    async end() {
+      isOver = true;
+      for (const one of waiting.splice(0)) {
+        clearTimeout(one.timer);
+        one.reject(new Error('the store was closed'));
+      }
+      await Promise.all([...[...idle, ...busy].map((thread) => thread.end()), ...ending]);
+    },
+  };
+}
