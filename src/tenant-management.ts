@@ -8,6 +8,7 @@ import { consentAudience } from './engine/consents.ts';
 import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
+import { issueEnrollment } from './factors/enrollment-ticket.ts';
 import { renewRecoveryCode } from './factors/recovery/codes.ts';
 import { managementApi, managementAudience } from './management/api.ts';
 import { resumeRemovals } from './management/connection-removal.ts';
@@ -16,7 +17,7 @@ import { exportLink } from './management/jobs/links.ts';
 import { createUserJobs } from './management/jobs/user-jobs.ts';
 import { createLocks } from './protection/locks.ts';
 import type { Background } from './runtime/background.ts';
-import type { TenantEngine } from './tenant-engine.ts';
+import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
 /**
  * Each dependency by its name; and takes up the jobs and removals that were under way at the last stop.
@@ -39,6 +40,7 @@ export function managementDependencies(
   const now = () => new Date(wallClock()).toISOString();
   return {
     baseUrl,
+    issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
     jobs: resumedJobs(deps, { background, now, endSessions: endBlocked, removeUser, ending }),
     linkTo: (job) => exportLink({ clock, baseUrl }, job),

@@ -13,6 +13,7 @@ export type EmailKind =
   | 'reset_email'
   | 'welcome_email'
   | 'user_invitation'
+  | 'enrollment_email'
   | 'blocked_account'
   | 'mfa_oob_code'
   | 'password_changed'

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { Messages } from '../delivery/messages.ts';
 import type { ApiToken } from '../engine/api-tokens.ts';
-import type { HostedDependencies, RequestPage } from '../flow/request-page.ts';
+import type { HostedDependencies, PageModel } from '../flow/request-page.ts';
 import type { Fields } from '../http/body-fields.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Languages } from '../http/languages.ts';
@@ -60,6 +60,8 @@ export interface Claimant {
   credentialVersion: number;
   /** By an access token for the MFA API: it says what else may be confirmed than the user's first. */
   token?: ApiToken | undefined;
+  /** By a ticket that an administrator gave them: nothing but an enrolment. */
+  permit?: EnrollmentPermit;
 }
 
 /** A claimant who asks for an authenticator or a challenge. */
@@ -132,11 +134,31 @@ export interface PageState {
   passed?: boolean;
 }
 
-/** A page of the second factor, for somebody who has given the first. */
+/** What an enrolment on an administrator's word may add, and how often: once. */
+export interface EnrollmentPermit {
+  /** Whether also to what the user has already. */
+  several: boolean;
+  /** Uses it up. @returns false for all but one of any number of racers. */
+  spend(): Promise<boolean>;
+}
+
+/** A page of the second factor: of a login whose first was given, or of an enrolment that an administrator asked for. */
 export interface FactorPage {
-  request: RequestPage;
   claimant: Claimant;
   state: PageState;
+  languages: Languages;
+  uiLocales: string | undefined;
+  /** What of the factors is offered to be enrolled, where the page is of no login. */
+  enrolls?: (factor: Factor) => boolean;
+  /** The address of a step; that of the first without one. */
+  urlOf(step?: string): string;
+  /** What a page shows whose form leads to a step. */
+  model(step?: string): PageModel;
+  render(template: string, model: object, status?: number): Promise<void>;
+  /** Keeps what the pages know, by the server. */
+  remember(state: PageState): Promise<void>;
+  /** The factor was given, and all is seen that there is to see. @param amr of the factor. */
+  finish(amr: readonly string[]): Promise<void>;
 }
 
 /** A factor at the hosted pages. */

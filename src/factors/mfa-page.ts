@@ -1,9 +1,23 @@
 // What all pages of the second factor share: the claimant, the factors to choose from, the alerts.
 import type { Context } from 'koa';
-import { openRequestPage, requestLanguages } from '../flow/request-page.ts';
+import {
+  openRequestPage,
+  pageModel,
+  type RequestPage,
+  renderPage,
+  requestLanguages,
+  stepPath,
+} from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
-import type { Factor, FactorPage, FactorPagesDependencies, FactorRequest, PageState } from './factor.ts';
-import { activeAuthenticators, enrollable } from './policy.ts';
+import type {
+  Claimant,
+  Factor,
+  FactorPage,
+  FactorPagesDependencies,
+  FactorRequest,
+  PageState,
+} from './factor.ts';
+import { activeAuthenticators, enrollable, MFA_POLICY } from './policy.ts';
 
 /**
  * Opens a page for somebody who has given the first factor.
@@ -23,31 +37,57 @@ export async function openMfaPage(
   }
   const { credentialVersion } = firstFactor;
   const claimant = { user, credentialVersion, clientId: request.client.client_id, ip: ctx.ip };
-  return { request, claimant, state: remembered as PageState };
+  return { ...pagesOf(deps, ctx, request, claimant), claimant, state: remembered as PageState };
+}
+
+/** The pages of a waiting request. */
+function pagesOf(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  request: RequestPage,
+  { user }: Claimant,
+): Omit<FactorPage, 'claimant' | 'state'> {
+  const pathOf = (step?: string) => (step === undefined ? 'mfa' : `mfa/${step}`);
+  return {
+    languages: requestLanguages(ctx, request),
+    uiLocales: request.pending.params.ui_locales,
+    urlOf: (step) => stepPath(request.pending, pathOf(step)),
+    model: (step) => pageModel(request, pathOf(step)),
+    render: (template, model, status) => renderPage(deps, ctx, request, template, model, status),
+    remember: (state) => deps.interactions.remember(ctx, { ...state }),
+    finish: (amr) => deps.finish.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, amr }),
+  };
 }
 
 /** What there is to choose from: the factors that the user has, or, who has none, those that can be enrolled. */
 export interface FactorChoice {
   enrolling: boolean;
+  /** Whether what is enrolled is the user's first, which brings a recovery code. */
+  isFirst: boolean;
   factors: Factor[];
 }
 
 /** What a user may choose from, the safest first. */
 export async function choiceOf(
   deps: FactorPagesDependencies,
-  { claimant: { user } }: FactorPage,
+  { claimant: { user }, enrolls }: FactorPage,
 ): Promise<FactorChoice> {
   const active = await activeAuthenticators(deps, user);
-  const enrolling = active.length === 0;
+  const isFirst = active.length === 0;
+  if (enrolls !== undefined)
+    return { enrolling: true, isFirst, factors: strongestFirst(enrollable(deps).filter(enrolls)) };
+  const enrolling = isFirst;
   const factors = enrolling
     ? enrollable(deps)
     : deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind));
-  return { enrolling, factors: factors.toSorted((a, b) => b.strength - a.strength) };
+  return { enrolling, isFirst, factors: strongestFirst(factors) };
 }
 
+const strongestFirst = (factors: readonly Factor[]) => factors.toSorted((a, b) => b.strength - a.strength);
+
 /** What enrolling and challenging are told of a page. */
-export function requestOf(ctx: Context, { claimant, request }: FactorPage): FactorRequest {
-  return { ...claimant, languages: requestLanguages(ctx, request) };
+export function requestOf({ claimant, languages }: FactorPage): FactorRequest {
+  return { ...claimant, languages };
 }
 
 const ALERTS: Record<string, string> = {

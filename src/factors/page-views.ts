@@ -1,6 +1,5 @@
 // What the pages of the second factor show: models for views/pages/mfa.
 import type { Context } from 'koa';
-import { pageModel, renderPage, stepPath } from '../flow/request-page.ts';
 import { hasRecoveryCodes } from './enroll.ts';
 import type { Factor, FactorPage, FactorPagesDependencies } from './factor.ts';
 import type { FactorChoice } from './mfa-page.ts';
@@ -22,36 +21,30 @@ export interface Chosen {
 
 const RESEND_SECONDS = 30;
 
-/** The path of the pages of a factor. */
-export function factorPath({ request }: FactorPage, { type }: Factor): string {
-  return stepPath(request.pending, `mfa/${type}`);
-}
-
 /** The factors to choose from. */
 export async function showChoice(
   deps: FactorPagesDependencies,
-  ctx: Context,
   page: FactorPage,
   { enrolling, factors }: FactorChoice,
   { alert, status = 200 }: Again = {},
 ): Promise<void> {
-  const { request, claimant } = page;
+  const { claimant } = page;
   const active = await activeAuthenticators(deps, claimant.user);
   const offered = factors.map((factor) => {
     const authenticator = active.findLast(({ kind }) => kind === factor.kind);
     const name = authenticator && factor.nameOf?.(authenticator);
-    return { type: factor.type, url: factorPath(page, factor), ...(name !== undefined && { name }) };
+    return { type: factor.type, url: page.urlOf(factor.type), ...(name !== undefined && { name }) };
   });
-  const model = { ...pageModel(request, 'mfa'), factors: offered, enrolling, ...(alert && { alert }) };
-  await renderPage(deps, ctx, request, 'mfa/choose', model, status);
+  const model = { ...page.model(), factors: offered, enrolling, ...(alert && { alert }) };
+  await page.render('mfa/choose', model, status);
 }
 
 /** What every page of a factor shows. */
-function commonModel({ request }: FactorPage, { factor, choice }: Chosen, { alert }: Again) {
+function commonModel(page: FactorPage, { factor, choice }: Chosen, { alert }: Again) {
   return {
-    ...pageModel(request, `mfa/${factor.type}`),
+    ...page.model(factor.type),
     ...(alert && { alert }),
-    ...(choice.factors.length > 1 && { othersUrl: stepPath(request.pending, 'mfa/choose') }),
+    ...(choice.factors.length > 1 && { othersUrl: page.urlOf('choose') }),
   };
 }
 
@@ -63,7 +56,7 @@ export async function showChallenge(
   chosen: Chosen,
   again: Again = {},
 ): Promise<void> {
-  const { request, claimant, state } = page;
+  const { claimant, state } = page;
   const { factor, choice } = chosen;
   const authenticator =
     state.authenticatorId === undefined
@@ -75,12 +68,12 @@ export async function showChallenge(
     remember: !choice.enrolling,
     address: (authenticator && factorOf(deps, authenticator)?.nameOf?.(authenticator)) ?? '',
     ...(factor.channel !== undefined && {
-      resendUrl: `${factorPath(page, factor)}/resend`,
+      resendUrl: page.urlOf(`${factor.type}/resend`),
       resendSeconds: RESEND_SECONDS,
     }),
     ...(await model?.(deps, ctx, page, authenticator)),
   };
-  await renderPage(deps, ctx, request, template, all, again.status);
+  await page.render(template, all, again.status);
 }
 
 /** Where an authenticator is set up. */
@@ -100,17 +93,16 @@ export async function showEnrollment(
   if (isSent || enrollment === undefined) return showChallenge(deps, ctx, page, chosen, again);
   const own = await enrollment.model(deps, ctx, page, address);
   const model = { ...commonModel(page, chosen, again), ...own };
-  await renderPage(deps, ctx, page.request, enrollment.template, model, status);
+  await page.render(enrollment.template, model, status);
 }
 
 /** A new recovery code, with the one before dead: whoever looks again sees one that is good. */
 export async function showNewRecoveryCode(
   deps: FactorPagesDependencies,
-  ctx: Context,
-  { request, claimant }: FactorPage,
+  page: FactorPage,
   alert?: string,
 ): Promise<void> {
-  const recoveryCode = hasRecoveryCodes(deps) ? await renewRecoveryCode(deps, claimant.user.id) : '';
-  const model = { ...pageModel(request, 'mfa/recovery-code-saved'), recoveryCode, ...(alert && { alert }) };
-  await renderPage(deps, ctx, request, 'mfa/recovery-code', model, alert === undefined ? 200 : 400);
+  const recoveryCode = hasRecoveryCodes(deps) ? await renewRecoveryCode(deps, page.claimant.user.id) : '';
+  const model = { ...page.model('recovery-code-saved'), recoveryCode, ...(alert && { alert }) };
+  await page.render('mfa/recovery-code', model, alert === undefined ? 200 : 400);
 }

@@ -5,54 +5,67 @@ import { AuthError } from '../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import { startChallenge } from './challenge.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
+import { ENROLLMENT, openEnrollmentPage, showEnrolled } from './enrollment-ticket.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
 import { alertOf, choiceOf, openMfaPage, requestOf } from './mfa-page.ts';
 import { findChallenge } from './out-of-band.ts';
-import {
-  type Chosen,
-  factorPath,
-  showChallenge,
-  showChoice,
-  showEnrollment,
-  showNewRecoveryCode,
-} from './page-views.ts';
-import { activeAuthenticators, MFA_POLICY } from './policy.ts';
+import { type Chosen, showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
+import { activeAuthenticators } from './policy.ts';
 
 type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
-/** Opens the request before a page is made. */
-const opened = (handle: Handler) => ({
+type Open = (deps: FactorPagesDependencies, ctx: Context) => Promise<FactorPage | undefined>;
+
+/** Opens a page, of a login or of a ticket, before it is made. */
+const openedBy = (open: Open) => (handle: Handler) => ({
   ...PAGE,
   handle: async (deps: FactorPagesDependencies, ctx: Context): Promise<void> => {
-    const page = await openMfaPage(deps, ctx);
+    const page = await open(deps, ctx);
     if (page === undefined) return;
     if (ctx.method === 'POST') deps.csrf.verify(ctx);
     await handle(deps, ctx, page);
   },
 });
+const opened = openedBy(openMfaPage);
+const enrolling = openedBy(openEnrollmentPage);
+
+const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
 
 /** The routes of the second factor's pages. */
 export const mfaPages: RouteDeclarations<FactorPagesDependencies> = {
   'GET /u/:uid/mfa': opened(showFirst),
-  'GET /u/:uid/mfa/choose': opened(async (deps, ctx, page) =>
-    showChoice(deps, ctx, page, await choiceOf(deps, page)),
-  ),
+  'GET /u/:uid/mfa/choose': opened(choose),
   'GET /u/:uid/mfa/status': opened(answerStatus),
   'POST /u/:uid/mfa/recovery-code-saved': opened(postSaved),
   'GET /u/:uid/mfa/:factor': opened(showFactor),
   'POST /u/:uid/mfa/:factor': opened(postFactor),
   'POST /u/:uid/mfa/:factor/resend': opened(postResend),
+  // What fetches links in mails begins nothing here.
+  [`GET|HEAD ${ENROLLMENT}` as const]: enrolling(choose),
+  [`GET ${ENROLLMENT}/choose` as const]: enrolling(choose),
+  [`GET ${ENROLLMENT}/status` as const]: enrolling(answerStatus),
+  // The ticket is used up when its recovery code is shown.
+  [`POST ${ENROLLMENT}/recovery-code-saved` as const]: {
+    ...PAGE,
+    handle: async (deps: FactorPagesDependencies, ctx: Context) => {
+      deps.csrf.verify(ctx);
+      await showEnrolled(deps, ctx);
+    },
+  },
+  [`GET ${ENROLLMENT}/:factor` as const]: enrolling(showFactor),
+  [`POST ${ENROLLMENT}/:factor` as const]: enrolling(postFactor),
+  [`POST ${ENROLLMENT}/:factor/resend` as const]: enrolling(postResend),
 };
 
 async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
-  if (page.state.passed === true) return showNewRecoveryCode(deps, ctx, page);
+  if (page.state.passed === true) return showNewRecoveryCode(deps, page);
   const choice = await choiceOf(deps, page);
   const [first, ...others] = choice.factors;
   // Who enrols chooses; who has enrolled gets what is safest first, and may choose another.
   if (first === undefined || (choice.enrolling && others.length > 0)) {
-    return showChoice(deps, ctx, page, choice);
+    return showChoice(deps, page, choice);
   }
-  ctx.redirect(factorPath(page, first));
+  ctx.redirect(page.urlOf(first.type));
 }
 
 /** The factor that the path names. @throws AuthError 400 when it is none of those to choose from. */
@@ -100,17 +113,17 @@ async function challenge(
   const authenticator = active.find(({ kind }) => kind === chosen.factor.kind);
   try {
     const wanted = { authenticatorId: authenticator?.id };
-    const started = await startChallenge(deps, requestOf(ctx, page), wanted);
+    const started = await startChallenge(deps, requestOf(page), wanted);
     const state: PageState = {
       factor: chosen.factor.type,
       oobCode: started.oobCode,
       authenticatorId: started.authenticator.id,
       number: started.number,
     };
-    await deps.interactions.remember(ctx, { ...state });
+    await page.remember(state);
     await showChallenge(deps, ctx, { ...page, state }, chosen);
   } catch (thrown) {
-    await showChoice(deps, ctx, page, chosen.choice, alertOf(thrown));
+    await showChoice(deps, page, chosen.choice, alertOf(thrown));
   }
 }
 
@@ -125,7 +138,7 @@ async function begin(
   const { address, country } = formFields(ctx, 'address', 'country');
   try {
     const wanted = { factor, address: factor.pages.addressOf?.(address, country) };
-    const { authenticator, barcodeUri, oobCode, secret } = await enroll(deps, requestOf(ctx, page), wanted);
+    const { authenticator, barcodeUri, oobCode, secret } = await enroll(deps, requestOf(page), wanted);
     const state: PageState = {
       factor: factor.type,
       authenticatorId: authenticator.id,
@@ -133,7 +146,7 @@ async function begin(
       // One that holds a secret is not kept: the secret is sealed, and nowhere else.
       barcodeUri: secret === undefined ? barcodeUri : undefined,
     };
-    await deps.interactions.remember(ctx, { ...state });
+    await page.remember(state);
     await showEnrollment(deps, ctx, { ...page, state }, chosen);
   } catch (thrown) {
     await showEnrollment(deps, ctx, page, chosen, { ...alertOf(thrown), address });
@@ -177,31 +190,31 @@ async function pass(
   recoveryCode: string | undefined,
 ): Promise<void> {
   const { remember } = formFields(ctx, 'remember');
-  const { user, credentialVersion } = page.claimant;
+  const { user, credentialVersion, permit } = page.claimant;
   const known = { userId: user.id, credentialVersion };
-  await deps.browsers.recordBrowser(ctx, known, { remember: remember === 'yes' });
+  // A ticket says nothing of the browser.
+  if (permit === undefined) await deps.browsers.recordBrowser(ctx, known, { remember: remember === 'yes' });
   const state: PageState = { passed: true, factor: factor.type };
-  const shows = recoveryCode !== undefined || (choice.enrolling && hasRecoveryCodes(deps));
-  if (!shows) return finish(deps, ctx, { ...page, state });
-  await deps.interactions.remember(ctx, { ...state });
-  await showNewRecoveryCode(deps, ctx, { ...page, state });
+  const shows = recoveryCode !== undefined || (choice.isFirst && hasRecoveryCodes(deps));
+  if (!shows) return finish(deps, { ...page, state });
+  await page.remember(state);
+  await showNewRecoveryCode(deps, { ...page, state });
 }
 
 async function postSaved(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
   if (page.state.passed !== true) return showFirst(deps, ctx, page);
-  if (formFields(ctx, 'saved').saved !== 'yes') return showNewRecoveryCode(deps, ctx, page, 'mfa.unsaved');
-  await finish(deps, ctx, page);
+  if (formFields(ctx, 'saved').saved !== 'yes') return showNewRecoveryCode(deps, page, 'mfa.unsaved');
+  await finish(deps, page);
 }
 
-function finish(deps: FactorPagesDependencies, ctx: Context, { claimant, state }: FactorPage): Promise<void> {
-  const amr = deps.factors.find(({ type }) => type === state.factor)?.amr ?? [];
-  return deps.finish.secondFactor(ctx, { userId: claimant.user.id, acr: MFA_POLICY, amr });
+function finish(deps: FactorPagesDependencies, { state, finish: end }: FactorPage): Promise<void> {
+  return end(deps.factors.find(({ type }) => type === state.factor)?.amr ?? []);
 }
 
 async function postResend(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
   const chosen = await chosenOf(deps, ctx, page);
   if (chosen.choice.enrolling) {
-    await deps.interactions.remember(ctx, {});
+    await page.remember({});
     return showEnrollment(deps, ctx, { ...page, state: {} }, chosen);
   }
   if (!(await deps.rateLimits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {

@@ -34,16 +34,18 @@ export async function usableAuthenticators(
   deps: FactorDependencies,
   claimant: Claimant,
 ): Promise<Authenticator[]> {
-  const active = await activeAuthenticators(deps, claimant.user);
-  const mayConfirm = active.length === 0 || (await rightOf(deps, claimant))?.proved === true;
-  if (!mayConfirm) return active;
   const all = await deps.authenticators.of(claimant.user.id);
   // A new password ends what was begun with the old one.
   const begun = all.filter((one) => !one.active && one.credential_version === claimant.credentialVersion);
-  return [...active, ...begun];
+  // What a ticket enrols is proved by itself alone.
+  if (claimant.permit !== undefined) return begun;
+  const active = await activeAuthenticators(deps, claimant.user);
+  const mayConfirm = active.length === 0 || (await rightOf(deps, claimant))?.proved === true;
+  return mayConfirm ? [...active, ...begun] : active;
 }
 
-async function rightOf(deps: FactorDependencies, { token }: Claimant): Promise<Right | undefined> {
+async function rightOf(deps: FactorDependencies, { token, permit }: Claimant): Promise<Right | undefined> {
+  if (permit?.several === true) return { proved: true };
   return token === undefined ? undefined : deps.elevation.judge(token);
 }
 
@@ -57,11 +59,12 @@ export async function confirmFirstUse(
   authenticator: Authenticator,
 ): Promise<boolean> {
   if (authenticator.active) return true;
-  const { token, user, clientId, ip, credentialVersion } = claimant;
+  const { token, permit, user, clientId, ip, credentialVersion } = claimant;
   const right = await rightOf(deps, claimant);
   if (token !== undefined && right === undefined) return false;
   const first = right?.proved !== true;
   if (first && (await activeAuthenticators(deps, user)).length > 0) return false;
+  if (permit !== undefined && !(await permit.spend())) return false;
   const factors = enrollable(deps);
   const options = {
     first,

@@ -63,6 +63,8 @@ export interface Challenges extends OutOfBand {
   askedBy(purpose: string, subject: string, asker: string): Promise<Met[]>;
   /** What a ticket is for, without using it. */
   peekTicket(purpose: string, ticket: string): Promise<Met | undefined>;
+  /** Keeps JSON beside a ticket that is still good, in place of what was kept under that name. */
+  keepWithTicket(purpose: string, ticket: string, name: string, value: unknown): Promise<void>;
   /** Uses a ticket up: of any number of racers exactly one gets it. */
   spendTicket(purpose: string, ticket: string): Promise<Met | undefined>;
   /** Counts a failure of what the ticket stands for; after too many it is dead. */
@@ -145,7 +147,7 @@ async function tryCode(
   return met;
 }
 
-type Tickets = Pick<Challenges, 'issueTicket' | 'peekTicket' | 'spendTicket' | 'penalise'>;
+type Tickets = Pick<Challenges, 'issueTicket' | 'peekTicket' | 'keepWithTicket' | 'spendTicket' | 'penalise'>;
 
 function tickets({ all, keep, attempt, ofTicket, newTicket }: ChallengeRecords): Tickets {
   return {
@@ -156,6 +158,13 @@ function tickets({ all, keep, attempt, ofTicket, newTicket }: ChallengeRecords):
     peekTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found === undefined || found.spent || found.triesLeft < 1 ? undefined : describe(found);
+    },
+    keepWithTicket: async (purpose, ticket, name, value) => {
+      const found = await ofTicket(purpose, ticket);
+      if (found === undefined) return;
+      await all.update(found.id, (current) =>
+        current.spent ? current : { ...current, data: { ...current.data, [name]: value } },
+      );
     },
     spendTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);

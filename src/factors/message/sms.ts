@@ -23,8 +23,8 @@ export const sms = messageFactor({
   },
   formAddressOf: (address, country) => numberOf(address, country) ?? address,
   // The countries by name in the page's language, and the one that the browser's languages suggest.
-  form: ({ views }, ctx, { request }, address = '') => {
-    const all = countries(views.locale(ctx, request.pending.params.ui_locales).tag);
+  form: ({ views }, ctx, { uiLocales }, address = '') => {
+    const all = countries(views.locale(ctx, uiLocales).tag);
     const likely = countryOf([ctx.get('Accept-Language')]);
     return { address, countries: all, country: all.some(({ code }) => code === likely) ? likely : 'US' };
   },

@@ -1,5 +1,4 @@
 // The approval of a login on a device that has enrolled (docs/authenticator-api.md) as a second factor.
-import { stepPath } from '../../flow/request-page.ts';
 import { AuthError } from '../../http/errors.ts';
 import { accountOf } from '../enroll.ts';
 import type { Challenge, Enrolled, Factor, FactorDependencies, FactorRequest } from '../factor.ts';
@@ -66,19 +65,19 @@ export const push: Factor = {
     typesCode: false,
     enrollment: {
       template: 'mfa/enroll-push',
-      model: async (_deps, _ctx, { request, state: { barcodeUri = '' } }) => ({
+      model: async (_deps, _ctx, { urlOf, state: { barcodeUri = '' } }) => ({
         qr: await qrCode(barcodeUri),
         barcodeUri,
         authenticatorUrl: `/authenticator#${encodeURIComponent(barcodeUri)}`,
-        statusUrl: stepPath(request.pending, 'mfa/status'),
+        statusUrl: urlOf('status'),
       }),
     },
     challenge: {
       template: 'mfa/push',
-      model: (_deps, _ctx, { request, state: { number } }, authenticator) => ({
+      model: (_deps, _ctx, { urlOf, state: { number } }, authenticator) => ({
         name: authenticator?.name ?? '',
         number,
-        statusUrl: stepPath(request.pending, 'mfa/status'),
+        statusUrl: urlOf('status'),
       }),
     },
   },

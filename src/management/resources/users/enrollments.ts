@@ -2,15 +2,30 @@
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import type { Frozen } from '../../../records/record.ts';
+import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
+import type { User } from '../../../users/user.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
+import { letters } from '../../ids.ts';
 import { notFound } from '../../resource.ts';
 import { methodView, type UserFactorsDependencies } from './factors.ts';
 import { userOf } from './user.ts';
 
 export interface EnrollmentsDependencies extends UserFactorsDependencies {
   store: Store;
+  random: Random;
+  /**
+   * Makes the link by which a user enrols a second factor, and mails it where that is wanted.
+   * @returns it, or why there is none.
+   */
+  issueEnrollment(enrollment: {
+    user: User;
+    factor?: string | undefined;
+    several: boolean;
+    mailTo?: string | undefined;
+    locale?: string | undefined;
+  }): Promise<{ url: string } | { refusal: 'no-factor' | 'enrolled' }>;
   /** Makes a new recovery code of a user; the one before is dead. */
   renewRecoveryCode(userId: string): Promise<string>;
   /** Forgets the browsers in which a user wants no second factor. */
@@ -79,6 +94,54 @@ const enrollmentCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
+/** The factors of the hosted service, as ours are called. */
+const FACTORS = {
+  'push-notification': 'push-notification',
+  phone: 'sms',
+  email: 'email',
+  otp: 'otp',
+  'webauthn-roaming': 'webauthn-roaming',
+  'webauthn-platform': 'webauthn-platform',
+} as const;
+
+const REFUSALS = {
+  'no-factor': 'The factor is not enabled.',
+  enrolled: 'The user has a second factor already: allow_multiple_enrollments adds to it.',
+};
+
+const ticketCalls: Call<EnrollmentsDependencies>[] = [
+  call({
+    method: 'POST',
+    path: '/guardian/enrollments/ticket',
+    scopes: ['create:guardian_enrollment_tickets'],
+    summary: 'Create a ticket by which a user enrols a second factor',
+    body: z.strictObject({
+      user_id: z.string().min(1).max(300),
+      email: z.email().max(254).optional(),
+      send_mail: z.boolean().optional(),
+      email_locale: z.string().max(35).optional(),
+      factor: z.enum(Object.keys(FACTORS) as (keyof typeof FACTORS)[]).optional(),
+      allow_multiple_enrollments: z.boolean().optional(),
+    }),
+    handle: async (deps, { body }) => {
+      const user = await userOf(deps, body.user_id);
+      const mailTo = body.send_mail === true ? (body.email ?? user.email) : undefined;
+      if (body.send_mail === true && mailTo === undefined)
+        throw apiError(400, 'The user has no e-mail address, and none is given.', 'invalid_body');
+      const made = await deps.issueEnrollment({
+        user,
+        factor: body.factor && FACTORS[body.factor],
+        several: body.allow_multiple_enrollments ?? false,
+        mailTo,
+        locale: body.email_locale,
+      });
+      if ('refusal' in made) throw apiError(400, REFUSALS[made.refusal], 'invalid_body');
+      // The log keeps no link: whoever reads it could use it.
+      return ok({ ticket_id: letters(32, deps.random), ticket_url: made.url });
+    },
+  }),
+];
+
 /** The kinds of authenticators of a provider; of one that we have none of there is nothing to remove. */
 const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   duo: [],
@@ -134,4 +197,8 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
 ];
 
 /** The calls. */
-export const enrollmentsCalls: Call<EnrollmentsDependencies>[] = [...enrollmentCalls, ...undoCalls];
+export const enrollmentsCalls: Call<EnrollmentsDependencies>[] = [
+  ...enrollmentCalls,
+  ...ticketCalls,
+  ...undoCalls,
+];
