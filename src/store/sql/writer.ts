@@ -36,8 +36,16 @@ export interface Writer {
 interface Group {
   operations: Operation[];
   settled: (() => void)[];
-  durable: PromiseWithResolvers<void>;
+  /** What its changes wait for, some of them together. */
+  acknowledgments: Acknowledgment[];
 }
+
+interface Acknowledgment extends PromiseWithResolvers<void> {
+  changes: number;
+}
+
+/** How many changes are acknowledged in one turn: what all who waited go on to do must not hold up other requests. */
+const acknowledgedAtOnce = 16;
 
 interface WriterOptions {
   connection: Connection;
@@ -63,17 +71,26 @@ export function createWriter({ connection, onFailure }: WriterOptions): Writer {
   };
 
   const begun = () => {
-    state.waiting ??= { operations: [], settled: [], durable: Promise.withResolvers() };
+    state.waiting ??= { operations: [], settled: [], acknowledgments: [] };
     return state.waiting;
   };
+  const nextOf = ({ acknowledgments }: Group) => {
+    const last = acknowledgments.at(-1);
+    if (last !== undefined && last.changes < acknowledgedAtOnce) return last;
+    const another = { ...Promise.withResolvers<void>(), changes: 0 };
+    acknowledgments.push(another);
+    return another;
+  };
   return {
-    next: () => begun().durable.promise,
+    next: () => nextOf(begun()).promise,
     append(operations, settled) {
       const group = begun();
+      const acknowledgment = nextOf(group);
+      acknowledgment.changes += 1;
       for (const operation of operations) group.operations.push(operation);
       group.settled.push(settled);
       state.flushing ??= flush(state);
-      return group.durable.promise;
+      return acknowledgment.promise;
     },
     stop(reason) {
       if (state.failed === undefined) onFailure(reason);
@@ -106,12 +123,19 @@ async function flush(state: WriterState): Promise<void> {
         state.failed = undefined;
       }
       for (const settle of group.settled) settle();
-      group.durable.resolve();
+      await acknowledge(group);
     } catch (error) {
       refuse(state, group, error instanceof Error ? error : new Error(String(error)));
     }
   }
   state.flushing = undefined;
+}
+
+async function acknowledge({ acknowledgments }: Group): Promise<void> {
+  for (const [n, { resolve }] of acknowledgments.entries()) {
+    if (n > 0) await nextTurn();
+    resolve();
+  }
 }
 
 /** Asked again after each wait: a writer may be stopped meanwhile. */
@@ -125,7 +149,10 @@ function refuse(state: WriterState, group: Group, error: Error): void {
   const groups = state.waiting === undefined ? [group] : [group, state.waiting];
   state.waiting = undefined;
   for (const settle of groups.flatMap((one) => one.settled)) settle();
-  for (const { durable } of groups) durable.reject(error);
+  for (const { changes, reject } of groups.flatMap((one) => one.acknowledgments)) {
+    // Nobody waits for one without changes: those were refused before.
+    if (changes > 0) reject(error);
+  }
 }
 
 function nextTurn(): Promise<void> {
