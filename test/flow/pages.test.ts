@@ -5,7 +5,13 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { accessibilityFaults } from '../support/accessibility.ts';
+import {
+  accessibilityFaults,
+  faultsInAllLooks,
+  NARROWEST,
+  sidewaysScroll,
+  WIDE,
+} from '../support/accessibility.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { API, pkce, spaRequest as spa, tenant, USER, webRequest as web } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -120,32 +126,25 @@ describe('the hosted pages', () => {
   };
 
   for (const [name, reach] of Object.entries(pages)) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      it(`have no accessibility violations: ${name}, ${colorScheme}, wide and narrow`, async () => {
-        const { context, page } = await open({ colorScheme, viewport: { width: 1280, height: 900 } });
+    describe(`reached once: ${name}`, () => {
+      let context: BrowserContext;
+      let page: Page;
+      before(async () => {
+        ({ context, page } = await open({ colorScheme: 'light', reducedMotion: 'reduce', viewport: WIDE }));
         await reach(page);
-        for (const width of [1280, 375]) {
-          await page.setViewportSize({ width, height: width === 375 ? 740 : 900 });
-          if (SHOTS)
-            await page.screenshot({
-              path: `${SHOTS}/${name.replaceAll(' ', '-')}-${colorScheme}-${width}.png`,
-              fullPage: true,
-            });
-          expect(await accessibilityFaults(page), `${width}`).to.deep.equal([]);
-        }
-        await context.close();
       });
-    }
+      after(() => context?.close());
 
-    it(`do not scroll sideways on the narrowest phone: ${name}`, async () => {
-      const { context, page } = await open({ viewport: { width: 320, height: 640 } });
-      await reach(page);
-      const wide = await page.evaluate(() => {
-        const { document } = globalThis as any;
-        return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+      it('has no accessibility violations, light and dark, wide and narrow', async () => {
+        const shoot = (look: string) =>
+          page.screenshot({ path: `${SHOTS}/${name.replaceAll(' ', '-')}-${look}.png`, fullPage: true });
+        expect(await faultsInAllLooks(page, SHOTS ? shoot : undefined)).to.deep.equal([]);
       });
-      expect(wide).to.equal(0);
-      await context.close();
+
+      it('does not scroll sideways on the narrowest phone', async () => {
+        await page.setViewportSize(NARROWEST);
+        expect(await sidewaysScroll(page)).to.equal(0);
+      });
     });
   }
 

@@ -9,8 +9,42 @@ const driver = createRequire(import.meta.url).resolve('@axe-core/playwright');
 const SOURCE = readFileSync(createRequire(driver).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The rules of axe whose outcome depends on the colours, and on the layout. */
-export const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
-export const BY_LAYOUT = [...BY_COLOUR, 'target-size', 'scrollable-region-focusable', 'meta-viewport'];
+const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
+const BY_LAYOUT = [...BY_COLOUR, 'target-size', 'scrollable-region-focusable', 'meta-viewport'];
+
+export const WIDE = { width: 1280, height: 860 };
+const PHONE = { width: 375, height: 740 };
+/** The narrowest that pages are made for (WCAG 2.2, 1.4.10). */
+export const NARROWEST = { width: 320, height: 640 };
+
+/**
+ * The faults of a page that is shown light and wide, in a browser of reduced motion: as it is, dark, and on a phone in
+ * both schemes. The markup stays as it is: only what a scheme or a width changes is looked at again.
+ * @param look called for each, before axe is.
+ */
+export async function faultsInAllLooks(
+  page: Page,
+  look: (name: string) => Promise<unknown> = async () => undefined,
+): Promise<string[]> {
+  const faults: string[] = [];
+  const note = async (name: string, rules?: string[]) => {
+    await look(name);
+    faults.push(...(await accessibilityFaults(page, rules)).map((fault) => `${name}: ${fault}`));
+  };
+  await note('light-wide');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await note('dark-wide', BY_COLOUR);
+  await page.setViewportSize(PHONE);
+  await note('dark-phone', BY_LAYOUT);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await note('light-phone', BY_COLOUR);
+  return faults;
+}
+
+/** How much further a page goes than it is wide, pixels. */
+export function sidewaysScroll(page: Page): Promise<number> {
+  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
 
 interface Results {
   violations: { id: string; nodes: { html: string }[] }[];
