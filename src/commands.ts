@@ -1,4 +1,4 @@
-// The `gatehouse` command's subcommands.
+// The `gatehouse` command's subcommands. What few of them need, above all the server itself, is loaded by those.
 
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -11,9 +11,8 @@ import type { Admin } from './administration/admin.ts';
 import { carryOut, type Order } from './administration/orders.ts';
 import { sendOrder, sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
-import { LIMITS } from './features.ts';
+import { fail, faultText } from './fault.ts';
 import { unknownLimits } from './protection/settings.ts';
-import { fail, faultText, isFirstStart, runServer } from './run.ts';
 import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
 import { systemRandom } from './runtime/random.ts';
@@ -24,7 +23,7 @@ import { openStore } from './store/open.ts';
 import { repairStore } from './store/repair.ts';
 import { keyFile } from './store/sealing/key.ts';
 import { resealStore, resetSealed } from './store/sealing/reseal.ts';
-import { EXAMPLE_FILE, productionFaults } from './tenant/examples.ts';
+import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
@@ -33,7 +32,7 @@ import { createUsers } from './users/users.ts';
 
 /** Logs to standard error: standard output is for the command's result. */
 const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
-const start = () => runServer(process.env, process.stdout);
+const start = async () => (await import('./run.ts')).runServer(process.env, process.stdout);
 
 /** Opens the store for a command; refused while a server uses it. */
 async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
@@ -85,6 +84,7 @@ async function tenantOf(
   settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
 ): Promise<LoadedTenant> {
   const loaded = await loadTenantFile(settings.tenantFile, process.env);
+  const { LIMITS } = await import('./features.ts');
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
   for (const warning of [...loaded.warnings, ...unknown]) console.log(`warning: ${warning}`);
   const faults = settings.production ? productionFaults(loaded.tenant, settings) : [];

@@ -1,14 +1,14 @@
 // Runs the server as this process: `npm start` and `gatehouse start`.
 
-import { existsSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import { type Settings, SettingsFault } from './settings.ts';
+import { fail } from './fault.ts';
+import type { Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
 import { STOP_BUDGET } from './stop.ts';
-import { EXAMPLE_FILE, exampleUser } from './tenant/examples.ts';
-import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
+import { EXAMPLE_FILE, exampleUser, isFirstStart } from './tenant/examples.ts';
+import { type LoadedTenant, loadTenantFile } from './tenant/load.ts';
 import { logTo, type Output, welcome } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -69,14 +69,6 @@ function surviveFaults(log: Logger, end: () => void): void {
   });
 }
 
-/** Whether to start from the example: there is no tenant file and none was named. */
-export function isFirstStart(
-  { tenantFile, production }: Pick<Settings, 'tenantFile' | 'production'>,
-  env: Environment,
-): boolean {
-  return !existsSync(tenantFile) && !production && !env.TENANT_FILE;
-}
-
 /** Loads the tenant file; in an empty folder the example is copied there first. */
 async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
   const { tenantFile } = settings;
@@ -100,19 +92,4 @@ async function announce(running: Running, log: Logger, output: Output): Promise<
   const hint = "trust the CA, or accept the browser's warning once";
   const trust = caFile === undefined ? {} : { ca: caFile, hint };
   log.info({ url: settings.baseUrl, port: settings.port, ...trust }, 'listening');
-}
-
-/** Prints a fault without a stack trace and exits. */
-export function fail(thrown: unknown): never {
-  process.stderr.write(`${faultText(thrown)}\n`);
-  process.exit(1);
-}
-
-/** A fault as text for people. */
-export function faultText(thrown: unknown): string {
-  const list = (what: string, faults: readonly string[]) =>
-    [what, ...faults.map((fault) => `  - ${fault}`)].join('\n');
-  if (thrown instanceof SettingsFault) return list('The settings are wrong:', thrown.faults);
-  if (thrown instanceof TenantFault) return list('The tenant file is wrong:', thrown.faults);
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -11,7 +11,7 @@ import type { TenantDependencies } from './capabilities.ts';
 import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
-import { managementAudience } from './management/api.ts';
+import { managementAudience } from './management/audience.ts';
 import { unknownLimits } from './protection/settings.ts';
 import type { TenantFile } from './records/tenant.ts';
 import { because } from './runtime/because.ts';

@@ -17,7 +17,7 @@ const LAYERS: string[][] = [
   ['tenant-management.ts'],
   ['tenant-engine.ts', 'account-endings.ts', 'stop.ts'],
   ['capabilities.ts'],
-  ['features.ts'],
+  ['features.ts', 'fault.ts'],
   ['settings.ts'],
   ['settings-faults.ts'],
   ['settings-schema.ts'],

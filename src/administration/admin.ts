@@ -1,5 +1,5 @@
 // The first application of the Management API: somebody has to be able to call it before anybody can be granted it.
-import { managementAudience } from '../management/api.ts';
+import { managementAudience } from '../management/audience.ts';
 import { idOf, letters } from '../management/ids.ts';
 import { clientGrantSchema } from '../records/apis.ts';
 import { clientSchema } from '../records/clients.ts';

@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { rotateSigningKeys } from '../engine/keys.ts';
-import { managementAudience } from '../management/api.ts';
+import { managementAudience } from '../management/audience.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';

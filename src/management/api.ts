@@ -2,11 +2,9 @@
 import { resourceServerSchema } from '../records/apis.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
+import { managementAudience } from './audience.ts';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
-
-/** Its identifier. */
-export const managementAudience = (issuer: string): string => `${issuer}api/v2/`;
 
 /** Scopes that a user's own token may have: with them it reaches that user alone. */
 

@@ -1,4 +1,5 @@
 // The example tenant file, and what of it must not reach production, because everybody knows its secrets.
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
 import { strategyRecord } from '../records/connections.ts';
@@ -10,6 +11,14 @@ import { directoryOf } from './names.ts';
 
 /** The example's place, for a start without a tenant file. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
+
+/** Whether to start from the example: there is no tenant file and none was named. */
+export function isFirstStart(
+  { tenantFile, production }: { tenantFile: string; production: boolean },
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  return !existsSync(tenantFile) && !production && !env.TENANT_FILE;
+}
 
 const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createOutbox, type OutboxMessage } from '../delivery/outbox.ts';
-import { managementAudience } from '../management/api.ts';
+import { managementAudience } from '../management/audience.ts';
 import { collections } from '../records/collections.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
