@@ -86,6 +86,7 @@ describe('the published package', function () {
 
   it('starts in a folder that has nothing else, and stops on SIGTERM', async () => {
     const server = await runServer({
+      ownKeys: true,
       cwd: folder,
       command: [join(folder, 'node_modules/.bin/gatehouse')],
       env: { PATH },
@@ -99,6 +100,7 @@ describe('the published package', function () {
 
   it('starts by npx, without asking a registry, and stops as at a terminal', async () => {
     const server = await runServer({
+      ownKeys: true,
       cwd: folder,
       command: ['npx', '--no-install', 'gatehouse'],
       // Nothing answers there: whatever asks a registry fails.

@@ -10,6 +10,9 @@ import { type Running, startGatehouse } from '../../src/start.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { parseTenant, readTenant, TenantFault } from '../../src/tenant/load.ts';
+import { createHasher } from '../../src/users/hashing.ts';
+import { CHEAP } from '../support/server.ts';
+import { fillDataDir } from '../support/template.ts';
 
 const DATABASE = 'Username-Password-Authentication';
 const CLEAN = {
@@ -30,8 +33,9 @@ const PRODUCTION = {
 
 describe('production on a data directory of development', () => {
   let dataDir: string;
-  beforeEach(() => {
+  beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-production-'));
+    await fillDataDir(dataDir, true);
   });
   afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
@@ -40,6 +44,7 @@ describe('production on a data directory of development', () => {
       env: { PORT: '0', DATA_DIR: dataDir, ...env },
       log: createLog('silent'),
       loadTenant: async () => readTenant(tenant),
+      hasher: createHasher({ cost: CHEAP }),
     });
 
   async function inDevelopment(

@@ -32,7 +32,7 @@ describe('the process', function () {
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
   it('starts in an empty folder, logs JSON lines, and keeps its files to itself', async () => {
-    const server = await runServer({ cwd });
+    const server = await runServer({ cwd, ownKeys: true });
     expect((await createAgent(server).get('/readyz')).json()).to.deep.equal({ status: 'ok' });
     expect(await server.end('SIGTERM')).to.equal(0);
     const lines = server.lines.map((line) => JSON.parse(line));

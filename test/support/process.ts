@@ -1,10 +1,11 @@
 // Runs the server as people do: a process of its own, spoken to over its own TLS.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { fillDataDir } from './template.ts';
 
 export interface ServerProcess {
   child: ChildProcess;
@@ -28,6 +29,8 @@ interface RunOptions {
   command?: string[];
   /** In a process group of its own, as a terminal starts commands. */
   detached?: boolean;
+  /** Makes its keys and certificates itself, as at any first start. */
+  ownKeys?: boolean;
 }
 
 function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
@@ -41,7 +44,10 @@ export async function runServer({
   env,
   command = [process.execPath, MAIN],
   detached = false,
+  ownKeys = false,
 }: RunOptions): Promise<ServerProcess> {
+  const dataDir = join(cwd, env?.DATA_DIR ?? 'data');
+  if (!ownKeys && !existsSync(dataDir)) await fillDataDir(dataDir, true);
   const [file = '', ...args] = command;
   const child = spawn(file, args, { cwd, detached, env: environment({ PORT: '0', ...env }) });
   const lines: string[] = [];
@@ -61,7 +67,7 @@ export async function runServer({
   return {
     child,
     url,
-    ca: readFileSync(join(cwd, env?.DATA_DIR ?? 'data', 'tls/ca.pem'), 'utf8'),
+    ca: readFileSync(join(dataDir, 'tls/ca.pem'), 'utf8'),
     lines,
     line: async (is) => {
       for (;;) {
