@@ -33,6 +33,7 @@ import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
@@ -89,6 +90,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
       )) as LimitLogin,
     background,
     outbound,
+    scripts: createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) }),
     callers,
     attempts: createAttempts({
       store,

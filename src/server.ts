@@ -68,7 +68,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { settings, log, clock, random } = deps;
   const capabilities = await createCapabilities(deps, VIEWS);
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, messages, events } = capabilities;
+  const { config, views, rateLimits, background, messages, events, scripts } = capabilities;
   const { backChannel } = tenantEngine;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
@@ -110,7 +110,10 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     routes,
     endBlocked,
     drain: () => ending.abort(),
-    close: (deadline) => finishWork({ background, messages, backChannel, events, log }, deadline),
+    close: async (deadline) => {
+      await finishWork({ background, messages, backChannel, events, log }, deadline);
+      await scripts.close();
+    },
   };
 }
 

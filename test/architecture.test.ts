@@ -24,7 +24,7 @@ const LAYERS: string[][] = [
   ['connections', 'factors', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],
-  ['delivery', 'protection', 'saml-messages', 'tls'],
+  ['delivery', 'protection', 'saml-messages', 'scripts', 'tls'],
   ['pages'],
   ['users', 'tenant'],
   ['store'],
@@ -41,6 +41,7 @@ const owned: [string, string][] = [
   ['pg', '^src/store/postgres'],
   ['nodemailer', '^src/delivery/'],
   ['twilio', '^src/delivery/'],
+  ['quickjs-emscripten-core', '^src/scripts/'],
   ['negotiator', '^src/http/languages\\.ts$'],
   ['@formatjs/intl-localematcher', '^src/http/languages\\.ts$'],
 ];

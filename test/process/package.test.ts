@@ -57,6 +57,7 @@ describe('the published package', function () {
     expect(files).to.include.members([
       'dist',
       'views',
+      'sandbox',
       'config',
       'README.md',
       'LICENSE',

@@ -1,0 +1,217 @@
+// What is around a script: how it is found and started, `require`, timers, `console`, and globals that are made when they
+// are first asked for. Runs inside the sandbox, with the script: nothing here protects anybody, the limits are outside.
+(host) => {
+  const stringify = JSON.stringify;
+  const loaded = new Map();
+  const pending = new Map();
+  let lastId = 0;
+
+  /** Keeps what is to be called when the host has an answer. */
+  const expect = (onAnswer) => {
+    const id = String(++lastId);
+    pending.set(id, onAnswer);
+    return id;
+  };
+
+  function load(name) {
+    let module = loaded.get(name);
+    if (module === undefined) {
+      module = { exports: {} };
+      loaded.set(name, module);
+      const shim = (0, eval)(host('shim', name));
+      shim(module, load, host, expect);
+    }
+    return module.exports;
+  }
+
+  function require(given) {
+    // Scripts of the hosted service name versions: require('axios@0.22.0').
+    const name = String(given)
+      .replace(/^node:/, '')
+      .replace(/(.)@[^/]*$/, '$1');
+    const known = host('modules').split(',');
+    if (known.includes(name)) return load(name);
+    const error = new Error(`Cannot find module '${given}': scripts have ${known.join(', ')}`);
+    error.code = 'MODULE_NOT_FOUND';
+    throw error;
+  }
+
+  // Timers: the host knows when the next is due, and no more.
+  const timers = new Map();
+  const wake = () => {
+    let due = Infinity;
+    for (const timer of timers.values()) due = Math.min(due, timer.due);
+    host('wake', due === Infinity ? '' : String(Math.max(0, due - Date.now())));
+  };
+  const setTimer = (run, ms, args, every) => {
+    if (typeof run !== 'function') throw new TypeError('a timer takes a function');
+    const id = ++lastId;
+    const delay = Math.min(Math.max(Number(ms) || 0, every ? 1 : 0), 2147483647);
+    timers.set(id, { due: Date.now() + delay, run, args, every: every ? delay : undefined });
+    wake();
+    return id;
+  };
+  const clearTimer = (id) => {
+    if (timers.delete(id)) wake();
+  };
+  const runTimers = () => {
+    const now = Date.now();
+    const due = [...timers].filter(([, timer]) => timer.due <= now).sort(([, a], [, b]) => a.due - b.due);
+    for (const [id, timer] of due) {
+      if (!timers.has(id)) continue;
+      if (timer.every === undefined) timers.delete(id);
+      else timer.due = now + timer.every;
+      timer.run(...timer.args);
+    }
+    wake();
+  };
+
+  const define = (name, value) =>
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+  const lazy = (name, make) =>
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      get() {
+        define(name, make());
+        return globalThis[name];
+      },
+      set: (value) => define(name, value),
+    });
+  delete globalThis.SharedArrayBuffer;
+  define('global', globalThis);
+  define('setTimeout', (run, ms, ...args) => setTimer(run, ms, args, false));
+  define('setInterval', (run, ms, ...args) => setTimer(run, ms, args, true));
+  define('setImmediate', (run, ...args) => setTimer(run, 0, args, false));
+  for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate']) define(name, clearTimer);
+  const log =
+    (level) =>
+    (...values) => {
+      const plain = values.every((value) => typeof value === 'string' && !value.includes('%'));
+      host('log', level, plain ? values.join(' ') : load('util').format(...values));
+    };
+  define('console', {
+    log: log('info'),
+    info: log('info'),
+    debug: log('debug'),
+    trace: log('debug'),
+    warn: log('warn'),
+    error: log('error'),
+    dir: log('info'),
+  });
+  for (const name of ['UnauthorizedError', 'ValidationError', 'WrongUsernameOrPasswordError']) {
+    define(
+      name,
+      class extends Error {
+        constructor(...args) {
+          // ValidationError(code, message), WrongUsernameOrPasswordError(user, message)
+          super(args.at(-1));
+          this.name = name;
+          if (args.length > 1) this.code = args[0];
+        }
+      },
+    );
+  }
+  lazy('request', () => load('request'));
+  lazy('crypto', () => load('crypto'));
+  for (const [module, names] of Object.entries({
+    buffer: ['Buffer', 'atob', 'btoa'],
+    text: ['TextEncoder', 'TextDecoder', 'structuredClone'],
+    url: ['URL', 'URLSearchParams'],
+    fetch: ['fetch', 'Headers', 'Request', 'Response', 'AbortController', 'AbortSignal'],
+  })) {
+    for (const name of names) lazy(name, () => load(module)[name]);
+  }
+
+  // A script has one of many forms: an expression (a function, an assignment, a function that is called and returns
+  // one, a bundle), or the text of a module.
+  const compile = (code) => {
+    try {
+      return (0, eval)(code);
+    } catch (error) {
+      error.isOfSource = true;
+      throw error;
+    }
+  };
+  const wrapped = (body) => `(function (module, exports, require, __filename, __dirname) {${body}\n})`;
+  function evaluate(source, entry) {
+    const trimmed = source.trim().replace(/[;\s]+$/, '');
+    const module = { exports: {} };
+    let wrapper;
+    try {
+      wrapper = compile(wrapped(`return (${trimmed}\n)`));
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      const named = /^[A-Za-z_$][\w$]*$/.test(entry)
+        ? `typeof ${entry} === 'function' ? ${entry} : undefined`
+        : '0';
+      wrapper = compile(wrapped(`${source}\n;return ${named}`));
+    }
+    const value = wrapper.call(module.exports, module, module.exports, require, 'script.js', '/');
+    const found = [value, module.exports, globalThis];
+    if (typeof value === 'function') return value;
+    for (const one of found) {
+      if (typeof one === 'function') return one;
+      for (const name of [entry, 'default']) {
+        if (one !== null && typeof one === 'object' && typeof one[name] === 'function') return one[name];
+      }
+    }
+    throw Object.assign(new TypeError(`the script gives no function ${entry}`), { isOfSource: true });
+  }
+
+  let answered = false;
+  /** What comes first counts: the callback, what is thrown, or the promise. */
+  function succeed(value) {
+    if (answered) return;
+    let text;
+    try {
+      text = stringify(value);
+    } catch (error) {
+      fail(new TypeError(`the result cannot be written as JSON: ${error.message}`));
+      return;
+    }
+    answered = true;
+    host('succeed', text === undefined ? 'null' : text);
+  }
+  function fail(thrown) {
+    if (answered) return;
+    answered = true;
+    const isObject = typeof thrown === 'object' && thrown !== null;
+    const name = isObject && typeof thrown.name === 'string' ? thrown.name : 'Error';
+    let message = isObject ? (thrown.message ?? thrown.error_description ?? thrown.description) : thrown;
+    if (typeof message !== 'string') message = isObject ? stringify(thrown) : String(message);
+    host('fail', name, String(message), thrown?.isOfSource === true ? 'syntax' : 'script');
+  }
+  const guarded = (work) => {
+    try {
+      work();
+    } catch (thrown) {
+      fail(thrown);
+    }
+  };
+
+  return {
+    /** Begins a run. */
+    start: (source, entry, args, globals) =>
+      guarded(() => {
+        for (const [name, value] of Object.entries(JSON.parse(globals))) define(name, value);
+        const given = JSON.parse(args);
+        const run = evaluate(source, entry);
+        const callback = (error, value) => (error ? fail(error) : succeed(value));
+        const returned = run(...given, callback);
+        if (typeof returned?.then !== 'function') return;
+        // The promise of a function that takes the callback says nothing but that it failed.
+        const isAnswer = run.length <= given.length;
+        returned.then((value) => {
+          if (isAnswer && value !== undefined) succeed(value);
+        }, fail);
+      }),
+    /** An answer of the host, or with the id `timers` that some are due. */
+    deliver: (id, ...answer) =>
+      guarded(() => {
+        if (id === 'timers') return runTimers();
+        const onAnswer = pending.get(id);
+        pending.delete(id);
+        onAnswer?.(...answer);
+      }),
+  };
+};

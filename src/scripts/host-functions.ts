@@ -1,0 +1,154 @@
+// What the sandbox cannot do for itself, computed outside of it: text and bytes, addresses, hashes, signatures. All of them
+// take and give nothing but text and bytes.
+import {
+  constants,
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  type JsonWebKeyInput,
+  type KeyObject,
+  randomBytes,
+  randomUUID,
+  sign,
+  verify,
+} from 'node:crypto';
+
+/** What passes between the sandbox and its host. */
+export type Plain = string | Uint8Array;
+
+const HASHES = new Set(['md5', 'sha1', 'sha256', 'sha384', 'sha512']);
+const ENCODINGS = new Set(['utf8', 'hex', 'base64', 'base64url', 'latin1', 'utf16le']);
+/** As in browsers (Web Cryptography §10.1.1). Bytes. */
+const MOST_RANDOM = 65_536;
+
+/** The functions, by the name that the shims call them by. Each throws an Error whose message scripts may read. */
+export const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
+  encode: (text, encoding) => Buffer.from(textOf(text), encodingOf(encoding)),
+  decode: (bytes, encoding) => Buffer.from(bytesOf(bytes)).toString(encodingOf(encoding)),
+  uuid: () => randomUUID(),
+  random: (size) => {
+    const wanted = Number(size);
+    if (!(wanted >= 0 && wanted <= MOST_RANDOM))
+      throw new Error(`at most ${MOST_RANDOM} random bytes at once`);
+    return randomBytes(wanted);
+  },
+  hash: (name, data) => createHash(hashOf(name)).update(bytesOf(data)).digest(),
+  hmac: (name, key, data) => createHmac(hashOf(name), secretOf(key)).update(bytesOf(data)).digest(),
+  sign: (name, key, data) => signature(textOf(name)).sign(textOf(key), bytesOf(data)),
+  verify: (name, key, data, value) =>
+    String(signature(textOf(name)).verify(textOf(key), bytesOf(data), bytesOf(value))),
+  url: (address, base) => {
+    const url = base === '' ? URL.parse(textOf(address)) : URL.parse(textOf(address), textOf(base));
+    return url === null ? '' : urlParts(url);
+  },
+  urlWith: (address, part, value) => {
+    const url = new URL(textOf(address));
+    const name = textOf(part);
+    if (PARTS.has(name)) Reflect.set(url, name, textOf(value));
+    return urlParts(url);
+  },
+};
+
+/** What of an address can be set. */
+const PARTS = new Set([
+  'protocol',
+  'username',
+  'password',
+  'host',
+  'hostname',
+  'port',
+  'pathname',
+  'search',
+  'hash',
+]);
+
+function urlParts(url: URL): string {
+  const { href, origin, protocol, username, password, host, hostname, port, pathname, search, hash } = url;
+  const parts = { href, origin, protocol, username, password, host, hostname, port, pathname, search, hash };
+  return JSON.stringify(parts);
+}
+
+function textOf(value: Plain | undefined): string {
+  if (typeof value !== 'string') throw new Error('text is expected');
+  return value;
+}
+
+function bytesOf(value: Plain | undefined): Uint8Array {
+  if (value === undefined || typeof value === 'string') throw new Error('bytes are expected');
+  return value;
+}
+
+function encodingOf(value: Plain | undefined): BufferEncoding {
+  const name = textOf(value);
+  if (!ENCODINGS.has(name)) throw new Error(`Unknown encoding: ${name}`);
+  return name as BufferEncoding;
+}
+
+function hashOf(value: Plain | undefined): string {
+  const name = textOf(value);
+  if (!HASHES.has(name)) throw new Error(`Digest method not supported: ${name}`);
+  return name;
+}
+
+/** A key as the shims write it. */
+interface Key {
+  text?: string;
+  passphrase?: string;
+  /** Base64. */
+  bytes?: string;
+  jwk?: JsonWebKeyInput['key'] & { k?: string };
+}
+
+function secretOf(key: Plain | undefined): Buffer {
+  const { text, bytes, jwk } = JSON.parse(textOf(key)) as Key;
+  if (text?.includes('-----BEGIN')) throw new Error('a key pair is no secret for an HMAC');
+  if (text !== undefined) return Buffer.from(text);
+  if (bytes !== undefined) return Buffer.from(bytes, 'base64');
+  if (typeof jwk?.k === 'string') return Buffer.from(jwk.k, 'base64url');
+  throw new Error('the key is no secret');
+}
+
+function keyOf(given: string, isPrivate: boolean): KeyObject {
+  const { text, passphrase, bytes, jwk } = JSON.parse(given) as Key;
+  const make = isPrivate ? createPrivateKey : createPublicKey;
+  if (jwk !== undefined) return make({ key: jwk, format: 'jwk' });
+  const key = text ?? Buffer.from(bytes ?? '', 'base64').toString();
+  return passphrase === undefined ? make(key) : make({ key, passphrase });
+}
+
+interface Signature {
+  sign(key: string, data: Uint8Array): Buffer;
+  verify(key: string, data: Uint8Array, value: Uint8Array): boolean;
+}
+
+/** @param name of JSON Web Signatures (RFC 7518 §3.1, RFC 8037), or `node:` and a hash for any pair of keys. */
+function signature(name: string): Signature {
+  if (name.startsWith('node:')) return pair(hashOf(name.slice(5)), {});
+  const [, kind, bits] = /^(HS|RS|PS|ES)(256|384|512)$/.exec(name) ?? [];
+  if (name === 'EdDSA' || name === 'Ed25519') return pair(undefined, {});
+  if (kind === undefined) throw new Error(`the algorithm ${name} is not supported`);
+  const hash = `sha${bits}`;
+  if (kind === 'HS') {
+    const mac = (key: string, data: Uint8Array) => createHmac(hash, secretOf(key)).update(data).digest();
+    return { sign: mac, verify: (key, data, value) => mac(key, data).equals(value) };
+  }
+  if (kind === 'ES') return pair(hash, { dsaEncoding: 'ieee-p1363' }, 'ec');
+  if (kind === 'RS') return pair(hash, {}, 'rsa');
+  const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  return pair(hash, padding, 'rsa');
+}
+
+function pair(hash: string | undefined, options: object, type?: string): Signature {
+  const read = (given: string, isPrivate: boolean) => {
+    const key = keyOf(given, isPrivate);
+    if (type !== undefined && key.asymmetricKeyType?.split('-')[0] !== type) {
+      throw new Error(`the algorithm wants an ${type} key`);
+    }
+    return key;
+  };
+  return {
+    sign: (key, data) => sign(hash, data, { key: read(key, true), ...options }),
+    verify: (key, data, value) => verify(hash, data, { key: read(key, false), ...options }, value),
+  };
+}

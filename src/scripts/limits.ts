@@ -1,0 +1,66 @@
+// What a run of a script may use.
+
+export interface ScriptLimits {
+  /** Time, waiting included, milliseconds. */
+  wallMs: number;
+  /** Time of the processor, milliseconds. */
+  cpuMs: number;
+  /** Memory, bytes; a multiple of 64 KiB, and at least 16 MiB. */
+  memoryBytes: number;
+  /** The result as JSON, and what it prints, each, bytes. */
+  outputBytes: number;
+  /** The text of the script, characters. */
+  sourceLength: number;
+  /** Requests to others. */
+  requests: number;
+}
+
+/** The limits of the hosted service, where it has them. */
+export const SCRIPT_LIMITS: ScriptLimits = {
+  wallMs: 20_000,
+  cpuMs: 5_000,
+  memoryBytes: 64 * 1024 * 1024,
+  outputBytes: 100_000,
+  sourceLength: 51_200,
+  requests: 10,
+};
+
+/**
+ * Why a run gave no result. `script`: its own error, thrown or called back; `syntax`: it is no JavaScript, or gives no
+ * function; `unanswered`: it ended without an answer; `busy`: too many scripts were running; the others name the limit.
+ */
+export type ScriptFailureKind =
+  | 'script'
+  | 'syntax'
+  | 'unanswered'
+  | 'busy'
+  | 'wall'
+  | 'cpu'
+  | 'memory'
+  | 'output'
+  | 'source'
+  | 'requests'
+  | 'crashed';
+
+export interface ScriptFailure {
+  kind: ScriptFailureKind;
+  /** The name of the script's error, such as `UnauthorizedError`. */
+  name?: string;
+  /** In English; of `script` the script's own words. */
+  message: string;
+}
+
+/** What a run used. */
+export interface ScriptUsage {
+  wallMs: number;
+  cpuMs: number;
+  memoryBytes: number;
+  outputBytes: number;
+  requests: number;
+}
+
+/** A line that a script printed. */
+export interface ScriptLine {
+  level: string;
+  text: string;
+}

@@ -1,0 +1,58 @@
+// What a thread of the sandbox and this process say to each other.
+import type { ScriptFailure, ScriptLimits } from './limits.ts';
+
+export interface ThreadData {
+  wasmModule: WebAssembly.Module;
+  limits: ScriptLimits;
+}
+
+/** A run: arguments and globals as JSON. */
+export interface RunMessage {
+  type: 'run';
+  /** Its number in the thread, from 1. */
+  run: number;
+  source: string;
+  entry: string;
+  args: string;
+  globals: string;
+}
+
+/** The answer to a request of the script. */
+export interface AnswerMessage {
+  type: 'answer';
+  run: number;
+  id: string;
+  /** As JSON: `error`, or status and headers. */
+  head: string;
+  content: string | Uint8Array;
+}
+
+/** To the thread. */
+export type ToThread = RunMessage | AnswerMessage;
+
+/** A request that a script makes. */
+export interface RequestMessage {
+  type: 'request';
+  id: string;
+  /** As JSON, written by the script: anything. */
+  head: string;
+  body: string | Uint8Array;
+}
+
+export interface OutcomeMessage {
+  type: 'outcome';
+  /** The result as JSON. */
+  result?: string;
+  failure?: ScriptFailure;
+  cpuMs: number;
+  memoryBytes: number;
+  outputBytes: number;
+  requests: number;
+}
+
+/** From the thread; `ready`: it can take a run. */
+export type FromThread =
+  | { type: 'ready' }
+  | { type: 'log'; level: string; text: string }
+  | RequestMessage
+  | OutcomeMessage;

@@ -1,0 +1,146 @@
+// One sandbox: QuickJS in a WebAssembly instance of its own, with a memory of its own, for one run.
+import { readFileSync } from 'node:fs';
+import * as quickjs from '@jitl/quickjs-ng-wasmfile-release-sync';
+import {
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSSyncVariant,
+} from 'quickjs-emscripten-core';
+import type { Plain } from './host-functions.ts';
+
+/** What scripts may require. */
+const MODULES = [
+  'axios',
+  'buffer',
+  'crypto',
+  'jose',
+  'jsonwebtoken',
+  'lodash',
+  'node-fetch',
+  'querystring',
+  'request',
+  'url',
+  'util',
+  'uuid',
+];
+/** What those and the globals are made of besides. */
+const PARTS = ['fetch', 'text'];
+
+// Its types are those of the CommonJS form.
+const variant = quickjs.default as unknown as QuickJSSyncVariant;
+
+const WASM_PAGE = 65_536;
+/** The module asks for so many pages to begin with. */
+const FIRST_PAGES = 256;
+/** The depth of calls, bytes of stack: below that of the WebAssembly stack, so that it ends in an error of the script. */
+const STACK = 256 * 1024;
+
+const texts = new Map<string, string>();
+
+/** A shim's text; read once. */
+function textOf(name: string): string {
+  let text = texts.get(name);
+  if (text === undefined) {
+    text = readFileSync(new URL(`../../sandbox/${name}.js`, import.meta.url), 'utf8');
+    texts.set(name, text);
+  }
+  return text;
+}
+
+/** A call into the sandbox that ended in an error that nothing in it caught. */
+export interface Uncaught {
+  name: string;
+  message: string;
+}
+
+export interface Sandbox {
+  /** Calls what the runtime of the sandbox gives, then all that waits on promises. @returns what was not caught. */
+  call(name: 'start' | 'deliver', args: readonly Plain[]): Uncaught | undefined;
+  memoryBytes(): number;
+  /** Whether it has all the memory that it may have. */
+  isFull(): boolean;
+}
+
+interface SandboxOptions {
+  wasmModule: WebAssembly.Module;
+  memoryBytes: number;
+  /** What the shims call; answers with text, bytes or nothing. An Error that it throws is one of the script. */
+  host(name: string, args: readonly Plain[]): Plain | undefined;
+  /** Asked again and again while something runs: whether to end it. */
+  isOver(): boolean;
+}
+
+/** Makes one. */
+export async function createSandbox({
+  wasmModule,
+  memoryBytes,
+  host,
+  isOver,
+}: SandboxOptions): Promise<Sandbox> {
+  // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
+  const pages = Math.floor(memoryBytes / WASM_PAGE);
+  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: pages });
+  const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
+  const runtime = engine.newRuntime();
+  runtime.setMaxStackSize(STACK);
+  const context = runtime.newContext();
+  const hostFunction = context.newFunction('host', (name, ...args) => {
+    try {
+      const answer = hostAnswer(
+        host,
+        context.getString(name),
+        args.map((one) => plainOf(context, one)),
+      );
+      return answer === undefined ? undefined : handleOf(context, answer);
+    } catch (thrown) {
+      return { error: context.newError(thrown instanceof Error ? thrown.message : 'it failed') };
+    }
+  });
+  const make = context.unwrapResult(context.evalCode(textOf('runtime'), 'runtime.js'));
+  const parts = context.unwrapResult(context.callFunction(make, context.undefined, hostFunction));
+  const functions = { start: context.getProp(parts, 'start'), deliver: context.getProp(parts, 'deliver') };
+  runtime.setInterruptHandler(isOver);
+  const uncaught = (error: QuickJSHandle): Uncaught => {
+    const { name = 'Error', message = '' } = (context.dump(error) ?? {}) as Partial<Uncaught>;
+    return { name: String(name), message: String(message) };
+  };
+  return {
+    memoryBytes: () => wasmMemory.buffer.byteLength,
+    isFull: () => wasmMemory.buffer.byteLength >= pages * WASM_PAGE,
+    call: (name, args) => {
+      const handles = args.map((one) => handleOf(context, one));
+      const called = context.callFunction(functions[name], context.undefined, ...handles);
+      if (called.error !== undefined) return uncaught(called.error);
+      while (runtime.hasPendingJob() && !isOver()) {
+        const jobs = runtime.executePendingJobs();
+        if (jobs.error !== undefined) return uncaught(jobs.error);
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Shims, or what the host gives. */
+function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly Plain[]): Plain | undefined {
+  if (name === 'modules') return MODULES.join(',');
+  if (name !== 'shim') return host(name, args);
+  const [module = ''] = args;
+  if (typeof module !== 'string' || ![...MODULES, ...PARTS].includes(module))
+    throw new Error('there is no such shim');
+  return textOf(module);
+}
+
+/** @throws when it is neither text nor bytes. */
+function plainOf(context: QuickJSContext, handle: QuickJSHandle): Plain {
+  if (context.typeof(handle) === 'string') return context.getString(handle);
+  // A copy: the bytes of the sandbox change, or move, as soon as it goes on.
+  return context.getArrayBuffer(handle).consume(({ value }) => value.slice());
+}
+
+function handleOf(context: QuickJSContext, value: Plain): QuickJSHandle {
+  if (typeof value === 'string') return context.newString(value);
+  const { buffer, byteOffset, byteLength } = value;
+  return context.newArrayBuffer(buffer.slice(byteOffset, byteOffset + byteLength));
+}

@@ -1,0 +1,99 @@
+// Scripts of a tenant's configuration (profiles of connections, custom databases, actions): run in a sandbox that knows
+// nothing of this process, within limits.
+import type { Outbound } from '../http/outbound.ts';
+import {
+  SCRIPT_LIMITS,
+  type ScriptFailure,
+  type ScriptLimits,
+  type ScriptLine,
+  type ScriptUsage,
+} from './limits.ts';
+import { createScriptLog, type ScriptLog } from './log.ts';
+import { createPool } from './pool.ts';
+
+export interface ScriptRun {
+  /** Whose script it is, such as the name of a connection: for the log, and so that one does not take all threads. */
+  of: string;
+  source: string;
+  /** The name of the function, such as `fetchUserProfile`; a script that gives one without a name has just that. */
+  entry: string;
+  /** What it is called with, before the callback: what JSON can say. */
+  args: readonly unknown[];
+  /** Further global names: what JSON can say. */
+  globals?: Readonly<Record<string, unknown>>;
+}
+
+/** What became of a run. */
+export type ScriptOutcome = {
+  used: ScriptUsage;
+  /** What it printed. */
+  printed: ScriptLine[];
+} & ({ result: unknown; failure?: undefined } | { failure: ScriptFailure; result?: undefined });
+
+export interface Scripts {
+  /**
+   * Runs a script. Its answer is what comes first: the callback (`callback(error, result)`), what is thrown, or the promise
+   * that a function without a parameter for the callback returns. Never rejects for what a script does.
+   */
+  run(run: ScriptRun): Promise<ScriptOutcome>;
+  /** What scripts printed lately, where it is kept. */
+  log: ScriptLog;
+  close(): Promise<void>;
+}
+
+interface ScriptsDependencies {
+  outbound: Outbound;
+  /** Epoch milliseconds. */
+  clock: () => number;
+  /** Whether what they print is kept, for developers to see: it may hold tokens and people's data. */
+  keepsLog: boolean;
+  limits?: ScriptLimits;
+  /** Threads at most. */
+  threads?: number;
+}
+
+const THREADS = 16;
+const IDLE = 60_000;
+const WAIT = 10_000;
+const NOTHING_USED: ScriptUsage = { wallMs: 0, cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: 0 };
+
+/** The sandbox of a tenant; no thread is started before the first run. */
+export function createScripts({
+  outbound,
+  clock,
+  keepsLog,
+  limits = SCRIPT_LIMITS,
+  threads = THREADS,
+}: ScriptsDependencies): Scripts {
+  const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs: WAIT });
+  const log = createScriptLog(keepsLog);
+  const outcomeOf = async ({ of, source, entry, args, globals = {} }: ScriptRun): Promise<ScriptOutcome> => {
+    if (source.length > limits.sourceLength) {
+      return failed('source', `it is longer than ${limits.sourceLength} characters`);
+    }
+    const job = { source, entry, args: JSON.stringify(args), globals: JSON.stringify(globals) };
+    const outcome = await pool.run(of, job);
+    if (outcome === undefined) return failed('busy', 'too many scripts are running');
+    const { result, failure, ...rest } = outcome;
+    return failure === undefined
+      ? { ...rest, result: result === undefined ? null : JSON.parse(result) }
+      : { ...rest, failure };
+  };
+  return {
+    log,
+    close: () => pool.close(),
+    run: async (run) => {
+      const at = clock();
+      const outcome = await outcomeOf(run);
+      const { failure, printed, used } = outcome;
+      log.add({ at, of: run.of, entry: run.entry, printed, used, failure });
+      return outcome;
+    },
+  };
+}
+
+const failed = (kind: ScriptFailure['kind'], message: string): ScriptOutcome => ({
+  failure: { kind, message },
+  used: NOTHING_USED,
+  printed: [],
+});

@@ -1,0 +1,11 @@
+// What is used of WebAssembly's JavaScript interface: the libraries of Node's types do not have it.
+declare namespace WebAssembly {
+  class Module {
+    private readonly brand;
+  }
+  class Memory {
+    constructor(limits: { initial: number; maximum: number });
+    readonly buffer: ArrayBuffer;
+  }
+  function compile(bytes: Uint8Array): Promise<Module>;
+}
