@@ -6,6 +6,7 @@ import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { loginPages } from './connections/login-page.ts';
+import { logoutAtProvider } from './connections/logout.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections, hasRealm } from './connections/resolve.ts';
 import { upstream } from './connections/upstream/feature.ts';
@@ -213,6 +214,7 @@ function routesOf(
       webPush,
     }),
     ...bind(logout, {
+      logoutAtProvider: (session, back) => logoutAtProvider({ ...elsewhere, users }, session, back),
       allowLoopback,
       baseUrl,
       challenges,

@@ -137,3 +137,10 @@ export function refuseProviderError({ error, error_description }: UpstreamRespon
   if (DENIALS.has(error)) throw upstreamFault('access_denied', description);
   throw upstreamFault(error === 'unauthorized' ? 'unauthorized' : 'invalid_request', description);
 }
+
+/** An address with parameters set in its query. */
+export function withQuery(address: string, parameters: Readonly<Record<string, string>>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}

@@ -1,6 +1,7 @@
 // The end of every logout: ends the session, tells its participants, and sends the browser on.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import { type FederatedDependencies, federatedLogout } from './federated.ts';
 import { frontChannelFrames } from './front-channel.ts';
@@ -16,6 +17,7 @@ export interface ValidLogout {
 }
 
 export interface EndSessionDependencies extends FederatedDependencies {
+  config: Config;
   issuer: string;
   sessions: Sessions;
   events: Events;

@@ -1,18 +1,31 @@
 // Logout at the upstream identity provider of a session (spec "Logout": `federated`), and the way back.
 import type { UserSession } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
-import type { Connection } from '../records/collections.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
-import type { Config } from '../tenant/config.ts';
 
 export interface FederatedDependencies {
   /** Our public origin. */
   baseUrl: string;
   /** Whether providers may be on this machine, without TLS. */
   allowLoopback: boolean;
-  config: Config;
   challenges: Challenges;
+  logoutAtProvider: LogoutAtProvider;
 }
+
+/** Where the browser is to come back to from a provider. */
+export interface ProviderLogout {
+  /** The address, with `state` in its query. */
+  returnTo: string;
+  /** The address without it, for protocols that carry a state themselves. */
+  callback: string;
+  state: string;
+}
+
+/**
+ * The address at which a session is ended at the provider that it came from, as its connection's strategy has it.
+ * @returns undefined when there is none.
+ */
+export type LogoutAtProvider = (session: UserSession, back: ProviderLogout) => Promise<string | undefined>;
 
 /** Where identity providers send the browser back to; must be allowed there. */
 export const CALLBACK = '/logout/callback';
@@ -32,17 +45,19 @@ export async function federatedLogout(
   session: UserSession,
   returnTo: string,
 ): Promise<string | undefined> {
-  const connection =
-    session.connection === undefined ? undefined : await deps.config.connection(session.connection);
-  const endpoint = connection === undefined ? undefined : logoutEndpoint(connection, deps.allowLoopback);
-  if (endpoint === undefined) return undefined;
+  if (session.connection === undefined) return undefined;
   const { secret: state } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: session.sid,
     ttlSeconds: TTL,
     data: { returnTo },
   });
-  return endpoint(`${deps.baseUrl}${CALLBACK}`, state);
+  const callback = `${deps.baseUrl}${CALLBACK}`;
+  const back = { callback, state, returnTo: `${callback}?state=${state}` };
+  const address = await deps.logoutAtProvider(session, back);
+  if (address !== undefined && isUsable(address, deps.allowLoopback)) return address;
+  await deps.challenges.discard(PURPOSE, session.sid);
+  return undefined;
 }
 
 /** Takes the browser back. @returns where it goes; undefined when `state` is unknown or was used. */
@@ -54,35 +69,6 @@ export async function returnFromProvider(
   return typeof met?.data?.returnTo === 'string' ? met.data.returnTo : undefined;
 }
 
-type Endpoint = (callback: string, state: string) => string;
-
-/**
- * A connection's logout address by its options: `logoutUrl` for any strategy, given `returnTo`; the
- * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
- * @returns undefined when there is none, or it is not https.
- */
-function logoutEndpoint(connection: Connection, allowLoopback: boolean): Endpoint | undefined {
-  const { options, strategy } = connection;
-  const own = usable(options.logoutUrl, allowLoopback);
-  if (own !== undefined) {
-    return (callback, state) => withQuery(own, { returnTo: withQuery(new URL(callback), { state }) });
-  }
-  if (strategy !== 'oidc') return undefined;
-  const { end_session_endpoint: discovered } = (options.oidc_metadata ?? {}) as Record<string, unknown>;
-  const endSession = usable(options.end_session_endpoint ?? discovered, allowLoopback);
-  if (endSession === undefined) return undefined;
-  const client = typeof options.client_id === 'string' ? { client_id: options.client_id } : {};
-  return (callback, state) => withQuery(endSession, { ...client, post_logout_redirect_uri: callback, state });
-}
-
-function usable(address: unknown, allowLoopback: boolean): URL | undefined {
-  if (typeof address !== 'string' || !isHttpsOrLoopback(address)) return undefined;
-  const url = new URL(address);
-  return url.protocol === 'https:' || allowLoopback ? url : undefined;
-}
-
-function withQuery(address: URL, parameters: Record<string, string>): string {
-  const url = new URL(address);
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return url.href;
+function isUsable(address: string, allowLoopback: boolean): boolean {
+  return isHttpsOrLoopback(address) && (allowLoopback || new URL(address).protocol === 'https:');
 }

@@ -43,4 +43,5 @@ export const connectionSecrets = [
   'bindCredentials',
   'password',
   'configuration.*',
+  'customHeaders.*',
 ].map((name) => `options.${name}`);

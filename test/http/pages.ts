@@ -222,10 +222,6 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ],
     },
   },
-  '/elsewhere': {
-    template: 'login/elsewhere',
-    model: { client, action: '/login', fields: [['SAMLRequest', 'abc']] },
-  },
   '/organization': {
     template: 'login/organization',
     model: {

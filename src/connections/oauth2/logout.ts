@@ -1,7 +1,7 @@
 // Where the session at an OAuth 2.0 provider is ended: there is no standard for it, so the connection says where.
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
-import type { UpstreamDependencies, UpstreamLogout } from '../redirect.ts';
+import { type UpstreamDependencies, type UpstreamLogout, withQuery } from '../redirect.ts';
 
 /** @returns `logoutUrl`, else what the script `getLogoutUrl` says; undefined where the connection has neither. */
 export async function logoutUrl(
@@ -9,11 +9,7 @@ export async function logoutUrl(
   { logoutUrl: fixed, scripts }: OAuth2Options,
   { connection, returnTo }: UpstreamLogout,
 ): Promise<string | undefined> {
-  if (fixed !== undefined && fixed !== '') {
-    const url = new URL(fixed);
-    url.searchParams.set('returnTo', returnTo);
-    return url.href;
-  }
+  if (fixed !== undefined && fixed !== '') return withQuery(fixed, { returnTo });
   const source = scripts.getLogoutUrl?.trim() ?? '';
   if (source === '') return undefined;
   const result = await runScript({ connection, name: 'getLogoutUrl', source, arguments: [{ returnTo }] });

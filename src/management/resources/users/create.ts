@@ -28,7 +28,8 @@ async function connectionOf({ config }: UsersDependencies, name: string): Promis
 export async function createUser(deps: UsersDependencies, body: CreateUserBody, ip: string): Promise<User> {
   const connection = await connectionOf(deps, body.connection);
   const strategy = strategyRecord(connection.strategy);
-  if (strategy === undefined) throw invalid('Users of this connection are made when they log in.');
+  if (strategy === undefined || strategy.isUpstream === true)
+    throw invalid('Users of this connection are made when they log in.');
   const addresses = addressesOf(body);
   if (strategy.proves !== undefined && addresses[strategy.proves] === undefined) {
     throw invalid(`Payload validation error: 'Missing required property: ${strategy.proves}'.`);

@@ -2,6 +2,7 @@
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { databaseOptions } from '../../../records/database-options.ts';
+import { commonOptions } from '../../../records/upstream.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
@@ -35,7 +36,7 @@ export async function patchUser(
   const identities = await deps.users.identitiesOf(before.id);
   const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
   const addresses = addressesOf(body);
-  refuseFederated(identity, body);
+  refuseFederated({ connection, identity }, body);
   if (typeof body.password === 'string')
     await setPassword(deps, before, { connection, identity }, body.password);
   const isNewEmail = addresses.email !== undefined && addresses.email !== before.email;
@@ -77,9 +78,20 @@ async function homeOf(
 }
 
 /** What an upstream provider says of a user is changed there. */
-function refuseFederated(identity: Identity | undefined, body: PatchUserBody): void {
-  if (identity === undefined || strategyRecord(identity.provider) !== undefined) return;
-  const ours = new Set(['user_metadata', 'app_metadata', 'blocked', 'connection', 'client_id']);
+function refuseFederated(
+  { connection, identity }: Awaited<ReturnType<typeof homeOf>>,
+  body: PatchUserBody,
+): void {
+  const strategy = identity && strategyRecord(identity.provider);
+  if (identity === undefined || (strategy !== undefined && strategy.isUpstream !== true)) return;
+  const isRefreshed =
+    strategy === undefined ||
+    connection === undefined ||
+    commonOptions(connection.options).set_user_root_attributes === 'on_each_login';
+  const ours = new Set([
+    ...['user_metadata', 'app_metadata', 'blocked', 'connection', 'client_id'],
+    ...(isRefreshed ? [] : ['name', 'nickname', 'given_name', 'family_name', 'picture']),
+  ]);
   const foreign = Object.entries(body).find(([name, value]) => value !== undefined && !ours.has(name))?.[0];
   if (foreign === undefined) return;
   throw invalid(

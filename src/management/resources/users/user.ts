@@ -35,9 +35,13 @@ export async function userOf({ users }: Pick<UsersDependencies, 'users'>, id = '
   return user;
 }
 
-/** A user as they are answered. */
-export async function viewOf({ users }: Pick<UsersDependencies, 'users'>, user: User) {
-  return userView(user, await users.identitiesOf(user.id));
+/** A user as they are answered. @param shows what the caller may be shown beside. */
+export async function viewOf(
+  { users }: Pick<UsersDependencies, 'users'>,
+  user: User,
+  shows: { providerTokens?: boolean } = {},
+) {
+  return userView(user, await users.identitiesOf(user.id), shows);
 }
 
 /** The answer to a body that is refused. */

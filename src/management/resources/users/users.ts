@@ -45,9 +45,10 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     ownScopes: ['read:current_user'],
     summary: 'Get a user',
     query: z.strictObject(fieldsQuery),
-    handle: async (deps, { params, query }) => {
+    handle: async (deps, { params, query, caller }) => {
       const user = await userOf(deps, params.id);
-      return ok(selectFields(await viewOf(deps, user), query));
+      const providerTokens = !caller.isUser && caller.scopes.has('read:user_idp_tokens');
+      return ok(selectFields(await viewOf(deps, user, { providerTokens }), query));
     },
   }),
   call({

@@ -7,8 +7,14 @@ import { type Identity, primaryIdentity } from '../../../users/identities.ts';
 /** What the record holds beside, and nobody is told. */
 const OWN = new Set(['id', 'email_history', 'permissions', 'roles', 'expiresAt']);
 
-/** The identity that a user was made with comes first. */
-export function identityViews(identities: readonly Identity[]): object[] {
+/**
+ * The identity that a user was made with comes first.
+ * @param shows what a caller may be shown beside: the tokens of upstream providers.
+ */
+export function identityViews(
+  identities: readonly Identity[],
+  shows: { providerTokens?: boolean } = {},
+): object[] {
   const primary = primaryIdentity(identities);
   return [...(primary === undefined ? [] : [primary]), ...identities.filter((one) => one !== primary)].map(
     (one) => ({
@@ -16,22 +22,43 @@ export function identityViews(identities: readonly Identity[]): object[] {
       user_id: one.upstream_id,
       provider: one.provider,
       isSocial: one.isSocial,
-      ...(one === primary || one.profile === undefined ? {} : { profileData: one.profile }),
+      ...(shows.providerTokens === true && tokensOf(one)),
+      ...(one === primary || one.profile === undefined
+        ? {}
+        : { profileData: { ...one.attributes, ...one.profile } }),
     }),
   );
 }
 
-/** A user with their identities. */
-export function userView(user: Frozen<UserRecord>, identities: readonly Identity[]): Record<string, unknown> {
+/** The tokens that a provider gave at the last login; `expires_in` in seconds from then is not known any more. */
+function tokensOf({ upstream }: Identity): object {
+  const { access_token, refresh_token, expires_at } = upstream ?? {};
+  return {
+    ...(access_token !== undefined && { access_token }),
+    ...(refresh_token !== undefined && { refresh_token }),
+    ...(expires_at !== undefined && { expires_at: new Date(expires_at * 1000).toISOString() }),
+  };
+}
+
+/**
+ * A user with their identities; what a provider says beyond the profile's own fields is at the root, too.
+ * @param shows as for {@link identityViews}.
+ */
+export function userView(
+  user: Frozen<UserRecord>,
+  identities: readonly Identity[],
+  shows: { providerTokens?: boolean } = {},
+): Record<string, unknown> {
   const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !OWN.has(name)));
   const name = user.name ?? user.email ?? user.username ?? user.phone_number;
   return {
+    ...primaryIdentity(identities)?.attributes,
     user_id: user.id,
     ...shown,
     name,
     nickname: user.nickname ?? user.username ?? user.email?.split('@')[0] ?? name,
     picture: user.picture ?? pictureOf(user.email ?? String(name ?? user.id)),
-    identities: identityViews(identities),
+    identities: identityViews(identities, shows),
   };
 }
 

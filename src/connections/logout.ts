@@ -1,0 +1,72 @@
+// Where a session is ended at the provider that it came from (spec "Logout": `federated`).
+import type { Logger } from 'pino';
+import type { Connection } from '../records/collections.ts';
+import type { UpstreamGrant } from '../records/identities.ts';
+import { isHttpsOrLoopback } from '../records/logout.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Users } from '../users/users.ts';
+import { type UpstreamDependencies, type UpstreamLogout, withQuery } from './redirect.ts';
+import { strategyOf } from './strategies.ts';
+
+interface LogoutDependencies extends UpstreamDependencies {
+  config: Pick<Config, 'connection'>;
+  users: Pick<Users, 'identitiesOf'>;
+  log: Logger;
+}
+
+/** A session that ends. */
+interface EndingSession {
+  userId: string;
+  /** The name of the connection that the user logged in with, if known. */
+  connection?: string | undefined;
+}
+
+/**
+ * The address at which a session's user logs out of its provider, as the connection's strategy has it.
+ * @returns undefined when there is none.
+ */
+export async function logoutAtProvider(
+  deps: LogoutDependencies,
+  { userId, connection: name }: EndingSession,
+  back: Pick<UpstreamLogout, 'returnTo' | 'callback' | 'state'>,
+): Promise<string | undefined> {
+  const connection = name === undefined ? undefined : await deps.config.connection(name);
+  if (connection === undefined) return undefined;
+  const strategy = strategyOf(connection);
+  if (strategy === undefined) return keptEndpoint(connection, back);
+  if (strategy.page !== 'redirect') return undefined;
+  const identities = await deps.users.identitiesOf(userId);
+  const identity = identities.find((one) => one.connection === connection.name);
+  const grant = (identity?.upstream ?? {}) as UpstreamGrant;
+  try {
+    return await strategy.logout(deps, { ...back, connection, grant });
+  } catch (err) {
+    // The session here ends all the same.
+    deps.log.warn(
+      { err, connection: connection.name },
+      'where to log out of an upstream provider is not known',
+    );
+    return undefined;
+  }
+}
+
+/**
+ * Of a connection that is kept, though its strategy is not built in: `logoutUrl`, given `returnTo`; or the
+ * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
+ */
+function keptEndpoint(
+  { options }: Connection,
+  { returnTo, callback, state }: Pick<UpstreamLogout, 'returnTo' | 'callback' | 'state'>,
+): string | undefined {
+  const { logoutUrl, client_id } = options;
+  if (isAddress(logoutUrl)) return withQuery(logoutUrl, { returnTo });
+  const { end_session_endpoint: discovered } = (options.oidc_metadata ?? {}) as Record<string, unknown>;
+  const endSession = options.end_session_endpoint ?? discovered;
+  if (!isAddress(endSession)) return undefined;
+  const client = typeof client_id === 'string' ? { client_id } : {};
+  return withQuery(endSession, { ...client, post_logout_redirect_uri: callback, state });
+}
+
+function isAddress(value: unknown): value is string {
+  return typeof value === 'string' && isHttpsOrLoopback(value);
+}
