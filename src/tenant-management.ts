@@ -16,6 +16,7 @@ import { resumeRemovals } from './management/connection-removal.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
 import { exportLink } from './management/jobs/links.ts';
 import { createUserJobs } from './management/jobs/user-jobs.ts';
+import { startLogStreams } from './management/log-streams/streams.ts';
 import { createLocks } from './protection/locks.ts';
 import type { Background } from './runtime/background.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
@@ -39,6 +40,7 @@ export function managementDependencies(
   const { endBlocked, removeUser, ending } = own;
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
+  startLogStreams({ ...deps, ...capabilities, ending });
   return {
     baseUrl,
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),

@@ -34,7 +34,16 @@ export const management = feature<ManagementFeatureDependencies>({
   limits,
   events,
   routes: { ...routesOfCalls(MANAGEMENT_CALLS), ...exportLinks },
-  collections: ['connectionKeys', 'documents', 'jobs', 'jobParts', 'invitations', 'memberships', 'roles'],
+  collections: [
+    'connectionKeys',
+    'documents',
+    'jobs',
+    'jobParts',
+    'logStreamPositions',
+    'invitations',
+    'memberships',
+    'roles',
+  ],
 });
 
 /** Clients decode nothing but the API's own failures: what it does not have is told in their shape, too. */

@@ -37,8 +37,8 @@ export interface Kept {
   whole?: 'bare' | 'wrapped' | 'bare unless taken';
   /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */
   hidden?: readonly string[];
-  /** Further members that are made of a new one's body. */
-  made?(deps: KeptDependencies, body: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** What goes with one that was removed. */
+  removed?(deps: KeptDependencies, id: string): Promise<void>;
   filters?: z.ZodRawShape;
   matches?(item: Readonly<Record<string, unknown>>, query: Readonly<Record<string, unknown>>): boolean;
   missing: ReturnType<typeof notFound>;
@@ -124,7 +124,7 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
       body: resource.createBody,
       handle: async (deps, { body }) => {
         const at = deps.now();
-        const whole = { ...merged({ ...resource.usual }, body), ...resource.made?.(deps, body) };
+        const whole = merged({ ...resource.usual }, body);
         const record: DocumentRecord = {
           id: resource.newId(deps.random),
           kind,
@@ -180,6 +180,7 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
           return noContent();
         }
         await deps.store.collection('documents').delete(found.id);
+        await resource.removed?.(deps, found.id);
         return noContent({ before: keptView(resource, found) });
       },
     }),

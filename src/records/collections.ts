@@ -14,7 +14,7 @@ import type {
 } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
-import type { LogEventRecord } from './log-events.ts';
+import type { LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
 import { domainsOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
@@ -67,6 +67,7 @@ export interface Records {
   jobParts: JobPartRecord;
   limits: LimitRecord;
   logs: LogEventRecord;
+  logStreamPositions: LogStreamPositionRecord;
 }
 
 export type CollectionName = keyof Records;
@@ -220,6 +221,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   jobs: { unique: {}, indexes: { status: (job) => job.status }, sealed: ['linkKey'] },
   jobParts: { unique: {}, indexes: { job: (part) => `${part.job}\n${part.kind}` }, sealed: ['text'] },
   limits: { unique: {}, indexes: {}, kept: 'memory' },
+  logStreamPositions: { unique: {}, indexes: {} },
   logs: {
     unique: {},
     indexes: { user: (event) => event.user_id },

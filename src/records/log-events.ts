@@ -21,3 +21,17 @@ export interface LogEventRecord extends Stored {
   ip?: string;
   details?: Record<string, unknown>;
 }
+
+/** How far a log stream has come; `id` is the stream's. */
+export interface LogStreamPositionRecord extends Stored {
+  /** The id of the last event that its receiver has taken; empty before the first. */
+  after: string;
+  /** Tries that have failed since. */
+  failures: number;
+  /** Epoch milliseconds, of the first of those. */
+  failingSince?: number;
+  /** Epoch milliseconds, before which there is no other try. */
+  retryAt?: number;
+  /** Of the stream, as it was at the last try: one that was changed is tried at once. */
+  version?: string;
+}

@@ -22,6 +22,13 @@ export interface Events {
   record(event: TenantEvent): void;
   /** Waits for the events recorded so far. */
   flush(): Promise<void>;
+  /** Calls somebody after each event that was recorded. */
+  listen(listener: () => void): void;
+}
+
+/** What ids of events begin with that are recorded at a time, or later: they sort by it. @param at epoch milliseconds. */
+export function eventIdAt(at: number): string {
+  return new Date(at).toISOString().replaceAll(/\D/g, '');
 }
 
 const RETENTION_SECONDS = 30 * 86_400;
@@ -41,6 +48,7 @@ interface EventsDependencies {
 /** The event log of a tenant, in its store. */
 export function createEvents({ store, clock, random, log, budget, types }: EventsDependencies): Events {
   const pending = new Set<Promise<void>>();
+  const listeners: (() => void)[] = [];
   return {
     record: (event) => {
       if (!types.has(event.type)) {
@@ -53,7 +61,7 @@ export function createEvents({ store, clock, random, log, budget, types }: Event
         ...event,
         ...(leftOut === 0 ? {} : { details: { ...event.details, left_out: leftOut } }),
         // Ids sort by time, and so do lists of events.
-        id: `${new Date(clock()).toISOString().replaceAll(/\D/g, '')}${random(12).toString('hex')}`,
+        id: `${eventIdAt(clock())}${random(12).toString('hex')}`,
         date: new Date(clock()).toISOString(),
         expiresAt: epochSeconds(clock) + RETENTION_SECONDS,
       };
@@ -69,11 +77,17 @@ export function createEvents({ store, clock, random, log, budget, types }: Event
         .collection('logs')
         .insert(record)
         .catch((error: unknown) => log.error({ err: error }, 'an event could not be recorded'))
-        .finally(() => pending.delete(write));
+        .finally(() => {
+          pending.delete(write);
+          for (const listener of listeners) listener();
+        });
       pending.add(write);
     },
     flush: async () => {
       await Promise.all(pending);
+    },
+    listen: (listener) => {
+      listeners.push(listener);
     },
   };
 }

@@ -7,10 +7,14 @@ import { EXAMPLE } from './example.ts';
 
 export const ADMIN = { client_id: 'admin', client_secret: 'a-secret-of-the-management-tests' };
 
-/** Starts the example tenant, with that application in it. */
-export async function startManaged(tenant: object = parse(EXAMPLE) as object): Promise<TestServer> {
+/** Starts the example tenant, with that application in it. @param dataDir kept when the server stops. */
+export async function startManaged(
+  tenant: object = parse(EXAMPLE) as object,
+  dataDir?: string,
+): Promise<TestServer> {
   const { clients = [], clientGrants = [] } = tenant as { clients?: object[]; clientGrants?: object[] };
   const server = await startServer({
+    ...(dataDir !== undefined && { dataDir }),
     tenant: {
       ...tenant,
       clients: [...clients, { ...ADMIN, name: 'Administration', app_type: 'non_interactive' }],

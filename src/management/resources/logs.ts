@@ -1,15 +1,13 @@
 // The tenant's log: `/logs`, `/users/{id}/logs`.
 import { z } from 'zod';
-import type { Client, Connection } from '../../records/collections.ts';
-import { strategyRecord } from '../../records/connections.ts';
-import type { LogEventRecord } from '../../records/log-events.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Connection } from '../../records/collections.ts';
 import type { Query, Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
 import { type ListSource, listAnswer, pageQuery } from '../list.ts';
+import { type Known, knownOf, type LogEvent, logView, strategyType } from '../log-view.ts';
 import { notFound } from '../resource.ts';
 import { type LogNames, logFilter, logSort } from '../search/fields.ts';
 import { parseSort } from '../search/sort.ts';
@@ -17,51 +15,6 @@ import { parseSort } from '../search/sort.ts';
 export interface LogsDependencies {
   store: Store;
   config: Pick<Config, 'clients' | 'connections'>;
-}
-
-type LogEvent = Frozen<LogEventRecord>;
-
-/** What the tenant knows of the applications and connections that events name. */
-interface Known {
-  clients: readonly Client[];
-  connections: readonly Connection[];
-}
-
-async function knownOf({ config }: LogsDependencies): Promise<Known> {
-  return { clients: await config.clients(), connections: await config.connections() };
-}
-
-const strategyType = (strategy: string): string =>
-  strategyRecord(strategy)?.isDatabase === true
-    ? 'database'
-    : strategyRecord(strategy)?.proves !== undefined
-      ? 'passwordless'
-      : ENTERPRISE.has(strategy)
-        ? 'enterprise'
-        : 'social';
-
-const ENTERPRISE = new Set(['samlp', 'oidc', 'okta', 'waad', 'adfs', 'ad', 'pingfederate', 'google-apps']);
-
-/** An event as it is answered: with the names that tools read. */
-function logView(event: LogEvent, { clients, connections }: Known): Record<string, unknown> {
-  const { id, expiresAt: _, details, ...rest } = event;
-  const client = clients.find(({ client_id }) => client_id === event.client_id);
-  const connection = connections.find(({ name }) => name === event.connection);
-  return {
-    ...rest,
-    ...(client?.name === undefined ? {} : { client_name: client.name }),
-    ...(connection === undefined
-      ? {}
-      : {
-          connection_id: connection.id,
-          strategy: connection.strategy,
-          strategy_type: strategyType(connection.strategy),
-        }),
-    log_id: id,
-    _id: id,
-    isMobile: false,
-    ...(details === undefined ? {} : { details }),
-  };
 }
 
 /** What a query says of applications and connections, as the ids and names that events have. */

@@ -1,0 +1,66 @@
+// Sending events to a receiver of the customer's own: one POST for a batch, in the format that it wants.
+import type { Outbound } from '../../http/outbound.ts';
+
+/** Where a stream of the type `http` goes. */
+export interface HttpSink {
+  httpEndpoint: string;
+  httpAuthorization?: string | null;
+  httpContentFormat?: 'JSONLINES' | 'JSONARRAY' | 'JSONOBJECT' | null;
+  httpContentType?: string | null;
+  httpCustomHeaders?: readonly { header: string; value: string }[] | null;
+}
+
+/** Time for a receiver to answer, milliseconds. */
+const PATIENCE = 10_000;
+
+/** An event as receivers are told of it. */
+export interface StreamedEvent {
+  log_id: string;
+  data: object;
+}
+
+/** The bodies of a batch: one for each event where a receiver takes a single object. */
+function bodiesOf({ httpContentFormat: format }: HttpSink, events: readonly StreamedEvent[]): string[] {
+  if (format === 'JSONOBJECT') return events.map((event) => JSON.stringify(event));
+  if (format === 'JSONARRAY') return [JSON.stringify(events)];
+  return [events.map((event) => JSON.stringify(event)).join('\n')];
+}
+
+/**
+ * Sends a batch.
+ * @returns how many of its events were taken, and why no more.
+ */
+export async function sendBatch(
+  { outbound, ending }: { outbound: Pick<Outbound, 'fetch'>; ending: AbortSignal },
+  sink: HttpSink,
+  events: readonly StreamedEvent[],
+): Promise<{ taken: number; fault?: string }> {
+  let taken = 0;
+  try {
+    for (const body of bodiesOf(sink, events)) {
+      const response = await outbound.fetch(sink.httpEndpoint, {
+        method: 'POST',
+        headers: headersOf(sink),
+        body,
+        // What is secret is for that address alone.
+        redirect: 'manual',
+        signal: ending,
+        timeout: PATIENCE,
+        headOnly: true,
+      });
+      if (!response.ok) return { taken, fault: `the receiver answered ${response.status}` };
+      taken += sink.httpContentFormat === 'JSONOBJECT' ? 1 : events.length;
+    }
+    return { taken };
+  } catch (thrown) {
+    return { taken, fault: thrown instanceof Error ? thrown.message : 'the request failed' };
+  }
+}
+
+function headersOf({ httpAuthorization, httpContentType, httpCustomHeaders }: HttpSink): [string, string][] {
+  return [
+    ...(httpCustomHeaders ?? []).map(({ header, value }): [string, string] => [header, value]),
+    ['content-type', httpContentType ?? 'application/json'],
+    ...(httpAuthorization ? [['authorization', httpAuthorization] as [string, string]] : []),
+  ];
+}

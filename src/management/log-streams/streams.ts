@@ -1,0 +1,144 @@
+// Log streams: what the tenant's log records is sent on, in its order, at least once. How far a stream has come is kept
+// when its receiver has taken a batch, so that a restart goes on there; what is in memory is one batch of each stream.
+import type { Logger } from 'pino';
+import type { Outbound } from '../../http/outbound.ts';
+import type { DocumentRecord } from '../../records/documents.ts';
+import type { LogStreamPositionRecord } from '../../records/log-events.ts';
+import type { Frozen } from '../../records/record.ts';
+import type { Background } from '../../runtime/background.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import { type Events, eventIdAt } from '../../tenant/events.ts';
+import { documentsOf } from '../kept.ts';
+import { knownOf, type LogEvent, logView } from '../log-view.ts';
+import { takes } from './categories.ts';
+import { type HttpSink, sendBatch } from './http-sink.ts';
+
+export interface LogStreamsDependencies {
+  store: Store;
+  config: Pick<Config, 'clients' | 'connections'>;
+  events: Pick<Events, 'flush' | 'listen'>;
+  outbound: Pick<Outbound, 'fetch'>;
+  background: Background;
+  clock: Clock;
+  log: Logger;
+  /** Aborted when the server is about to end. */
+  ending: AbortSignal;
+}
+
+type Stream = Frozen<DocumentRecord>;
+type Position = Frozen<LogStreamPositionRecord>;
+
+/** Events of a batch. */
+const BATCH = 100;
+/** Events that are gathered for so long make one batch, milliseconds. */
+const GATHER = 50;
+/** How often it is asked whether a pause between tries is over, milliseconds. */
+const LOOK = 1_000;
+/** The first pause after a failure and the longest, milliseconds; each is twice the one before. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 3_600_000;
+/** A stream whose receiver takes nothing for so long is suspended, milliseconds: seven days. */
+const GIVE_UP = 7 * 86_400_000;
+
+const isHttp = ({ body }: Stream) => body.type === 'http' && body.status === 'active';
+
+/** Sends on what is recorded, from now on and what was recorded before and not sent. */
+export function startLogStreams(deps: LogStreamsDependencies): void {
+  const { store, events, background, ending } = deps;
+  const busy = new Set<string>();
+  let waiting: NodeJS.Timeout | undefined;
+  const begin = async () => {
+    waiting = undefined;
+    if (ending.aborted) return;
+    for (const { id } of (await documentsOf(store, 'log-stream')).filter(isHttp)) {
+      if (busy.has(id)) continue;
+      busy.add(id);
+      background.run('a log stream', () => drain(deps, id).finally(() => busy.delete(id)));
+    }
+  };
+  const wake = () => {
+    if (ending.aborted) return;
+    waiting ??= setTimeout(() => background.run('log streams', begin), GATHER).unref();
+  };
+  events.listen(wake);
+  const look = setInterval(wake, LOOK).unref();
+  ending.addEventListener('abort', () => {
+    clearInterval(look);
+    clearTimeout(waiting);
+  });
+  wake();
+}
+
+/** Sends all that there is for a stream, batch by batch. */
+async function drain(deps: LogStreamsDependencies, id: string): Promise<void> {
+  while (!deps.ending.aborted && (await step(deps, id)));
+}
+
+/** Sends a batch. @returns whether there may be more to send now. */
+async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> {
+  const { store, clock, log } = deps;
+  const stream = await store.collection('documents').get(id);
+  if (stream === undefined || !isHttp(stream)) return false;
+  const positions = store.collection('logStreamPositions');
+  const position = (await positions.get(id)) ?? beginningOf(stream);
+  const isChanged = position.version !== stream.updated_at;
+  if (!isChanged && clock() < (position.retryAt ?? 0)) return false;
+  const { records, isMore } = await recorded(deps, position.after);
+  const last = records.at(-1);
+  if (last === undefined) return false;
+  const filters = stream.body.filters as readonly { name?: unknown }[] | undefined;
+  const chosen = records.filter(({ type }) => takes(filters ?? undefined, type));
+  const known = await knownOf(deps);
+  const sink = stream.body.sink as unknown as HttpSink;
+  const sent = await sendBatch(
+    deps,
+    sink,
+    chosen.map((event) => ({ log_id: event.id, data: logView(event, known) })),
+  );
+  if (deps.ending.aborted && sent.fault !== undefined) return false;
+  if (sent.fault === undefined) {
+    await positions.put({ id, after: last.id, failures: 0, version: stream.updated_at });
+    return isMore;
+  }
+  const after = sent.taken === 0 ? position.after : (chosen[sent.taken - 1]?.id ?? position.after);
+  const failed = failedPosition({ ...position, after, ...(isChanged && { failures: 0 }) }, stream, clock());
+  await positions.put(failed);
+  log.warn({ stream: id, failures: failed.failures, fault: sent.fault }, 'a log stream could not be sent');
+  if (clock() - (failed.failingSince ?? clock()) >= GIVE_UP) await suspend(deps, stream);
+  return false;
+}
+
+/** Where a new stream begins: with what was recorded since `startFrom`, or since it was made. */
+function beginningOf({ id, body, created_at, updated_at }: Stream): Position {
+  const from = Date.parse(String(body.startFrom ?? created_at));
+  const after = eventIdAt(Number.isNaN(from) ? Date.parse(created_at) : from);
+  return { id, after, failures: 0, version: updated_at };
+}
+
+/** The events after one that are all there: none with an id between them can still be on its way to the store. */
+async function recorded({ store, events, clock }: LogStreamsDependencies, after: string) {
+  const until = eventIdAt(clock());
+  await events.flush();
+  const { records } = await store.collection('logs').list({ after, limit: BATCH });
+  const settled: LogEvent[] = records.filter(({ id }) => id < until);
+  return { records: settled, isMore: settled.length === BATCH };
+}
+
+function failedPosition(position: Position, { id, updated_at }: Stream, now: number): Position {
+  const failures = position.failures + 1;
+  const pause = Math.min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE);
+  const failingSince = failures === 1 ? now : (position.failingSince ?? now);
+  return { id, after: position.after, failures, failingSince, retryAt: now + pause, version: updated_at };
+}
+
+/** What it has not sent stays to be sent when somebody sets it to active again. */
+async function suspend({ store, clock, log }: LogStreamsDependencies, { id }: Stream): Promise<void> {
+  await store.collection('documents').update(id, (current) => ({
+    ...current,
+    body: { ...current.body, status: 'suspended' },
+    updated_at: new Date(clock()).toISOString(),
+  }));
+  log.warn({ stream: id }, 'a log stream was suspended: its receiver takes nothing');
+}
