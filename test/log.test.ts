@@ -37,6 +37,22 @@ describe('the log', () => {
     });
   }
 
+  it('has no secret in a list, nor in what all lines of a part of the server say', () => {
+    expect(logged({ list: [{ token: 'LEAK', kept: 'kept' }, 'kept'] }))
+      .to.contain('"list":[{"token":"[secret]","kept":"kept"},"kept"]')
+      .and.not.contain('LEAK');
+    const lines: string[] = [];
+    const log = createLog('info', { write: (line) => void lines.push(line) });
+    log.child({ part: 'mail', headers: { authorization: 'LEAK' } }).info('said');
+    expect(lines.join('')).to.contain('"part":"mail"').and.not.contain('LEAK');
+  });
+
+  it('changes nothing of what it is given', () => {
+    const entry = { a: { password: 'LEAK', b: 1 } };
+    expect(logged(entry)).not.to.contain('LEAK');
+    expect(entry).to.deep.equal({ a: { password: 'LEAK', b: 1 } });
+  });
+
   it('has of an error its words and causes, and nothing else that it carries', () => {
     const error = Object.assign(new Error('outer', { cause: new Error('inner') }), { session: 'LEAK' });
     expect(logged({ err: error }))

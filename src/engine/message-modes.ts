@@ -8,6 +8,12 @@ import { jsonForScript } from '../http/script.ts';
 /** Shows an error page instead of redirecting. */
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
+/**
+ * Openers close the window when they take the message, and ask now and then whether it was closed by its user: one that
+ * closes itself at once may be seen closed before its message is. Milliseconds.
+ */
+const CLOSED_AFTER = 2_000;
+
 /** The response mode that `owp=true` stands for: SDKs name none for it. */
 export const POPUP_MODE = 'popup';
 
@@ -53,7 +59,7 @@ export function registerMessageModes(provider: Provider, errorPage: ErrorPage): 
 
 function answer(ctx: Context, mode: MessageMode, origin: string, response: object): void {
   const message = jsonForScript(mode.message(response));
-  const script = `(function(){var target=${mode.target};if(target)target.postMessage(${message},${jsonForScript(origin)});if(window.opener)window.close();})();`;
+  const script = `(function(){var target=${mode.target};if(target)target.postMessage(${message},${jsonForScript(origin)});if(window.opener)setTimeout(function(){window.close()},${CLOSED_AFTER});})();`;
   ctx.status = 200;
   ctx.type = 'html';
   if (mode.framed) ctx.remove('X-Frame-Options');
