@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
+import { lazyDirectories } from './connections/ldap/lazy.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
@@ -71,6 +72,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const directories = lazyDirectories({ outbound, clock });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
@@ -89,6 +91,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
         `${connection.name}\n${identifier.trim().toLowerCase()}`,
       )) as LimitLogin,
     background,
+    directories,
     outbound,
     scripts: createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) }),
     callers,

@@ -114,6 +114,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     close: async (deadline) => {
       await finishWork({ background, messages, backChannel, events, log }, deadline);
       await scripts.close();
+      await capabilities.directories.close();
     },
   };
 }
@@ -145,6 +146,7 @@ function routesOf(
     baseUrl,
     callers,
     challenges,
+    directories: capabilities.directories,
     events,
     messages,
     random,

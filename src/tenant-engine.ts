@@ -105,7 +105,7 @@ function upstreamDependencies(
 /** What the engine asks the features for: grants and logout channels. */
 function engineParts(
   { store, users, clock, wallClock, random }: TenantDependencies,
-  { attempts, callers, challenges, config, events, limitLogin }: Capabilities,
+  { attempts, callers, challenges, config, directories, events, limitLogin }: Capabilities,
   own: {
     factors: ReturnType<typeof factorDependencies>;
     mfaApi: string;
@@ -115,7 +115,7 @@ function engineParts(
   },
 ) {
   const { factors, mfaApi, readApiToken, backChannel, idp } = own;
-  const proofs = { attempts, callers, challenges, config, events, users, wallClock };
+  const proofs = { attempts, callers, challenges, config, directories, events, users, wallClock };
   const firstFactors = [
     bindEngineParts(database, { ...proofs, limitLogin }),
     bindEngineParts(passwordless, proofs),

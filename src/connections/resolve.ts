@@ -39,6 +39,10 @@ export const anyStrategy: Wanted<Strategy> = (strategy): strategy is Strategy =>
 /** One whose users type a password. */
 export const byForm: Wanted<FormStrategy> = (strategy): strategy is FormStrategy => strategy.page === 'form';
 
+/** One whose users' passwords are kept here: they sign up, and set new ones. */
+export const byOwnPassword: Wanted<FormStrategy> = (strategy): strategy is FormStrategy =>
+  strategy.page === 'form' && strategy.managesPasswords;
+
 /** One whose users log in at a provider elsewhere. */
 export const byRedirect: Wanted<RedirectStrategy> = (strategy): strategy is RedirectStrategy =>
   strategy.page === 'redirect';
@@ -61,7 +65,7 @@ export async function connectionsFor(
 /**
  * The connection that a request means: the one that it names; else of the application's own connections the one that
  * declares the domain of the user's e-mail address (`options.domain_aliases`), the tenant's default directory, the
- * first with passwords, or the first of all, by name.
+ * first with passwords (those that are kept here come first), or the first of all, by name.
  */
 export async function resolveConnection<S extends Strategy>(
   config: Config,
@@ -94,6 +98,7 @@ export async function resolveConnection<S extends Strategy>(
   return (
     own.find(({ connection }) => servesDomainOf(connection, asked.identifier)) ??
     own.find(({ connection }) => connection.name === preferred) ??
+    own.find(({ strategy }) => byOwnPassword(strategy)) ??
     own.find(({ strategy }) => byForm(strategy)) ??
     own.at(0) ?? { faults: ['unknown'] }
   );

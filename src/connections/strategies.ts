@@ -2,13 +2,14 @@
 // must know of it, a line of `STRATEGIES` (records/connections.ts).
 import type { Connection } from '../records/collections.ts';
 import { database } from './database/strategy.ts';
+import { directoryStrategies } from './ldap/strategy.ts';
 import { oauth2 } from './oauth2/strategy.ts';
 import { email } from './passwordless/email.ts';
 import { sms } from './passwordless/sms.ts';
 import type { Strategy } from './strategy.ts';
 
 /** All of them. */
-export const strategies: readonly Strategy[] = [database, email, sms, oauth2];
+export const strategies: readonly Strategy[] = [database, email, sms, oauth2, ...directoryStrategies];
 
 /** The strategy of a connection; undefined where it is not built in. */
 export function strategyOf({ strategy }: Pick<Connection, 'strategy'>): Strategy | undefined {

@@ -11,6 +11,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import type { Directories } from './ldap/directories.ts';
 import type { RedirectStrategy } from './redirect.ts';
 
 export interface ProofDependencies {
@@ -19,6 +20,7 @@ export interface ProofDependencies {
   attempts: Attempts;
   callers: KnownCallers;
   events: Events;
+  directories: Directories;
   /** What logins are dated by. */
   wallClock: Clock;
 }

@@ -1,6 +1,7 @@
 // Connections in the tenant file: databases, and all others.
 import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
+import { ldapOptionsSchema } from './ldap.ts';
 import { oauth2OptionsSchema } from './oauth2.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
@@ -101,6 +102,8 @@ export const STRATEGIES = {
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: oauth2OptionsSchema },
+  ad: { ...upstream, options: ldapOptionsSchema },
+  'auth0-adldap': { ...upstream, options: ldapOptionsSchema },
 } satisfies Readonly<Record<string, StrategyRecord>>;
 
 export type StrategyName = keyof typeof STRATEGIES;

@@ -40,6 +40,7 @@ export const connectionSecrets = [
   'signSAMLRequestKey',
   'decryptionKey',
   'bind_password',
+  'LDAP_BIND_PASSWORD',
   'bindCredentials',
   'password',
   'configuration.*',

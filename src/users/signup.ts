@@ -1,5 +1,6 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
 import type { Connection } from '../records/collections.ts';
+import { strategyRecord } from '../records/connections.ts';
 import { databaseOptions } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { AddressKind } from '../records/identities.ts';
@@ -37,6 +38,8 @@ export async function signUp(
   users: Users,
   request: SignUp,
 ): Promise<{ user: User; identity: Identity } | SignUpRefusal> {
+  // Whose passwords are kept elsewhere has no users who sign up here.
+  if (strategyRecord(request.connection.strategy)?.isDatabase !== true) return { reason: 'signup-disabled' };
   const options = databaseOptions(request.connection);
   const refusal = refusalOf(options, request);
   if (refusal !== undefined) return refusal;

@@ -18,6 +18,7 @@ import type { Caller } from '../../protection/callers.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
+import { byOwnPassword } from '../resolve.ts';
 import { databaseFor } from './connection.ts';
 import {
   type OpenReset,
@@ -204,7 +205,8 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   }
   await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
   const { organization } = params;
-  const { connection } = await databaseFor(deps.config, { clientId, connection: params.connection });
+  const asked = { clientId, connection: params.connection };
+  const { connection } = await databaseFor(deps.config, asked, byOwnPassword);
   requestReset(deps, {
     email,
     connection,

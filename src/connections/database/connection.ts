@@ -1,16 +1,20 @@
-// The database connection that a request means, in the words of most endpoints.
+// The connection with passwords that a request means, in the words of most endpoints.
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Asked, byForm, resolveConnection } from '../resolve.ts';
 import type { FormStrategy } from '../strategy.ts';
 
-/** @throws AuthError 400 `invalid_request` when there is none, or it is not the application's. */
+/**
+ * @param wanted which; by default any whose users type a password.
+ * @throws AuthError 400 `invalid_request` when there is none, or it is not the application's.
+ */
 export async function databaseFor(
   config: Config,
   asked: Asked,
+  wanted = byForm,
 ): Promise<{ connection: Connection; strategy: FormStrategy }> {
-  const found = await resolveConnection(config, asked, byForm);
+  const found = await resolveConnection(config, asked, wanted);
   if ('strategy' in found) return found;
   throw new AuthError(
     400,

@@ -54,11 +54,18 @@ const posted = (post: Post) => ({
   handle: async (deps: PasswordPagesDependencies, ctx: Context): Promise<void> => {
     const page = await openRequestPage(deps, ctx);
     deps.csrf.verify(ctx);
-    const meant = waitsForLogin(page.pending) ? await connectionOf(deps.config, page) : undefined;
+    const { username } = formFields(ctx, 'username');
+    const meant = waitsForLogin(page.pending) ? await meantBy(deps, page, username) : undefined;
     if (meant?.strategy.page !== 'form') return deps.showNext(ctx, page);
     await post(deps, ctx, page, { connection: meant.connection, strategy: meant.strategy });
   },
 });
+
+/** The connection of a form: the domain of the typed name chooses among those with one. */
+async function meantBy({ config }: HostedDependencies, page: RequestPage, username: string) {
+  const named = await connectionOf(config, page, username);
+  return named?.strategy.page === 'form' ? named : connectionOf(config, page);
+}
 
 /** The routes of the forms. */
 export const passwordPages: RouteDeclarations<PasswordPagesDependencies> = {

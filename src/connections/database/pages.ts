@@ -1,6 +1,7 @@
 // Models of the password pages in views/pages/login.
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
@@ -11,7 +12,7 @@ interface LoginPage extends PageModel {
   requiresUsername: boolean;
   values: { username: string };
   signupUrl?: string;
-  forgotPasswordUrl: string;
+  forgotPasswordUrl?: string;
   /** Other connections to log in with. */
   connections: LoginChoice[];
 }
@@ -35,20 +36,26 @@ export function loginPage(
   shown: { username: string; alert?: string },
 ): LoginPage {
   const { requires_username, disable_signup } = databaseOptions(connection);
+  const managesPasswords = strategyRecord(connection.strategy)?.isDatabase === true;
   const offersSignUp = !disable_signup && isSignUpOpen(page, connection);
   return {
     ...pageModel(page, 'login'),
-    requiresUsername: requires_username,
+    // A directory knows its people by account names.
+    requiresUsername: requires_username || !managesPasswords,
     values: { username: shown.username },
     connections,
-    forgotPasswordUrl: stepPath(page.pending, 'forgot-password'),
+    ...(managesPasswords && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
     ...(shown.alert === undefined ? {} : { alert: shown.alert }),
     ...(offersSignUp ? { signupUrl: stepPath(page.pending, 'signup') } : {}),
   };
 }
 
-/** Whether a request leaves signing up open: for an organization, by its invitation or where it lets everybody in. */
+/**
+ * Whether a request leaves signing up open: where the connection keeps the passwords itself; for an organization, by its
+ * invitation or where it lets everybody in.
+ */
 export function isSignUpOpen({ organization, pending }: RequestPage, connection: Connection): boolean {
+  if (strategyRecord(connection.strategy)?.isDatabase !== true) return false;
   if (organization === undefined || pending.invitedEmail !== undefined) return true;
   const enabled = enabledConnectionsOf(organization).find((one) => one.connection_id === connection.id);
   return enabled?.is_signup_enabled === true;

@@ -11,7 +11,7 @@ import type { Profile } from '../../users/create.ts';
 import type { Identity } from '../../users/identities.ts';
 import { type SignUpRefusal, signUp } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
-import { byForm, resolveConnection } from '../resolve.ts';
+import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './change-password.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
@@ -103,8 +103,8 @@ async function databaseOf(
   config: Config,
   { connection: name, client_id: clientId }: Pick<SignUpBody, 'connection' | 'client_id'>,
 ): Promise<Connection> {
-  const found = await resolveConnection(config, { clientId, connection: name }, byForm);
-  if ('strategy' in found && found.strategy.managesPasswords) return found.connection;
+  const found = await resolveConnection(config, { clientId, connection: name }, byOwnPassword);
+  if ('strategy' in found) return found.connection;
   throw new LegacyError(400, {
     error: 'connection not found',
     code: 'connection_not_found',

@@ -6,7 +6,7 @@ import { NOBODY } from '../../users/identities.ts';
 import { type Proof, strategy } from '../strategy.ts';
 
 /** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
-const WRONG_CREDENTIALS = 'Wrong email or password.';
+export const WRONG_CREDENTIALS = 'Wrong email or password.';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);

@@ -3,7 +3,6 @@ import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { commonOptions } from '../../records/upstream.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -14,6 +13,7 @@ import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { CALLBACK, type Upstream } from './begin.ts';
 import type { PendingLogin, UpstreamOutcome } from './pending.ts';
+import { userOf } from './user.ts';
 
 export interface CompleteDependencies extends UpstreamDependencies {
   config: Config;
@@ -28,11 +28,6 @@ export interface Brought {
   state: string;
   parameters: Readonly<Record<string, string>>;
 }
-
-/** Characters of what a provider calls a user. */
-const LONGEST_ID = 512;
-/** Characters of a profile, as JSON. */
-const LARGEST_PROFILE = 100_000;
 
 /** Has the strategy verify the answer. @returns how the login ended; what went wrong is recorded. */
 export async function complete(
@@ -83,10 +78,7 @@ async function upstreamOf(config: Config, { clientId, connectionId }: PendingLog
   return { connection, strategy };
 }
 
-/**
- * The login of somebody whom a strategy has verified: their user is made or refreshed.
- * @throws AuthError for an identity that nobody can be known by.
- */
+/** The login of somebody whom a strategy has verified. @throws AuthError as {@link userOf}. */
 export async function loginOf(
   deps: Pick<CompleteDependencies, 'users' | 'events' | 'wallClock'>,
   ctx: Context,
@@ -94,34 +86,7 @@ export async function loginOf(
   { connection, strategy }: Upstream,
   identity: UpstreamIdentity,
 ): Promise<Login> {
-  const { id, profile, metadata, grant } = identity;
-  if (id === '' || id.length > LONGEST_ID || /\p{Cc}/u.test(id)) {
-    throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
-  }
-  if (JSON.stringify(profile).length > LARGEST_PROFILE) {
-    throw upstreamFault('access_denied', 'The profile of the identity provider is too large.');
-  }
-  const options = commonOptions(connection.options);
-  const found = await deps.users.fromUpstream({
-    connection: connection.name,
-    provider: strategy.name,
-    isSocial: strategy.isSocial,
-    // Names of connections have no bar.
-    upstreamId: strategy.idsWithin === 'connection' ? `${connection.name}|${id}` : id,
-    profile,
-    metadata,
-    grant,
-    rootAttributes: options.set_user_root_attributes,
-    nonPersistent: options.non_persistent_attrs,
-  });
-  if (found === undefined) {
-    throw upstreamFault('access_denied', 'The user is known by another connection.');
-  }
-  const { user, isNew } = found;
-  if (isNew) {
-    const about = { client_id: clientId, connection: connection.name, user_id: user.id, ip: ctx.ip };
-    deps.events.record({ type: 'ss', ...about, ...(user.email !== undefined && { user_name: user.email }) });
-  }
+  const user = await userOf(deps, { clientId, connection, strategy, ip: ctx.ip }, identity);
   return {
     userId: user.id,
     connection: connection.name,

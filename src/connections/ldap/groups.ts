@@ -1,0 +1,36 @@
+// The groups of a user: those that list them as a member, and those that list such a group.
+import type { Client, Entry, SearchOptions } from 'ldapts';
+import type { LdapOptions } from '../../records/ldap.ts';
+import { filterFor } from './filter.ts';
+import { first } from './profile.ts';
+
+/** How far groups in groups are followed, and how many are; a circle ends by itself. */
+const DEEPEST = 10;
+const MOST = 1000;
+const MEMBER = '(|(member={0})(uniqueMember={0}))';
+
+/** The names of the groups of a DN, in order. */
+export async function groupsOf(client: Client, dn: string, options: LdapOptions): Promise<string[]> {
+  const { LDAP_SEARCH_GROUPS: template, LDAP_GROUPS_BASE: base = options.LDAP_BASE } = options;
+  const { GROUP_PROPERTY: property, GROUPS_TIMEOUT_SECONDS: timeLimit } = options;
+  const listing = async (member: string): Promise<Entry[]> => {
+    const filter = filterFor(template ?? MEMBER, member);
+    const search: SearchOptions = { scope: 'sub', filter, attributes: [property], timeLimit, paged: true };
+    return (await client.search(base, search)).searchEntries;
+  };
+  const found = new Map<string, Entry>();
+  let members = [dn];
+  for (let depth = 0; members.length > 0 && depth < (template === undefined ? DEEPEST : 1); depth++) {
+    const fresh: string[] = [];
+    for (const member of members) {
+      for (const group of await listing(member)) {
+        if (found.has(group.dn) || found.size === MOST) continue;
+        found.set(group.dn, group);
+        fresh.push(group.dn);
+      }
+    }
+    members = fresh;
+  }
+  const names = [...found.values()].flatMap((group) => first(group, property) ?? []);
+  return [...new Set(names)].sort();
+}

@@ -1,0 +1,33 @@
+// Connections to a directory: its users log in with the password that they have there.
+
+import { AuthError } from '../../http/errors.ts';
+import { WRONG_CREDENTIALS } from '../database/strategy.ts';
+import { type Proof, strategy } from '../strategy.ts';
+import { userOf } from '../upstream/user.ts';
+
+/** What a form outside must know: accounts and passwords are the directory's. */
+const DESCRIPTION = { showSignup: false, showForgot: false };
+
+const directory = (name: 'ad' | 'auth0-adldap') =>
+  strategy(
+    { name, amr: ['pwd'], page: 'form', managesPasswords: false, describe: () => DESCRIPTION },
+    {
+      what: 'password',
+      isGuessable: () => true,
+      find: ({ users }, { connection, identifier }: Proof<string>) =>
+        users.idInConnection(connection, identifier),
+      read: async (_deps, _proof, userId) => userId,
+      judge: ({ directories }, { proof: { connection, identifier, credentials } }) =>
+        directories.prove(connection, identifier.trim(), credentials),
+      userOf: async (deps, { clientId, connection, caller }, _userId, identity) => {
+        const by = { name, isSocial: false, idsWithin: 'connection' } as const;
+        const user = await userOf(deps, { clientId, connection, strategy: by, ip: caller.ip }, identity);
+        return { userId: user.id, credentialVersion: await deps.users.credentialVersion(user.id) };
+      },
+      failure: (userId) => ({ type: 'fp', ...(userId !== undefined && { user_id: userId }) }),
+      wrong: () => new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS),
+    },
+  );
+
+/** Both names that the hosted service has had for it. */
+export const directoryStrategies = [directory('ad'), directory('auth0-adldap')];

@@ -1,0 +1,148 @@
+// A directory in this process, as tests ask it: entries, passwords, and what was asked of it.
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import net, { type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import tls from 'node:tls';
+import ldap from 'ldapjs';
+import { localCertificate } from '../../../src/tls/authority.ts';
+
+export const BASE = 'dc=example,dc=test';
+export const SERVICE = `cn=service,${BASE}`;
+export const SERVICE_PASSWORD = 'the password of the service account';
+
+export interface DirectoryEntry {
+  dn: string;
+  password?: string;
+  attributes: Record<string, string | string[] | Buffer>;
+}
+
+export interface TestDirectory {
+  ldapUrl: string;
+  ldapsUrl: string;
+  /** The CA's certificate, PEM. */
+  ca: string;
+  /** Each bind that was tried: DN and password. */
+  binds: { dn: string; password: string }[];
+  /** Each filter that was searched with. */
+  filters: string[];
+  entries: DirectoryEntry[];
+  /** Connections that are open. */
+  open(): number;
+  /** Ends the open connections, as a directory does with idle ones. */
+  hangUp(): void;
+  stop(): Promise<void>;
+}
+
+/** Starts one: by `ldapUrl` with StartTLS, by `ldapsUrl` with TLS. @param plain whether it knows no StartTLS. */
+export async function startDirectory(entries: DirectoryEntry[], plain = false): Promise<TestDirectory> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-ldap-'));
+  const { cert, key, caFile } = await localCertificate(folder, ['localhost', '127.0.0.1'], Date.now);
+  const binds: TestDirectory['binds'] = [];
+  const filters: string[] = [];
+  const server = serve(entries, binds, filters);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const inner = (server as unknown as { port: number }).port;
+  const open = new Set<Socket>();
+  const kept = (socket: Socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket)).on('error', () => socket.destroy());
+  };
+  const pipe = (socket: Socket) => {
+    const on = net.connect(inner, '127.0.0.1').on('error', () => socket.destroy());
+    socket.on('close', () => on.destroy());
+    on.on('close', () => socket.destroy());
+    socket.pipe(on).pipe(socket);
+  };
+  const secure = tls.createServer({ cert, key }, (socket) => {
+    kept(socket);
+    pipe(socket);
+  });
+  const first = net.createServer((socket) => {
+    kept(socket);
+    if (plain) return pipe(socket);
+    socket.once('data', (request) => {
+      // The message id is that of the request; an ExtendedResponse with success (RFC 4511 §4.12).
+      socket.write(Buffer.from([0x30, 0x0c, 0x02, 0x01, request[4] ?? 1, 0x78, 7, 0x0a, 1, 0, 4, 0, 4, 0]));
+      const encrypted = new tls.TLSSocket(socket, { isServer: true, cert, key });
+      encrypted.on('error', () => socket.destroy());
+      pipe(encrypted);
+    });
+  });
+  for (const one of [secure, first]) await once(one.listen(0, '127.0.0.1'), 'listening');
+  const portOf = (one: net.Server) => (one.address() as AddressInfo).port;
+  return {
+    ldapUrl: `ldap://localhost:${portOf(first)}`,
+    ldapsUrl: `ldaps://localhost:${portOf(secure)}`,
+    ca: readFileSync(caFile, 'utf8'),
+    binds,
+    filters,
+    entries,
+    open: () => open.size,
+    hangUp: () => {
+      for (const socket of open) socket.destroy();
+    },
+    stop: async () => {
+      for (const socket of open) socket.destroy();
+      for (const one of [secure, first]) one.close();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What of ldapjs's requests is used here; its types do not have them all. */
+interface BindRequest {
+  dn: { toString(): string };
+  credentials: unknown;
+}
+interface SearchRequest {
+  dn: { toString(): string };
+  filter: { matches(attributes: object, strict: boolean): boolean; toString(): string };
+}
+interface Result {
+  /** The names of attributes that were asked for; compared with lower case. */
+  attributes: string[];
+  send(entry: object): void;
+  end(): void;
+}
+
+function serve(entries: DirectoryEntry[], binds: TestDirectory['binds'], filters: string[]): ldap.Server {
+  const server = ldap.createServer();
+  const named = (dn: string) => entries.find((one) => same(one.dn, dn));
+  server.bind('', (req: BindRequest, res: Result, next: (error?: unknown) => void) => {
+    const dn = req.dn.toString();
+    const password = String(req.credentials);
+    binds.push({ dn, password });
+    // As real directories do: without a password it is an anonymous bind, which succeeds.
+    const isRight = password === '' || passwordOf(dn, named(dn)) === password;
+    if (!isRight) return next(new ldap.InvalidCredentialsError());
+    res.end();
+    next();
+  });
+  server.search('', (req: SearchRequest, res: Result, next: () => void) => {
+    filters.push(req.filter.toString());
+    res.attributes = res.attributes.map((name) => name.toLowerCase());
+    for (const { dn, attributes } of entries) {
+      const isBelow = dn.toLowerCase().endsWith(
+        req.dn
+          .toString()
+          .replaceAll(/\s*,\s*/g, ',')
+          .toLowerCase(),
+      );
+      if (isBelow && req.filter.matches(attributes, false)) res.send({ dn, attributes });
+    }
+    res.end();
+    next();
+  });
+  return server;
+}
+
+function passwordOf(dn: string, entry: DirectoryEntry | undefined): string | undefined {
+  return same(dn, SERVICE) ? SERVICE_PASSWORD : entry?.password;
+}
+
+const plainDn = (dn: string) => dn.replaceAll(/\s*,\s*/g, ',').toLowerCase();
+const same = (a: string, b: string) => plainDn(a) === plainDn(b);

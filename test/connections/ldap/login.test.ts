@@ -1,0 +1,298 @@
+// Users of a directory: they log in at the hosted page and by the password grants, with what the directory says of them.
+import { expect } from 'chai';
+import { readTenant, type TenantFault } from '../../../src/tenant/load.ts';
+import { createAgent, readForm } from '../../support/agent.ts';
+import {
+  tenant as base,
+  payload,
+  responseOf,
+  submitLogin,
+  token,
+  USER,
+  webRequest,
+} from '../../support/flows.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { openPage, REALM_GRANT } from '../../support/ways.ts';
+import {
+  BASE,
+  type DirectoryEntry,
+  SERVICE,
+  SERVICE_PASSWORD,
+  startDirectory,
+  type TestDirectory,
+} from './directory.ts';
+
+const GUID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+const PASSWORD = 'Ein-Passwort-2';
+const ADA = `uid=ada,ou=people,${BASE}`;
+
+const entries = (): DirectoryEntry[] => [
+  {
+    dn: ADA,
+    password: PASSWORD,
+    attributes: {
+      uid: 'ada',
+      cn: 'Ada Lovelace',
+      sn: 'Lovelace',
+      givenName: 'Ada',
+      mail: USER.email,
+      employeeNumber: '42',
+    },
+  },
+  {
+    dn: `cn=Grace,ou=people,${BASE}`,
+    password: PASSWORD,
+    attributes: {
+      sAMAccountName: 'grace',
+      userPrincipalName: 'grace@corp.example',
+      cn: 'Grace',
+      displayName: 'Grace Hopper',
+      objectGUID: GUID,
+    },
+  },
+  { dn: `uid=twin,ou=a,${BASE}`, password: PASSWORD, attributes: { uid: 'twin', cn: 'Twin' } },
+  { dn: `uid=twin,ou=b,${BASE}`, password: PASSWORD, attributes: { uid: 'twin', cn: 'Twin' } },
+  { dn: `cn=staff,ou=groups,${BASE}`, attributes: { cn: 'staff', member: [ADA] } },
+  { dn: `cn=all,ou=groups,${BASE}`, attributes: { cn: 'all', member: [`cn=staff,ou=groups,${BASE}`] } },
+  // A circle.
+  { dn: `cn=ring,ou=groups,${BASE}`, attributes: { cn: 'ring', member: [`cn=all,ou=groups,${BASE}`] } },
+];
+
+describe('a connection to a directory', () => {
+  let directory: TestDirectory;
+  let plain: TestDirectory;
+  let server: TestServer;
+
+  before(async () => {
+    directory = await startDirectory(entries());
+    plain = await startDirectory(entries(), true);
+    const bind = { LDAP_BIND_USER: SERVICE, LDAP_BIND_PASSWORD: SERVICE_PASSWORD };
+    const common = { ...bind, LDAP_BASE: BASE, LDAP_CA: directory.ca };
+    const connection = (name: string, strategy: string, options: object) => ({
+      name,
+      strategy,
+      enabled_clients: ['web'],
+      options: { ...common, ...options },
+    });
+    directory.entries.find(({ attributes }) => attributes.cn === 'staff')?.attributes.member;
+    server = await startServer({
+      tenant: {
+        ...base,
+        connections: [
+          connection('corp', 'ad', {
+            LDAP_URL: directory.ldapsUrl,
+            domain_aliases: ['corp.example'],
+            fieldsMap: { employee: 'employeeNumber' },
+          }),
+          connection('start-tls', 'auth0-adldap', { LDAP_URL: directory.ldapUrl }),
+          connection('without-tls', 'ad', { LDAP_URL: plain.ldapUrl, LDAP_STARTTLS: false }),
+          connection('no-start-tls', 'ad', { LDAP_URL: plain.ldapUrl }),
+          connection('other-ca', 'ad', { LDAP_URL: directory.ldapsUrl, LDAP_CA: plain.ca }),
+          connection('trusted', 'ad', {
+            LDAP_URL: directory.ldapsUrl,
+            should_trust_email_verified_connection: 'always_set_emails_as_verified',
+          }),
+          connection('gone', 'ad', { LDAP_URL: 'ldaps://localhost:1' }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await directory?.stop();
+    await plain?.stop();
+  });
+  beforeEach(() => {
+    directory.binds.length = 0;
+    directory.filters.length = 0;
+  });
+
+  const ask = (realm: string, username: string, password = PASSWORD) =>
+    token(createAgent(server), {
+      grant_type: REALM_GRANT,
+      client_id: 'web',
+      client_secret: 'web-secret',
+      realm,
+      username,
+      password,
+      scope: 'openid profile email',
+    });
+  const claims = async (realm: string, username: string) =>
+    payload((await ask(realm, username)).json().id_token);
+
+  it('logs in at the hosted page, which offers neither sign-up nor a new password', async () => {
+    const agent = createAgent(server);
+    const page = await openPage(agent, server, webRequest({ connection: 'corp' }));
+    expect(page.text).to.not.include('forgot-password').and.not.include('/signup');
+    const { code } = responseOf(await submitLogin(agent, server, page, { email: 'ada', password: PASSWORD }));
+    expect(code).to.be.a('string');
+  });
+
+  it('logs in by the password grant of its realm, with ids, profile and groups of the directory', async () => {
+    expect(await claims('corp', 'ada')).to.include({
+      sub: 'ad|corp|ada',
+      name: 'Ada Lovelace',
+      given_name: 'Ada',
+      family_name: 'Lovelace',
+      nickname: 'ada',
+      email: USER.email,
+    });
+    expect(await server.users.get('ad|corp|ada')).to.include({ id: 'ad|corp|ada', username: 'ada' });
+    const [identity] = await server.users.identitiesOf('ad|corp|ada');
+    expect(identity?.attributes).to.deep.include({
+      employee: '42',
+      groups: ['all', 'ring', 'staff'],
+      dn: ADA,
+    });
+  });
+
+  it('knows users of Active Directory by their GUID, found by account or principal name', async () => {
+    const sub = 'ad|corp|33221100-5544-7766-8899-aabbccddeeff';
+    expect(await claims('corp', 'grace')).to.include({ sub, name: 'Grace Hopper', nickname: 'grace' });
+    expect(await claims('corp', 'grace@corp.example')).to.include({ sub });
+  });
+
+  it('never merges a user with another of the same address, and takes no address for verified', async () => {
+    const { sub, email, email_verified } = await claims('corp', USER.email);
+    expect({ sub, email, email_verified }).to.deep.equal({
+      sub: 'ad|corp|ada',
+      email: USER.email,
+      email_verified: false,
+    });
+    expect(await claims('trusted', 'ada')).to.include({ sub: 'ad|trusted|ada', email_verified: true });
+  });
+
+  it('answers a wrong password, an unknown name and a name of two alike', async () => {
+    const answers = await Promise.all([
+      ask('corp', 'grace', 'wrong'),
+      ask('corp', 'nobody'),
+      ask('corp', 'twin'),
+    ]);
+    for (const answer of answers) {
+      expect(answer.status).to.equal(403);
+      expect(answer.json()).to.deep.equal({
+        error: 'invalid_grant',
+        error_description: 'Wrong email or password.',
+      });
+    }
+    // Each was bound, so that a name that means nobody takes as long.
+    expect(directory.binds.filter(({ dn }) => dn.toLowerCase() !== SERVICE.toLowerCase())).to.have.length(3);
+  });
+
+  it('never binds without a password, which a directory takes for anonymous', async () => {
+    expect((await ask('corp', 'ada', '')).status).to.equal(400);
+    expect(directory.binds.map(({ password }) => password)).to.not.include('');
+  });
+
+  it('compares what is typed, and reads no filter in it', async () => {
+    for (const name of ['*', 'a*', 'ada)(uid=*', ')(|(uid=*', '\\2a', 'ada\0']) {
+      expect((await ask('corp', name)).status, name).to.equal(403);
+    }
+    expect((await ask('corp', '*')).status).to.equal(403);
+    expect(directory.filters.every((filter) => filter.startsWith('(|('))).to.equal(true);
+  });
+
+  it('counts wrong passwords, and locks', async () => {
+    for (let tries = 0; tries < 10; tries++) await ask('start-tls', 'locked', 'wrong');
+    expect((await ask('start-tls', 'locked')).status).to.equal(429);
+  });
+
+  it('speaks TLS from the start, or by StartTLS; without it only where the operator opened the address', async () => {
+    expect((await ask('start-tls', 'ada')).status).to.equal(200);
+    expect((await ask('without-tls', 'ada')).status).to.equal(200);
+    const closed = await startServer({
+      tenant: { ...base, connections: [] },
+      env: { OUTBOUND_ALLOW: '192.0.2.0/24' },
+    });
+    await closed.stop();
+  });
+
+  it('sends no password where TLS cannot be had, and to nobody whose certificate is not of a known CA', async () => {
+    plain.binds.length = 0;
+    for (const realm of ['no-start-tls', 'other-ca']) {
+      const answer = await ask(realm, 'ada');
+      expect(answer.status, realm).to.equal(503);
+      expect(answer.json().error).to.equal('temporarily_unavailable');
+    }
+    expect([...plain.binds, ...directory.binds]).to.deep.equal([]);
+  });
+
+  it('answers 503 when the directory is down, says it on the page, and locks nobody', async () => {
+    for (let tries = 0; tries < 12; tries++) expect((await ask('gone', 'ada')).status).to.equal(503);
+    const agent = createAgent(server);
+    const page = await openPage(agent, server, webRequest({ connection: 'gone' }));
+    const answer = await submitLogin(agent, server, page, { email: 'ada', password: PASSWORD });
+    expect(answer.status).to.equal(503);
+    expect(answer.text).to.include('role="alert"');
+  });
+
+  it('keeps connections of the service account, and asks anew when the directory has closed them', async () => {
+    await ask('corp', 'ada');
+    directory.binds.length = 0;
+    await ask('corp', 'ada');
+    expect(directory.binds.map(({ dn }) => dn.replaceAll(', ', ','))).to.deep.equal([ADA]);
+    directory.hangUp();
+    expect((await ask('corp', 'ada')).status).to.equal(200);
+    server.tick(120_000);
+    expect((await ask('corp', 'ada')).status).to.equal(200);
+  });
+
+  it('refreshes the profile at each login, and keeps the user', async () => {
+    const entry = directory.entries[0] as DirectoryEntry;
+    await ask('corp', 'ada');
+    entry.attributes.cn = 'Ada King';
+    expect(await claims('corp', 'ada')).to.include({ sub: 'ad|corp|ada', name: 'Ada King' });
+    entry.attributes.cn = 'Ada Lovelace';
+  });
+
+  it('is chosen by the domain of the name that is typed, beside a database', async () => {
+    const agent = createAgent(server);
+    const page = await openPage(agent, server, webRequest());
+    const user = { email: 'grace@corp.example', password: PASSWORD };
+    const { code } = responseOf(await submitLogin(agent, server, page, user));
+    expect(code).to.be.a('string');
+  });
+
+  it('has no sign-up and no password reset', async () => {
+    const agent = createAgent(server);
+    const page = await openPage(agent, server, webRequest({ connection: 'corp', screen_hint: 'signup' }));
+    const { action, fields } = readForm(page, 'password');
+    const form = { ...fields, email: 'x@corp.example', password: PASSWORD };
+    await agent.request(action.replace('/login', '/signup'), { form });
+    expect(await server.users.findInConnection({ name: 'corp' }, 'x@corp.example')).to.equal(undefined);
+    const forgot = await agent.request(action.replace('/login', '/forgot-password'), { form });
+    expect(forgot.status).to.equal(400);
+    for (const path of ['/dbconnections/signup', '/dbconnections/change_password']) {
+      const json = { client_id: 'web', connection: 'corp', email: 'x@corp.example', password: PASSWORD };
+      expect((await agent.request(path, { json })).status, path).to.be.within(400, 404);
+    }
+  });
+});
+
+describe('the options of a connection to a directory', () => {
+  const refused: [string, Record<string, unknown>][] = [
+    ['LDAP_URL', { LDAP_URL: 'https://directory.example' }],
+    ['LDAP_URL', { LDAP_URL: 'ldaps://user:password@directory.example' }],
+    ['LDAP_URL', { LDAP_URL: undefined }],
+    ['LDAP_BASE', { LDAP_BASE: '' }],
+    ['LDAP_BIND_PASSWORD', { LDAP_BIND_USER: SERVICE }],
+    ['LDAP_USER_BY_NAME', { LDAP_USER_BY_NAME: '(uid=ada)' }],
+    ['LDAP_USER_BY_NAME', { LDAP_USER_BY_NAME: '(&(uid={0})' }],
+    ['LDAP_USER_BY_NAME', { LDAP_USER_BY_NAME: '(uid={0})(a=b)' }],
+    ['LDAP_SEARCH_GROUPS', { LDAP_SEARCH_GROUPS: 'member={0}' }],
+    ['LDAP_CA', { LDAP_CA: 'no certificate' }],
+  ];
+  for (const [name, options] of refused) {
+    it(`are checked before they are used: ${name} ${JSON.stringify(options)}`, () => {
+      const whole = { LDAP_URL: 'ldaps://directory.example', LDAP_BASE: BASE, ...options };
+      const connections = [{ name: 'corp', strategy: 'ad', options: whole }];
+      let faults: readonly string[] = [];
+      try {
+        readTenant({ ...base, connections });
+      } catch (thrown) {
+        faults = (thrown as TenantFault).faults;
+      }
+      expect(faults.join()).to.include(name);
+    });
+  }
+});
