@@ -146,6 +146,10 @@ describe('log streams', () => {
   it('send the categories that they are filtered by', async () => {
     await stream({}, { filters: [{ type: 'category', name: 'management.fail' }] });
     await record('not-sent');
+    // Nothing of a batch may be for it.
+    while ((await server.store.collection('logStreamPositions').list()).records.length === 0)
+      await record(crypto.randomUUID());
+    expect(receiver.received).to.deep.equal([]);
     await callApi(server, 'POST', '/roles', { name: 'not-sent' });
     await receiver.until(() => receiver.received.length > 0);
     expect(new Set(eventsOf().map(({ data }) => data.type))).to.deep.equal(new Set(['fapi']));

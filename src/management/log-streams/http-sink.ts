@@ -21,6 +21,7 @@ export interface StreamedEvent {
 
 /** The bodies of a batch: one for each event where a receiver takes a single object. */
 function bodiesOf({ httpContentFormat: format }: HttpSink, events: readonly StreamedEvent[]): string[] {
+  if (events.length === 0) return [];
   if (format === 'JSONOBJECT') return events.map((event) => JSON.stringify(event));
   if (format === 'JSONARRAY') return [JSON.stringify(events)];
   return [events.map((event) => JSON.stringify(event)).join('\n')];

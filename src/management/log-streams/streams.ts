@@ -49,10 +49,20 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
   const { store, events, background, ending } = deps;
   const busy = new Set<string>();
   let waiting: NodeJS.Timeout | undefined;
+  let known: { revision: number; ids: string[] } | undefined;
+  /** Those to send to, read anew when the configuration was changed: an event costs no reading of its own. */
+  const streams = async (): Promise<string[]> => {
+    const revision = store.revision();
+    if (known?.revision !== revision) {
+      const all = await documentsOf(store, 'log-stream');
+      known = { revision, ids: all.filter(isHttp).map(({ id }) => id) };
+    }
+    return known.ids;
+  };
   const begin = async () => {
     waiting = undefined;
     if (ending.aborted) return;
-    for (const { id } of (await documentsOf(store, 'log-stream')).filter(isHttp)) {
+    for (const id of await streams()) {
       if (busy.has(id)) continue;
       busy.add(id);
       background.run('a log stream', () => drain(deps, id).finally(() => busy.delete(id)));
