@@ -107,7 +107,13 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     outbox,
     messages,
     tickets: createLoginTickets(challenges, random),
-    views: createViews({ directory: viewsDirectory, random, settings: config.settings }),
+    views: createViews({
+      directory: viewsDirectory,
+      random,
+      settings: config.settings,
+      look: config.look,
+      log,
+    }),
     csrf: createCsrf(baseUrl, random),
     ...secondFactors(
       { store, users, log, clock, wallClock, random },

@@ -27,7 +27,7 @@ import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
-import { checkFile } from './users/transfer/whole-file.ts';
+import { alone, checkFile } from './users/transfer/whole-file.ts';
 import { createUsers } from './users/users.ts';
 
 /** Logs to standard error: standard output is for the command's result. */
@@ -176,7 +176,7 @@ async function* transferred(transfer: Transfer, file?: string): AsyncGenerator<T
     const endSessions = async (userId: string) => {
       await store.collection('artifacts').deleteBy('account', userId);
     };
-    const deps = { store, clock: systemClock, random: systemRandom, endSessions, isEnding: () => false };
+    const deps = { store, clock: systemClock, random: systemRandom, endSessions, between: alone };
     yield* transferUsers(deps, transfer, read());
   } finally {
     await store.close();

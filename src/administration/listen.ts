@@ -5,6 +5,7 @@ import http from 'node:http';
 import type { Logger } from 'pino';
 import { fileMode } from '../store/files.ts';
 import { TenantFault } from '../tenant/load.ts';
+import { restBesideLogins } from '../users/transfer/whole-file.ts';
 import { carryOut, type Order, type OrderDependencies, orderSchema } from './orders.ts';
 import { makePlace, removePlace } from './place.ts';
 import {
@@ -45,12 +46,13 @@ export async function listenForOrders(
     last = done.catch(() => undefined);
     return done;
   };
+  const between = { isEnding: () => isEnding, rest: restBesideLogins };
   const transfers = new Set<Promise<void>>();
   // A file of users is sent for as long as its import takes.
   const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
     if (request.method === 'POST' && pathname === TRANSFERS) {
-      const work = answerTransfer({ ...deps, isEnding: () => isEnding }, searchParams, request, response);
+      const work = answerTransfer({ ...deps, between }, searchParams, request, response);
       transfers.add(work);
       void work.finally(() => transfers.delete(work));
       return;

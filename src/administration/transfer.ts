@@ -1,10 +1,9 @@
 // Users in and out by the command, while a server runs or not: what is read and told as it comes.
-import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { exportUsers } from '../users/transfer/export.ts';
 import type { FailedUser } from '../users/transfer/file.ts';
 import type { ImportDependencies } from '../users/transfer/import.ts';
-import { databaseOf, type ImportCounts, importFile } from '../users/transfer/whole-file.ts';
+import { type Between, databaseOf, type ImportCounts, importFile } from '../users/transfer/whole-file.ts';
 
 /** What is asked for. */
 export const transferSchema = z.discriminatedUnion('command', [
@@ -33,8 +32,7 @@ export type TransferNews =
   | { counts: ImportCounts };
 
 export interface TransferDependencies extends ImportDependencies {
-  /** Whether the process is about to end. */
-  isEnding(): boolean;
+  between: Between;
 }
 
 /**
@@ -49,16 +47,16 @@ export async function* transferUsers(
 ): AsyncGenerator<TransferNews> {
   if (transfer.command === 'export') return yield* exported(deps, transfer);
   const connection = await databaseOf(deps, transfer.connection);
-  yield* importFile(deps, file, { connection, upsert: transfer.upsert }, deps.isEnding);
+  yield* importFile(deps, file, { connection, upsert: transfer.upsert }, deps.between);
 }
 
 async function* exported(
-  { store, isEnding }: TransferDependencies,
+  { store, between }: TransferDependencies,
   options: { connection?: string | undefined; withHashes: boolean },
 ): AsyncGenerator<TransferNews> {
   for await (const users of exportUsers(store, options)) {
-    if (isEnding()) throw new Error('the server is about to end');
+    if (between.isEnding()) throw new Error('the server is about to end');
     if (users.length > 0) yield { lines: users.map((user) => `${JSON.stringify(user)}\n`).join('') };
-    await setImmediate();
+    await between.rest(0);
   }
 }

@@ -45,6 +45,8 @@ interface PagePolicy {
    * at the application's callback.
    */
   formTargets: readonly string[];
+  /** The origin of the page's font, where it is foreign. */
+  font?: string | undefined;
   /** Foreign addresses that the page frames. */
   frames?: readonly string[];
   /** Whether the page calls our own endpoints, or frames them. */
@@ -52,7 +54,7 @@ interface PagePolicy {
 }
 
 /** The policy of a page: only scripts and styles with the nonce, no framing. */
-export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePolicy): string {
+export function pagePolicy({ nonce, formTargets, frames = [], font, connects }: PagePolicy): string {
   const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
   const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
   return [
@@ -60,6 +62,7 @@ export function pagePolicy({ nonce, formTargets, frames = [], connects }: PagePo
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "img-src 'self' data: https:",
+    ...(font === undefined ? [] : [`font-src ${font}`]),
     ...(connects ? ["connect-src 'self'", "manifest-src 'self'", "worker-src 'self'"] : []),
     ...(framed.size > 0 ? [`frame-src ${[...framed].join(' ')}`] : []),
     `form-action ${["'self'", ...targets].join(' ')}`,

@@ -43,6 +43,24 @@ export function themeCss(brand: BrandColors): string {
   return `:root{${light}}@media (prefers-color-scheme:dark){:root{${dark}}}`;
 }
 
+/**
+ * The tenant's font as CSS, and where it comes from.
+ * @param url its file; what is no https address is left out.
+ */
+export function fontCss(url: unknown): { css: string; origin?: string } {
+  const address = typeof url === 'string' ? URL.parse(url) : null;
+  if (address?.protocol !== 'https:') return { css: '' };
+  // Written into a style element: no sign of this may end the text or the element.
+  const href = address.href.replaceAll(/[\\"'<>()]/g, encodeSign);
+  const face = `@font-face{font-family:tenant;src:url("${href}");font-display:swap}`;
+  return {
+    css: `${face}body,button,input,select{font-family:tenant,system-ui,sans-serif}`,
+    origin: address.origin,
+  };
+}
+
+const encodeSign = (sign: string) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`;
+
 /** The colours of mails, where custom properties do not work everywhere. */
 interface MailColors {
   page: Hex;

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import { Liquid } from 'liquidjs';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { AuthError } from '../http/errors.ts';
 import { pagePolicy } from '../http/headers.ts';
@@ -11,8 +12,10 @@ import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Assets, readAssets } from './assets.ts';
-import { themeCss } from './colors.ts';
+import { fontCss, themeCss } from './colors.ts';
+import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
+import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
 
 export interface PageOptions {
   status?: number;
@@ -47,11 +50,13 @@ interface ViewsDependencies {
   /** The `views` directory. */
   directory: string;
   random: Random;
-  settings(): Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
+  settings(): Settings;
+  look(): { texts: CustomTexts; template: string | undefined };
+  log?: Pick<Logger, 'warn'>;
 }
 
 /** Reads templates, locales and assets once. */
-export function createViews({ directory, random, settings }: ViewsDependencies): Views {
+export function createViews({ directory, random, settings, look, log }: ViewsDependencies): Views {
   const assets = readAssets(join(directory, 'assets'));
   const locales = readLocales(join(directory, 'locales'));
   const liquid = createLiquid(directory, assets);
@@ -66,18 +71,53 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
     { status = 200, formAction, frames = [], uiLocales, organization } = {},
   ) => {
     const { tenant, branding } = branded(settings(), organization);
-    const locale = localeOf(ctx, uiLocales);
+    const { texts, template: around } = look();
+    const company = tenant.friendly_name;
+    const locale = withCustomTexts(localeOf(ctx, uiLocales), texts, { template, model, company });
     const nonce = random(16).toString('base64');
+    const font = fontCss((branding.font as { url?: unknown } | undefined)?.url);
     const html: unknown = await liquid.renderFile(template, model, {
       globals: {
-        page: { locale: locale.tag, direction: locale.direction, nonce, theme: themeCss(branding.colors) },
+        page: {
+          locale: locale.tag,
+          direction: locale.direction,
+          nonce,
+          theme: themeCss(branding.colors) + font.css,
+        },
         tenant: describeTenant(tenant, branding),
         locale,
       },
     });
     ctx.status = status;
-    setPageHeaders(ctx, template, { nonce, locale, frames, formTargets: [formAction ?? []].flat() });
-    ctx.body = html;
+    setPageHeaders(ctx, template, {
+      nonce,
+      locale,
+      frames,
+      font: font.origin,
+      formTargets: [formAction ?? []].flat(),
+    });
+    ctx.body =
+      around === undefined || !isFramed(template)
+        ? html
+        : framed(around, String(html), {
+            nonce,
+            mark: random(16).toString('hex'),
+            model: templateModel({ tenant, branding }, { template, model, organization, locale }),
+          });
+  };
+
+  /** Our page within the tenant's; alone where that one fails, so that people can still log in. */
+  const framed = (
+    around: string,
+    html: string,
+    { model, nonce, mark }: { model: TemplateModel; nonce: string; mark: string },
+  ): string => {
+    try {
+      return inTemplate(around, html, model, nonce, mark) ?? html;
+    } catch (thrown) {
+      log?.warn({ err: thrown }, 'the page template failed: the page is shown without it');
+      return html;
+    }
   };
 
   return {
@@ -89,8 +129,6 @@ export function createViews({ directory, random, settings }: ViewsDependencies):
   };
 }
 
-type Look = Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
-
 const organizationBranding = z.object({
   logo_url: z.string().optional().catch(undefined),
   colors: z
@@ -100,7 +138,7 @@ const organizationBranding = z.object({
 });
 
 /** The tenant's look, or an organization's where it has its own. */
-function branded(look: Look, organization: PageOptions['organization']): Look {
+function branded(look: Settings, organization: PageOptions['organization']): Settings {
   if (organization === undefined) return look;
   const own = organizationBranding.safeParse(organization.branding);
   const { logo_url: logo, colors } = own.success ? own.data : {};
@@ -111,7 +149,7 @@ function branded(look: Look, organization: PageOptions['organization']): Look {
       ...branding,
       ...(logo !== undefined && { logo_url: logo }),
       colors: { ...branding.colors, ...defined(colors) },
-    } as Look['branding'],
+    } as Settings['branding'],
   };
 }
 
@@ -146,7 +184,13 @@ function setPageHeaders(
   {
     locale,
     ...policy
-  }: { locale: Locale; nonce: string; formTargets: readonly string[]; frames: readonly string[] },
+  }: {
+    locale: Locale;
+    nonce: string;
+    formTargets: readonly string[];
+    frames: readonly string[];
+    font: string | undefined;
+  },
 ): void {
   const isDevelopment = template.startsWith('development/');
   // Pages with scripts that call our own endpoints.

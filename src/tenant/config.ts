@@ -19,6 +19,8 @@ export type SigningKey = Frozen<SigningKeyRecord>;
 export interface Config {
   /** The tenant's settings. */
   settings(): Frozen<TenantRecord>;
+  /** What the tenant has set of its pages beside its settings. */
+  look(): Look;
   /** The current key, which signs; the next, published before it signs; then previous ones. */
   signingKeys(): readonly SigningKey[];
   /** Takes over what was written since the last reading: what is read without waiting is as of then. */
@@ -39,10 +41,19 @@ export interface Config {
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
 
+/** Texts of pages, and the page around them. */
+export interface Look {
+  /** By `<prompt>/<language>`. */
+  texts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+  /** The page template, Liquid. */
+  template: string | undefined;
+}
+
 /** The whole configuration at one revision of the store. */
 interface Snapshot {
   revision: number;
   settings: Frozen<TenantRecord>;
+  look: Look;
   signingKeys: readonly SigningKey[];
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
@@ -75,6 +86,7 @@ export async function openConfig(store: Store): Promise<Config> {
 
   return {
     settings: () => snapshot.settings,
+    look: () => snapshot.look,
     signingKeys: () => snapshot.signingKeys,
     refresh: async () => {
       await current();
@@ -99,15 +111,18 @@ export async function openConfig(store: Store): Promise<Config> {
 async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
   // First: what is written while the rest is read is read again.
   const revision = store.revision();
-  const [settings, keys, clients, connections, apis, organizations, grants] = await Promise.all([
-    store.collection('tenant').get('tenant'),
-    listAll(store.collection('signingKeys')),
-    listAll(store.collection('clients')),
-    listAll(store.collection('connections')),
-    listAll(store.collection('resourceServers')),
-    listAll(store.collection('organizations')),
-    listAll(store.collection('clientGrants')),
-  ]);
+  const [settings, keys, clients, connections, apis, organizations, grants, texts, template] =
+    await Promise.all([
+      store.collection('tenant').get('tenant'),
+      listAll(store.collection('signingKeys')),
+      listAll(store.collection('clients')),
+      listAll(store.collection('connections')),
+      listAll(store.collection('resourceServers')),
+      listAll(store.collection('organizations')),
+      listAll(store.collection('clientGrants')),
+      store.collection('documents').findBy('kind', 'custom-text'),
+      store.collection('documents').get('universal-login'),
+    ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   const signingKeys = (['current', 'next', 'previous'] as const).flatMap((state) =>
     keys.filter((key) => key.state === state),
@@ -115,6 +130,10 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
   return {
     revision,
     settings,
+    look: {
+      texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
+      template: typeof template?.body.body === 'string' ? template.body.body : undefined,
+    },
     signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
     clients: new Map(clients.map((client) => [client.client_id, client])),
     origins: new Set(clients.flatMap(originsOf)),

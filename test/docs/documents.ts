@@ -6,6 +6,7 @@ import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
 import { managementOpenApi } from '../../src/management/openapi.ts';
 import { SETTINGS } from '../../src/settings-schema.ts';
 import { managementReadme } from './management.ts';
+import { customTextTable } from './texts.ts';
 
 /** The files' place: the repository. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -19,6 +20,7 @@ export async function documents(): Promise<Map<string, string>> {
     ['docs/api/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
     ['docs/api/README.md', apiReadme(api)],
     ['docs/api/management.json', `${JSON.stringify(describedManagement(), null, 2)}\n`],
+    ['docs/custom-texts.md', customTextTable(ROOT)],
     ['docs/api/management.md', managementReadme(describedManagement())],
     [
       'docs/operating.md',

@@ -58,7 +58,12 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;
   let settings = settingsOf({});
-  const views = createViews({ directory: VIEWS, random: systemRandom, settings: () => settings });
+  const views = createViews({
+    directory: VIEWS,
+    random: systemRandom,
+    settings: () => settings,
+    look: () => ({ texts: new Map(), template: undefined }),
+  });
   const csrf = createCsrf(url, systemRandom);
 
   app.use(securityHeaders({ hsts: false }));

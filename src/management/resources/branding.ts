@@ -1,5 +1,6 @@
 // The look: `/branding/themes`, `/branding/templates/universal-login`.
 import { z } from 'zod';
+import { templateFault } from '../../pages/page-template.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import { bodyText, type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
@@ -100,7 +101,6 @@ const themeCalls: Call<KeptDependencies>[] = [
 
 const TEMPLATE = 'universal-login';
 const LARGEST = 102_400;
-const PLACEHOLDERS = ['{%- auth0:head -%}', '{%- auth0:widget -%}'];
 
 const path = '/branding/templates/universal-login';
 
@@ -128,13 +128,8 @@ const templateCalls: Call<KeptDependencies>[] = [
     body: z.union([bodyText, z.strictObject({ template: z.string() }).transform(({ template }) => template)]),
     handle: async (deps, { body: template }) => {
       const isTooLong = Buffer.byteLength(template) > LARGEST;
-      if (isTooLong || PLACEHOLDERS.some((placeholder) => !template.includes(placeholder))) {
-        throw apiError(
-          400,
-          `The template must hold ${PLACEHOLDERS.join(' and ')} and at most ${LARGEST} bytes.`,
-          'invalid_template',
-        );
-      }
+      const fault = isTooLong ? `The template has at most ${LARGEST} bytes.` : templateFault(template);
+      if (fault !== undefined) throw apiError(400, fault, 'invalid_template');
       const before = await deps.store.collection('documents').get(TEMPLATE);
       await deps.store.collection('documents').put({
         id: TEMPLATE,

@@ -1,0 +1,125 @@
+// The tenant's own page around our pages: Liquid, with a place for what belongs into the head and one for the page itself
+// (`/branding/templates/universal-login`).
+import { Liquid } from 'liquidjs';
+import type { Frozen } from '../records/record.ts';
+import type { TenantRecord } from '../records/tenant.ts';
+import { SCREENS } from './custom-texts.ts';
+import type { Locale } from './locales.ts';
+
+/** The tenant's settings of its pages. */
+export type Settings = Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
+
+const HEAD = /\{%-?\s*auth0:head\s*-?%\}/;
+const WIDGET = /\{%-?\s*auth0:widget\s*-?%\}/;
+
+/** No files are included, and a template that computes without end is given up. */
+const liquid = new Liquid({
+  outputEscape: 'escape',
+  strictFilters: true,
+  ownPropertyOnly: true,
+  templates: {},
+  parseLimit: 200_000,
+  renderLimit: 500,
+  memoryLimit: 1_000_000,
+});
+
+/** What such a page may name, as at the hosted service. */
+export interface TemplateModel {
+  branding: { logo_url: string; colors: { primary: string; page_background: string } };
+  tenant: { friendly_name: string };
+  application: { name: string };
+  organization?: { id?: string; name: string; display_name?: string } | undefined;
+  prompt: { name: string; screen: { name: string } };
+  locale: string;
+}
+
+/** What is wrong with a template; undefined for a good one. It is tried with a page. */
+export function templateFault(source: string): string | undefined {
+  const places = [HEAD, WIDGET].map((place) => source.match(new RegExp(place, 'g'))?.length ?? 0);
+  if (places.some((count) => count !== 1))
+    return 'The template must hold {%- auth0:head -%} and {%- auth0:widget -%}, each once.';
+  try {
+    const framed = inTemplate(
+      source,
+      '<html><head></head><body></body></html>',
+      SAMPLE,
+      'nonce',
+      '0'.repeat(32),
+    );
+    return framed === undefined ? 'The places for head and widget must not depend on anything.' : undefined;
+  } catch (thrown) {
+    return `The template cannot be rendered: ${thrown instanceof Error ? thrown.message.split('\n')[0] : ''}`;
+  }
+}
+
+const SAMPLE: TemplateModel = {
+  branding: { logo_url: '', colors: { primary: '#000000', page_background: '#ffffff' } },
+  tenant: { friendly_name: '' },
+  application: { name: '' },
+  prompt: { name: 'login', screen: { name: 'login' } },
+  locale: 'en',
+};
+
+/**
+ * Puts a page into a template.
+ * @param html our page, whole.
+ * @param nonce of the page's content security policy: scripts and styles of the template have it, what is filled in
+ *   brings none.
+ * @param mark nobody's to guess: it keeps the places in the template for what is put there last.
+ * @returns undefined where a place is not there once it is rendered.
+ * @throws Error for a template that cannot be rendered.
+ */
+export function inTemplate(
+  source: string,
+  html: string,
+  model: TemplateModel,
+  nonce: string,
+  mark: string,
+): string | undefined {
+  const [head, widget] = [`head-${mark}`, `widget-${mark}`];
+  const marked = source
+    .replace(/<(script|style)(?=[\s/>])/gi, (tag) => `${tag} nonce="${nonce}"`)
+    .replace(HEAD, head)
+    .replace(WIDGET, widget);
+  const framed = String(liquid.parseAndRenderSync(marked, model));
+  if (framed.split(head).length !== 2 || framed.split(widget).length !== 2) return undefined;
+  return framed.replace(head, () => between(html, 'head')).replace(widget, () => between(html, 'body'));
+}
+
+/** What is inside an element that our own layout has once. */
+function between(html: string, element: 'head' | 'body'): string {
+  const start = html.indexOf('>', html.indexOf(`<${element}`)) + 1;
+  return html.slice(start, html.lastIndexOf(`</${element}>`));
+}
+
+const FRAMED = /^(login|mfa|passwordless|account|logout)\//;
+
+/** Whether a page of ours is shown within the tenant's. @param template the path of our template below views/pages. */
+export const isFramed = (template: string): boolean => FRAMED.test(template);
+
+/** What the tenant's template may name of a page. @param settings the tenant's, or an organization's in their place. */
+export function templateModel(
+  { tenant, branding }: Settings,
+  page: {
+    organization?: Frozen<{ name: string; display_name?: string | undefined }> | undefined;
+    template: string;
+    model: { client?: { name?: string } };
+    locale: Locale;
+  },
+): TemplateModel {
+  const { template, model, organization, locale } = page;
+  const [place = ''] = Object.values(SCREENS[template] ?? {});
+  const [prompt = template.split('/')[0] ?? '', screen = ''] = place.split('/');
+  const { primary = '', page_background = '' } = branding.colors ?? {};
+  return {
+    branding: { logo_url: branding.logo_url ?? '', colors: { primary, page_background } },
+    tenant: { friendly_name: tenant.friendly_name },
+    application: { name: model.client?.name ?? '' },
+    organization: organization && {
+      name: organization.name,
+      ...(organization.display_name !== undefined && { display_name: organization.display_name }),
+    },
+    prompt: { name: place === '' ? (template.split('/')[0] ?? '') : prompt, screen: { name: screen } },
+    locale: locale.tag,
+  };
+}

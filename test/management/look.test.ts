@@ -1,0 +1,106 @@
+// What the tenant sets of its pages by the Management API is in force with the next request: texts, colours, font, and
+// the page around them.
+import { expect } from 'chai';
+import { tenant } from '../connections/passwordless/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { webRequest } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { openPage } from '../support/ways.ts';
+import { callApi, startManaged } from './support.ts';
+
+const TEMPLATE = `<!DOCTYPE html><html lang="{{ locale }}"><head>{%- auth0:head -%}
+<style>.frame{color:red}</style></head>
+<body class="frame"><header>{{ tenant.friendly_name }}: {{ application.name }}, {{ prompt.name }}</header>
+{%- auth0:widget -%}<script>window.ours = true</script></body></html>`;
+const EVIL = '<img src=x onerror=alert(1)>';
+
+describe('the look of the pages, set while the server runs', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged({ ...tenant, tenant: { ...tenant.tenant, enabled_locales: ['en', 'de'] } });
+  });
+  after(() => server.stop());
+
+  const page = (over: Record<string, string> = {}) =>
+    openPage(createAgent(server), server, webRequest({ connection: 'users', ...over }));
+  const texts = (prompt: string, language: string, body: object) =>
+    callApi(server, 'PUT', `/prompts/${prompt}/custom-text/${language}`, body);
+  const around = (template: unknown) =>
+    callApi(server, 'PUT', '/branding/templates/universal-login', { template });
+
+  it('has the texts of a prompt, in their language and on their page alone', async () => {
+    const body = {
+      login: {
+        title: 'Hello at ${clientName}',
+        buttonText: `Go ${EVIL}`,
+        emailPlaceholder: 'Your mail',
+        odd: 'no',
+      },
+      'another-screen': { title: 'no' },
+    };
+    expect((await texts('login', 'en', body)).status).to.equal(200);
+    const shown = (await page()).text;
+    expect(shown).to.contain('<h1>Hello at Web app</h1>').and.contain('Your mail');
+    expect(shown).to.contain('Go &lt;img').and.not.contain('<img src=x');
+    expect((await page({ ui_locales: 'de' })).text).not.to.contain('Hello at');
+    expect((await page({ screen_hint: 'signup' })).text).not.to.contain('Your mail');
+    expect((await texts('login', 'de', { login: { title: 'Hallo' } })).status).to.equal(200);
+    expect((await page({ ui_locales: 'de' })).text).to.contain('<h1>Hallo</h1>');
+    await texts('login', 'en', {});
+    expect((await page()).text).to.contain('<h1>Welcome</h1>');
+  });
+
+  it('fills in only what the page knows, and nothing of what a value says', async () => {
+    await texts('login', 'en', {
+      login: { title: '${constructor} ${password} ${companyName} $& ${clientName' },
+    });
+    expect((await page()).text).to.contain('<h1>  Test tenant $&amp; ${clientName</h1>');
+    await texts('login', 'en', {});
+  });
+
+  it('has the colours and the font, which the policy lets come', async () => {
+    const font = { url: 'https://fonts.example.test/a.woff2?x=\\")}</style><script>' };
+    await callApi(server, 'PATCH', '/branding', { colors: { primary: '#aa2200' }, font });
+    const shown = await page();
+    expect(shown.text).to.contain('#aa2200').and.contain('url("https://fonts.example.test/a.woff2');
+    expect(shown.text).not.to.match(/<\/style><script>/);
+    expect(shown.headers['content-security-policy']).to.contain('font-src https://fonts.example.test;');
+    await callApi(server, 'PATCH', '/branding', { font: { url: 'javascript:alert(1)' } });
+    expect((await page()).headers['content-security-policy']).not.to.contain('font-src');
+  });
+
+  it('is within the page template, whose own scripts and styles have the nonce', async () => {
+    expect((await around(TEMPLATE)).status).to.be.oneOf([201, 204]);
+    const shown = await page();
+    const nonce = /'nonce-([^']+)'/.exec(String(shown.headers['content-security-policy']))?.[1] ?? '';
+    expect(shown.text).to.contain('<header>Test tenant: Web app, login</header>');
+    expect(shown.text)
+      .to.contain(`<style nonce="${nonce}">.frame`)
+      .and.contain(`<script nonce="${nonce}">window.ours`);
+    expect(shown.text.match(/<html/g)).to.have.length(1);
+    expect(shown.text.match(/<body/g)).to.have.length(1);
+    expect(shown.text).to.contain('name="password"').and.contain('<title>');
+    await callApi(server, 'PATCH', '/clients/web', { name: `App ${EVIL.replaceAll(/[<>]/g, '&')}"` });
+    expect((await page()).text).not.to.contain('App &img');
+    await callApi(server, 'PATCH', '/clients/web', { name: 'Web app' });
+    await callApi(server, 'DELETE', '/branding/templates/universal-login');
+    expect((await page()).text).not.to.contain('<header>');
+  });
+
+  for (const [what, template] of [
+    ['without a place for the page', '<html>{%- auth0:head -%}</html>'],
+    ['with two', `${TEMPLATE}{%- auth0:widget -%}`],
+    ['that is no Liquid', `${TEMPLATE}{% if %}`],
+    ['with a filter that there is not', `${TEMPLATE}{{ locale | shell }}`],
+    ['that includes files', `${TEMPLATE}{% render '../../package.json' %}`],
+    ['whose page is in a branch', '{%- auth0:head -%}{% if nothing %}{%- auth0:widget -%}{% endif %}'],
+    ['that never ends', `${TEMPLATE}{% for a in (1..100000000) %}{{ a }}{% endfor %}`],
+  ] as const) {
+    it(`refuses a page template ${what}`, async () => {
+      const refused = await around(template);
+      expect(refused.status).to.equal(400);
+      expect(await refused.json()).to.include({ errorCode: 'invalid_template' });
+      expect((await page()).text).not.to.contain('<header>');
+    });
+  }
+});
