@@ -3,7 +3,7 @@
 // can use none of it. The values have 128 bits and more of randomness, so a plain SHA-256 tells nothing of them.
 import type { AdapterPayload } from 'oidc-provider';
 import type { ArtifactRecord } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
+import { type Frozen, thawed } from '../records/record.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store } from '../store/contract.ts';
 
@@ -44,7 +44,7 @@ export function presentedPayload(
   id: string | undefined,
 ): AdapterPayload {
   // The engine changes what it is given; what the store hands out is the store's.
-  const payload = structuredClone(stored) as AdapterPayload;
+  const payload = thawed(stored) as AdapterPayload;
   if (PUBLIC_IDS.has(model) || id === undefined) return payload;
   payload.jti = id;
   if (typeof payload.returnTo === 'string') payload.returnTo = payload.returnTo.replaceAll(ID, id);

@@ -98,7 +98,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       );
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
       const then = asAtIssue(user, token.issuedAt);
-      const all = standardClaims(then, OIDC_SCOPES, { updatedAt });
+      const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
       ctx.body = {
         sub: user.id,
         ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),

@@ -7,6 +7,20 @@ export type Frozen<T> = T extends (infer U)[]
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T;
 
+/** A copy of JSON data that may be changed. */
+export function thawed<T>(value: T): Thawed<T> {
+  if (Array.isArray(value)) return value.map(thawed) as Thawed<T>;
+  if (typeof value !== 'object' || value === null) return value as Thawed<T>;
+  // Of entries, so that a member named `__proto__` is one like any other.
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, thawed(one)])) as Thawed<T>;
+}
+
+type Thawed<T> = T extends readonly (infer U)[]
+  ? Thawed<U>[]
+  : T extends object
+    ? { -readonly [K in keyof T]: Thawed<T[K]> }
+    : T;
+
 /** Every record has an id; one with `expiresAt` (epoch seconds) is gone from then on. */
 export interface Stored {
   id: string;

@@ -1,9 +1,9 @@
 // Hashes of secrets, and comparison in constant time.
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 /** The SHA-256 of a text (in UTF-8) or of bytes, in base64url: 43 characters. */
 export function sha256(data: string | Uint8Array): string {
-  return createHash('sha256').update(data).digest('base64url');
+  return hash('sha256', data, 'base64url');
 }
 
 /** SHA-256 of a long secret; HMAC with a salt for one short enough to be guessed from its hash. */

@@ -204,6 +204,32 @@ function recordCases(test: Register): void {
     expect(await users.count()).to.equal(0);
   });
 
+  test('gives a record as it was last written, however often it was read before', async ({ store }, time) => {
+    const users = store.collection('users');
+    const user = aUser('auth0|1', 'ada@example.com');
+    const name = async () => {
+      await users.get(user.id);
+      return (await users.get(user.id))?.name;
+    };
+    await users.put({ ...user, name: 'one' });
+    expect(await name()).to.equal('one');
+    const [, read] = await Promise.all([
+      users.update(user.id, (before) => ({ ...before, name: 'two' })),
+      name(),
+    ]);
+    expect(read).to.equal('two');
+    await store.batch([
+      { collection: 'users', update: user.id, change: (before) => ({ ...before, name: 'three' }) },
+    ]);
+    expect(await name()).to.equal('three');
+    await users.deleteBy('email', 'ada@example.com');
+    expect(await name()).to.equal(undefined);
+    await users.insert({ ...user, name: 'four', expiresAt: time.now / 1000 + 10 });
+    expect(await name()).to.equal('four');
+    time.now += 10_000;
+    expect(await name()).to.equal(undefined);
+  });
+
   test('text of any script, quotes, line ends and large values come back as they were', async (opened) => {
     const user_metadata = {
       scripts: 'Zoë Ångström 山田太郎 עברית العربية नमस्ते e\u0301 👩🏽‍🚀',

@@ -146,7 +146,12 @@ export async function commitAll(writer: Writer, judges: (() => Change)[]): Promi
   await writer.append(
     changes.flatMap(({ operations }) => operations),
     () => {
-      for (const { table, after } of changes) for (const { id } of after) table.overlay.settle(id, durable);
+      for (const { table, after } of changes) {
+        for (const { id } of after) {
+          table.overlay.settle(id, durable);
+          table.committed.forget(id);
+        }
+      }
     },
   );
 }

@@ -12,6 +12,9 @@ import { commitPragmas } from './sqlite-pragmas.ts';
 import type { Committed } from './table.ts';
 import { columnText, fromColumn } from './text.ts';
 
+/** Records of one collection that are kept as they were read. */
+const mostLatest = 200;
+
 /** Opens a database to read from it on this thread; until it is closed the file says that it is open. */
 export function openReader(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
@@ -52,6 +55,14 @@ export function sqliteCommitted(
     prepared.set(key, known);
     return known;
   };
+  /** Read and checked a moment ago: a request reads some of its records several times. Without what is sealed on disk. */
+  const latest = new Map<string, AnyRecord>();
+  const keep = (record: AnyRecord) => {
+    latest.set(record.id, record);
+    if (latest.size <= mostLatest) return;
+    const [oldest] = latest.keys();
+    if (oldest !== undefined) latest.delete(oldest);
+  };
   const open = (row: Row) => openRow(file, name, row, seal);
   const all = (key: keyof typeof statements, ...parameters: (string | number)[]) =>
     prepare(key)
@@ -59,9 +70,15 @@ export function sqliteCommitted(
       .map(open);
   return {
     get(id) {
+      const known = latest.get(id);
+      if (known !== undefined) return known;
       const row = prepare('get').get(columnText(id));
-      return row === undefined ? undefined : open(row);
+      if (row === undefined) return undefined;
+      const record = open(row);
+      if (spec.sealed === undefined) keep(record);
+      return record;
     },
+    forget: (id) => void latest.delete(id),
     holder(key, value) {
       const row = prepare('holder').get(key, columnText(value));
       return row === undefined ? undefined : fromColumn(String(row.id));
