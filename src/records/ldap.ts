@@ -26,9 +26,15 @@ export const ldapOptionsSchema = z.preprocess(
   z
     .looseObject({
       ...upstreamOptions,
-      /** `ldaps://host[:port]`, or `ldap://host[:port]` with StartTLS. */
-      LDAP_URL: z.string().refine(isDirectoryUrl, 'must be ldaps://host[:port] or ldap://host[:port]'),
-      LDAP_BASE: distinguishedName.min(1),
+      /**
+       * `ldaps://host[:port]`, or `ldap://host[:port]` with StartTLS. A connection of a tenant that was exported elsewhere has
+       * none: an agent beside the directory had it.
+       */
+      LDAP_URL: z
+        .string()
+        .refine(isDirectoryUrl, 'must be ldaps://host[:port] or ldap://host[:port]')
+        .optional(),
+      LDAP_BASE: distinguishedName.min(1).optional(),
       /** A DN; without it searches are anonymous. */
       LDAP_BIND_USER: distinguishedName.default(''),
       LDAP_BIND_PASSWORD: z.string().max(1024).default(''),
@@ -59,14 +65,23 @@ export const ldapOptionsSchema = z.preprocess(
       path: ['LDAP_BIND_PASSWORD'],
       // A DN without a password is an anonymous bind that looks like an authenticated one (RFC 4513 §5.1.2).
       message: 'LDAP_BIND_USER and LDAP_BIND_PASSWORD go together',
+    })
+    .refine(({ LDAP_URL: url, LDAP_BASE: base }) => (url === undefined) === (base === undefined), {
+      path: ['LDAP_BASE'],
+      message: 'LDAP_URL and LDAP_BASE go together',
     }),
 );
 
-export type LdapOptions = z.output<typeof ldapOptionsSchema>;
+/** Those of a directory that can be asked. */
+export type LdapOptions = z.output<typeof ldapOptionsSchema> & { LDAP_URL: string; LDAP_BASE: string };
 
-/** The options of a connection, as they are meant. @throws ZodError for options that were never checked. */
-export function ldapOptions({ options }: { options: unknown }): LdapOptions {
-  return ldapOptionsSchema.parse(options);
+/**
+ * The options of a connection, as they are meant.
+ * @returns undefined for one without a directory. @throws ZodError for options that were never checked.
+ */
+export function ldapOptions({ options }: { options: unknown }): LdapOptions | undefined {
+  const { LDAP_URL, LDAP_BASE, ...rest } = ldapOptionsSchema.parse(options);
+  return LDAP_URL === undefined || LDAP_BASE === undefined ? undefined : { ...rest, LDAP_URL, LDAP_BASE };
 }
 
 /** The certificates of a text of PEM blocks. */

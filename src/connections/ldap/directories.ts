@@ -70,9 +70,10 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     prove: async (connection, name, password) => {
       // A bind without a password is an anonymous one, which succeeds (RFC 4513 §5.1.2).
       if (name === '' || password === '') return undefined;
+      const options = ldapOptions(connection);
+      if (options === undefined) throw unavailable('the connection has no LDAP_URL');
       const pool = poolOf(connection);
       if (pool.queue.size >= MOST_WAITING) throw unavailable();
-      const options = ldapOptions(connection);
       try {
         return await pool.queue.add(() => look(deps, pool, options, { name, password }));
       } catch (thrown) {

@@ -93,6 +93,8 @@ describe('a connection to a directory', () => {
             should_trust_email_verified_connection: 'always_set_emails_as_verified',
           }),
           connection('gone', 'ad', { LDAP_URL: 'ldaps://localhost:1' }),
+          // As it is exported elsewhere, where an agent beside the directory knew it.
+          { name: 'agent', strategy: 'ad', enabled_clients: ['web'], options: { ips: [], kerberos: false } },
         ],
       },
     });
@@ -219,6 +221,7 @@ describe('a connection to a directory', () => {
 
   it('answers 503 when the directory is down, says it on the page, and locks nobody', async () => {
     for (let tries = 0; tries < 12; tries++) expect((await ask('gone', 'ada')).status).to.equal(503);
+    expect((await ask('agent', 'ada')).status).to.equal(503);
     const agent = createAgent(server);
     const page = await openPage(agent, server, webRequest({ connection: 'gone' }));
     const answer = await submitLogin(agent, server, page, { email: 'ada', password: PASSWORD });
@@ -273,7 +276,7 @@ describe('the options of a connection to a directory', () => {
   const refused: [string, Record<string, unknown>][] = [
     ['LDAP_URL', { LDAP_URL: 'https://directory.example' }],
     ['LDAP_URL', { LDAP_URL: 'ldaps://user:password@directory.example' }],
-    ['LDAP_URL', { LDAP_URL: undefined }],
+    ['LDAP_BASE', { LDAP_URL: undefined }],
     ['LDAP_BASE', { LDAP_BASE: '' }],
     ['LDAP_BIND_PASSWORD', { LDAP_BIND_USER: SERVICE }],
     ['LDAP_USER_BY_NAME', { LDAP_USER_BY_NAME: '(uid=ada)' }],
