@@ -1,0 +1,89 @@
+// How many jobs there may be, for how long one is worked on, and for how long it is kept.
+import { expect } from 'chai';
+import pino from 'pino';
+import { createUserJobs } from '../../src/management/jobs/user-jobs.ts';
+import type { JobRecord } from '../../src/records/jobs.ts';
+import { createBackground } from '../../src/runtime/background.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
+import type { TestServer } from '../support/server.ts';
+import { callApi, managementClient, managementToken, startManaged } from './support.ts';
+
+describe('the limits of jobs', () => {
+  let server: TestServer;
+
+  beforeEach(async () => {
+    server = await startManaged();
+  });
+  afterEach(() => server.stop());
+
+  const waiting = (id: string): JobRecord => ({
+    id,
+    type: 'users_import',
+    status: 'pending',
+    created_at: new Date().toISOString(),
+    processed: 0,
+  });
+  const jobOf = async (id: string) => {
+    const response = await callApi(server, 'GET', `/jobs/${id}`);
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+
+  it('refuse one more than a hundred under way, until one of them is done', async () => {
+    const jobs = server.store.collection('jobs');
+    for (let index = 0; index < 100; index++) await jobs.insert(waiting(`job_${index}`));
+    const refused = await callApi(server, 'POST', '/jobs/users-exports', {});
+    expect(refused.status).to.equal(429);
+    expect(await refused.json()).to.include({ statusCode: 429, errorCode: 'too_many_requests' });
+    await jobs.update('job_7', (job) => ({ ...job, status: 'completed' }));
+    expect((await callApi(server, 'POST', '/jobs/users-exports', {})).status).to.equal(200);
+  });
+
+  it('end one that was worked on for two hours, as failed', async () => {
+    const { store } = server;
+    const log = pino({ level: 'silent' });
+    const background = createBackground(log);
+    let now = Date.now();
+    const deps = { store, clock: () => now, random: systemRandom, log, background };
+    const ended = AbortSignal.abort();
+    const endSessions = async () => undefined;
+    const about = { type: 'users_import', connection_id: 'con_unknown', connection: 'x' } as const;
+    const { id } = await createUserJobs({ ...deps, ending: ended, endSessions }).begin(about, '[]');
+    await background.flush();
+    const begun = now;
+    await store.collection('jobs').update(id, (job) => ({ ...job, status: 'processing', startedAt: begun }));
+    now += 2 * 3_600_000 + 1;
+    createUserJobs({ ...deps, ending: new AbortController().signal, endSessions }).resume();
+    await background.flush();
+    expect((await jobOf(id)).body).to.include({
+      status: 'failed',
+      status_details: 'The job took longer than two hours.',
+    });
+    // What it was given may hold hashes of passwords.
+    expect(await store.collection('jobParts').findBy('job', `${id}\ninput`)).to.deep.equal([]);
+  });
+
+  it('forget one with its errors after a day', async () => {
+    const { data } = await managementClient(server).connections.list({ strategy: ['auth0'] });
+    const form = new FormData();
+    form.set('connection_id', String(data[0]?.id));
+    form.set('users', new Blob([JSON.stringify([{ email: 'no address' }])]), 'users.json');
+    const token = await managementToken(server);
+    const begun = await fetch(`${server.url}/api/v2/jobs/users-imports`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body: form,
+    });
+    expect(begun.status).to.equal(202);
+    const { id } = (await begun.json()) as { id: string };
+    while ((await jobOf(id)).body.status !== 'completed') await new Promise(setImmediate);
+    const errors = await callApi(server, 'GET', `/jobs/${id}/errors`);
+    expect(errors.status).to.equal(200);
+    expect(await errors.json()).to.have.length(1);
+    server.tick(23 * 3_600_000);
+    expect((await jobOf(id)).status).to.equal(200);
+    server.tick(3_600_000 + 5_000);
+    expect((await jobOf(id)).status).to.equal(404);
+    expect((await callApi(server, 'GET', `/jobs/${id}/errors`)).status).to.equal(404);
+    expect(await server.store.collection('jobParts').findBy('job', `${id}\nerrors`)).to.deep.equal([]);
+  });
+});
