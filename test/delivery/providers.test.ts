@@ -3,35 +3,24 @@ import { expect } from 'chai';
 import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { follow, responseOf, USER, webRequest } from '../support/flows.ts';
+import { startWithProviders, type WithProviders } from '../support/providers.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
-import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+import { type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { openPage, uidOf } from '../support/ways.ts';
 
 describe('with real providers', () => {
+  let started: WithProviders;
   let mail: TestMailServer;
   let twilio: TestTwilio;
   let server: TestServer;
   let people = 0;
   before(async () => {
-    mail = await startMailServer();
-    twilio = await startTwilio();
-    server = await startServer({
-      tenant,
-      env: {
-        SMTP_URL: mail.url,
-        MAIL_FROM: 'Gatehouse <login@example.test>',
-        TWILIO_ACCOUNT_SID: TWILIO.accountSid,
-        TWILIO_AUTH_TOKEN: TWILIO.authToken,
-        TWILIO_FROM: '+15005550006',
-        TWILIO_API_URL: twilio.url,
-      },
-    });
+    started = await startWithProviders(tenant);
+    ({ mail, twilio, server } = started);
   });
   after(async () => {
-    await server?.stop();
-    await mail?.stop();
-    await twilio?.stop();
+    await started?.stop();
   });
   afterEach(() => {
     mail.behave('accept');

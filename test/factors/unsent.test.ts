@@ -2,9 +2,10 @@
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, logIn, responseOf, USER, webRequest } from '../support/flows.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startMailServer, type TestMailServer } from '../support/smtp.ts';
-import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+import { startWithProviders, type WithProviders } from '../support/providers.ts';
+import type { TestServer } from '../support/server.ts';
+import type { TestMailServer } from '../support/smtp.ts';
+import type { TestTwilio } from '../support/twilio.ts';
 import { callsOf, tenant } from './tenant.ts';
 
 const FAULT = { status: 503, code: 20503 };
@@ -14,31 +15,19 @@ const NOT_SENT = {
 };
 
 describe('a code of a second factor that cannot be sent', () => {
+  let started: WithProviders;
   let mail: TestMailServer;
   let twilio: TestTwilio;
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
   before(async () => {
-    mail = await startMailServer();
-    twilio = await startTwilio();
-    server = await startServer({
-      tenant,
-      env: {
-        SMTP_URL: mail.url,
-        MAIL_FROM: 'Gatehouse <login@example.test>',
-        TWILIO_ACCOUNT_SID: TWILIO.accountSid,
-        TWILIO_AUTH_TOKEN: TWILIO.authToken,
-        TWILIO_FROM: '+15005550006',
-        TWILIO_API_URL: twilio.url,
-      },
-    });
+    started = await startWithProviders(tenant);
+    ({ mail, twilio, server } = started);
     calls = callsOf(server);
   });
   after(async () => {
-    await server?.stop();
-    await mail?.stop();
-    await twilio?.stop();
+    await started?.stop();
   });
   afterEach(() => {
     mail.behave('accept');

@@ -2,6 +2,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { ManagementClient } from 'auth0';
 import { parse } from 'yaml';
+import { type Answer, createAgent } from '../support/agent.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 
@@ -81,4 +82,22 @@ export async function callApi(
   body?: unknown,
 ): Promise<Response> {
   return authorizeAs(server, await managementToken(server), method, path, body);
+}
+
+/** Calls the Management API as it is on the wire; with another token where one is given. */
+export type ManagementCall = (
+  method: string,
+  path: string,
+  json?: unknown,
+  bearer?: string,
+) => Promise<Answer>;
+
+/** Calls of a server's Management API with a token. */
+export function callsWith(server: TestServer, token: string): ManagementCall {
+  return (method, path, json, bearer = token) =>
+    createAgent(server).request(`/api/v2${path}`, {
+      method,
+      headers: { authorization: `Bearer ${bearer}` },
+      ...(json === undefined ? {} : { json }),
+    });
 }

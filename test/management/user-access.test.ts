@@ -4,7 +4,13 @@ import { expect } from 'chai';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { payload, tenant, token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { managementClient, managementToken, startManaged } from './support.ts';
+import {
+  callsWith,
+  type ManagementCall,
+  managementClient,
+  managementToken,
+  startManaged,
+} from './support.ts';
 
 const GUARDED = 'guarded-api';
 
@@ -13,6 +19,7 @@ describe('roles and permissions of a user', () => {
   let management: ManagementClient;
   let agent: Agent;
   let admin: string;
+  let call: ManagementCall;
   let people = 0;
 
   before(async () => {
@@ -23,16 +30,10 @@ describe('roles and permissions of a user', () => {
     management = managementClient(server);
     agent = createAgent(server);
     admin = await managementToken(server);
+    call = callsWith(server, admin);
   });
   after(() => server.stop());
 
-  /** Calls the API as it is on the wire. */
-  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
-    agent.request(`/api/v2${path}`, {
-      method,
-      headers: { authorization: `Bearer ${bearer}` },
-      ...(json === undefined ? {} : { json }),
-    });
   const someone = async () => {
     const email = `member-${people++}@example.test`;
     const { user_id = '' } = await management.users.create({

@@ -3,13 +3,14 @@ import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { logIn, responseOf, tenant, token, USER, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { managementToken, startManaged } from './support.ts';
+import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
 
 describe('blocks', () => {
   let server: TestServer;
   let admin: string;
+  let call: ManagementCall;
   let people = 0;
 
   before(async () => {
@@ -22,15 +23,10 @@ describe('blocks', () => {
       },
     });
     admin = await managementToken(server);
+    call = callsWith(server, admin);
   });
   after(() => server.stop());
 
-  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
-    createAgent(server).request(`/api/v2${path}`, {
-      method,
-      headers: { authorization: `Bearer ${bearer}` },
-      ...(json === undefined ? {} : { json }),
-    });
   const someone = async () => {
     const email = `block-${people++}@example.test`;
     const made = await call('POST', '/users', { connection: 'users', email, password: USER.password });

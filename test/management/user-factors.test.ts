@@ -1,10 +1,9 @@
 // Second factors of users by the Management API, and what they are good for at a login.
 import { expect } from 'chai';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
-import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { managementToken, startManaged } from './support.ts';
+import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const SECRET = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 
@@ -12,21 +11,17 @@ describe('second factors of a user', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let admin: string;
+  let call: ManagementCall;
   let people = 0;
 
   before(async () => {
     server = await startManaged(tenant);
     calls = callsOf(server);
     admin = await managementToken(server);
+    call = callsWith(server, admin);
   });
   after(() => server.stop());
 
-  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
-    createAgent(server).request(`/api/v2${path}`, {
-      method,
-      headers: { authorization: `Bearer ${bearer}` },
-      ...(json === undefined ? {} : { json }),
-    });
   const someone = async () => {
     const email = `factor-${people++}@example.test`;
     const made = await call('POST', '/users', { connection: 'users', email, password: USER.password });

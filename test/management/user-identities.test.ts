@@ -8,7 +8,7 @@ import { payload, token } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { resetPassword } from '../support/reset.ts';
 import type { TestServer } from '../support/server.ts';
-import { managementToken, startManaged } from './support.ts';
+import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
 const OWN = 'read:current_user update:current_user_identities update:current_user_metadata';
@@ -17,21 +17,17 @@ describe('identities of a user', () => {
   let server: TestServer;
   let agent: Agent;
   let admin: string;
+  let call: ManagementCall;
   let people = 0;
 
   before(async () => {
     server = await startManaged(base);
     agent = createAgent(server);
     admin = await managementToken(server);
+    call = callsWith(server, admin);
   });
   after(() => server.stop());
 
-  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
-    agent.request(`/api/v2${path}`, {
-      method,
-      headers: { authorization: `Bearer ${bearer}` },
-      ...(json === undefined ? {} : { json }),
-    });
   const pathOf = (id: string) => `/users/${encodeURIComponent(id)}`;
   const newAddress = () => `linked-${people++}@example.test`;
   const someone = async (connection = 'users', more: object = {}) => {
@@ -256,6 +252,7 @@ describe('identities of a user', () => {
       await call('PATCH', pathOf(second.id), { blocked: false });
       server.tick(37 * 3_600_000);
       admin = await managementToken(server);
+      call = callsWith(server, admin);
       const late = await link(first.id, { link_with: theirs.id_token });
       expect(late.status).to.equal(400);
     });

@@ -6,27 +6,23 @@ import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { payload, token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { managementToken, startManaged } from './support.ts';
+import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
 
 describe("users' records", () => {
   let server: TestServer;
   let admin: string;
+  let call: ManagementCall;
   let people = 0;
 
   before(async () => {
     server = await startManaged(tenant);
     admin = await managementToken(server);
+    call = callsWith(server, admin);
   });
   after(() => server.stop());
 
-  const call = (method: string, path: string, json?: unknown, bearer = admin) =>
-    createAgent(server).request(`/api/v2${path}`, {
-      method,
-      headers: { authorization: `Bearer ${bearer}` },
-      ...(json === undefined ? {} : { json }),
-    });
   const create = (body: object) =>
     call('POST', '/users', { connection: 'users', password: USER.password, ...body });
   const someone = async (more: object = {}) => {
