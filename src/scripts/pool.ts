@@ -60,8 +60,10 @@ export function createPool({ outbound, limits, most, idleMs, waitMs }: PoolOptio
       const [taker] = waiting.splice(next, 1);
       taker?.take(thread);
     }
-    const coming = starting + preparing.size;
-    const wanted = Math.min(waiting.filter(mayRun).length - coming, most - all.size - starting);
+    if (waiting.length === 0 && running.size === 0) return;
+    // One more than is needed: it takes a while to start one, and what runs may never let go of its thread.
+    const short = waiting.filter(mayRun).length + 1 - ready.size - starting - preparing.size;
+    const wanted = Math.min(short, most - all.size - starting);
     for (let i = 0; i < wanted; i++) void start();
   };
   const start = async () => {

@@ -37,14 +37,14 @@ const FIRST_PAGES = 256;
 /** The depth of calls, bytes of stack: below that of the WebAssembly stack, so that it ends in an error of the script. */
 const STACK = 256 * 1024;
 
-const texts = new Map<string, string>();
+const shims = new Map<string, string>();
 
 /** A shim's text; read once. */
 function textOf(name: string): string {
-  let text = texts.get(name);
+  let text = shims.get(name);
   if (text === undefined) {
     text = readFileSync(new URL(`../../sandbox/${name}.js`, import.meta.url), 'utf8');
-    texts.set(name, text);
+    shims.set(name, text);
   }
   return text;
 }
@@ -59,7 +59,7 @@ export interface Sandbox {
   /** Calls what the runtime of the sandbox gives, then all that waits on promises. @returns what was not caught. */
   call(name: 'start' | 'deliver', args: readonly Plain[]): Uncaught | undefined;
   memoryBytes(): number;
-  /** Whether it has all the memory that it may have. */
+  /** Whether it has nearly all the memory that it may have: it grows in steps. */
   isFull(): boolean;
 }
 
@@ -86,14 +86,15 @@ export async function createSandbox({
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);
   const context = runtime.newContext();
+  const texts = conversions(context);
   const hostFunction = context.newFunction('host', (name, ...args) => {
     try {
       const answer = hostAnswer(
         host,
         context.getString(name),
-        args.map((one) => plainOf(context, one)),
+        args.map((one) => texts.plainOf(one)),
       );
-      return answer === undefined ? undefined : handleOf(context, answer);
+      return answer === undefined ? undefined : texts.handleOf(answer);
     } catch (thrown) {
       return { error: context.newError(thrown instanceof Error ? thrown.message : 'it failed') };
     }
@@ -108,9 +109,9 @@ export async function createSandbox({
   };
   return {
     memoryBytes: () => wasmMemory.buffer.byteLength,
-    isFull: () => wasmMemory.buffer.byteLength >= pages * WASM_PAGE,
+    isFull: () => wasmMemory.buffer.byteLength > 0.75 * pages * WASM_PAGE,
     call: (name, args) => {
-      const handles = args.map((one) => handleOf(context, one));
+      const handles = args.map((one) => texts.handleOf(one));
       const called = context.callFunction(functions[name], context.undefined, ...handles);
       if (called.error !== undefined) return uncaught(called.error);
       while (runtime.hasPendingJob() && !isOver()) {
@@ -132,15 +133,32 @@ function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly P
   return textOf(module);
 }
 
-/** @throws when it is neither text nor bytes. */
-function plainOf(context: QuickJSContext, handle: QuickJSHandle): Plain {
-  if (context.typeof(handle) === 'string') return context.getString(handle);
-  // A copy: the bytes of the sandbox change, or move, as soon as it goes on.
-  return context.getArrayBuffer(handle).consume(({ value }) => value.slice());
-}
-
-function handleOf(context: QuickJSContext, value: Plain): QuickJSHandle {
-  if (typeof value === 'string') return context.newString(value);
-  const { buffer, byteOffset, byteLength } = value;
-  return context.newArrayBuffer(buffer.slice(byteOffset, byteOffset + byteLength));
+/** Text and bytes, to the sandbox and from it. */
+function conversions(context: QuickJSContext) {
+  // Taken before a script can replace them. Plain strings of the engine's interface end at a NUL, and know no half of a
+  // surrogate pair: those pass as JSON.
+  const json = context.getProp(context.global, 'JSON');
+  const [parse, stringify] = [context.getProp(json, 'parse'), context.getProp(json, 'stringify')];
+  const convert = (by: QuickJSHandle, handle: QuickJSHandle) =>
+    context.unwrapResult(context.callFunction(by, context.undefined, handle));
+  return {
+    handleOf: (value: Plain): QuickJSHandle => {
+      if (typeof value === 'string') {
+        if (!value.includes('\0') && value.isWellFormed()) return context.newString(value);
+        return convert(parse, context.newString(JSON.stringify(value)));
+      }
+      const { buffer, byteOffset, byteLength } = value;
+      return context.newArrayBuffer(buffer.slice(byteOffset, byteOffset + byteLength));
+    },
+    /** @throws when it is neither text nor bytes. */
+    plainOf: (handle: QuickJSHandle): Plain => {
+      if (context.typeof(handle) === 'string') {
+        const text = context.getString(handle);
+        if (text.length === context.getLength(handle)) return text;
+        return JSON.parse(context.getString(convert(stringify, handle)));
+      }
+      // A copy: the bytes of the sandbox change, or move, as soon as it goes on.
+      return context.getArrayBuffer(handle).consume(({ value: bytes }) => bytes.slice());
+    },
+  };
 }

@@ -116,7 +116,7 @@ function succeed(own: State, result: string): void {
 }
 
 function scriptFailure(own: State, { name, message }: Uncaught, isOfSource = false): ScriptFailure {
-  const isMemory = name === 'InternalError' && message === 'out of memory';
+  const isMemory = message === 'out of memory';
   // Where there is no memory for the error either, it is null.
   if (isMemory || (own.sandbox?.isFull() === true && (message === 'null' || message === ''))) {
     return { kind: 'memory', message: `it used more than ${limits.memoryBytes} bytes of memory` };
