@@ -78,6 +78,9 @@ function parse(ctx: Context, texts: readonly string[]): unknown {
   if (body === undefined) throw unreadable();
   if (typeof body !== 'string' || body === '') return {};
   if (texts.length > 0 && ctx.is([...texts]) !== false) return body;
+  // Clients that know nothing but JSON send a text as a JSON string.
+  const text = texts.length > 0 && ctx.is(FORM) === false ? parseJson(body) : undefined;
+  if (typeof text === 'string') return text;
   return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 

@@ -1,6 +1,8 @@
 // The list of resources: a new one is its file, and a line here.
 import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
+import { actionModuleCalls } from './resources/action-modules.ts';
+import { actionVersionCalls } from './resources/action-versions.ts';
 import { actionCalls } from './resources/actions.ts';
 import { attackProtectionCalls } from './resources/attack-protection.ts';
 import { lookCalls } from './resources/branding.ts';
@@ -11,11 +13,13 @@ import { type ConnectionKeysDependencies, connectionKeyCalls } from './resources
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
 import { customDomainCalls } from './resources/custom-domains.ts';
 import { deviceCredentialCalls } from './resources/device-credentials.ts';
+import { directoryProvisioningCalls } from './resources/directory-provisioning.ts';
 import { emailProviderCalls } from './resources/email-provider.ts';
 import { emailTemplateCalls } from './resources/email-templates.ts';
 import { type GrantsDependencies, grantCalls } from './resources/grants.ts';
 import { guardianCalls } from './resources/guardian.ts';
 import { type JobsDependencies, jobCalls } from './resources/jobs.ts';
+import { keptPartCalls } from './resources/kept-parts.ts';
 import { keptSettingCalls } from './resources/kept-settings.ts';
 import { logStreamCalls } from './resources/log-streams.ts';
 import { type LogsDependencies, logCalls } from './resources/logs.ts';
@@ -121,6 +125,10 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...actionCalls,
   ...singleSettingCalls,
   ...keptSettingCalls,
+  ...keptPartCalls,
+  ...actionVersionCalls,
+  ...actionModuleCalls,
+  ...directoryProvisioningCalls,
   ...jobCalls,
   ...ticketCalls,
   ...unusedCalls,

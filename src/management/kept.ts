@@ -6,7 +6,7 @@ import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from './call.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
-import { arraySource, cursorQuery, type ListShape, listAnswer, pageQuery } from './list.ts';
+import { arraySource, cursorQuery, type ListShape, listAnswer, mapped, pageQuery } from './list.ts';
 import { conflict, merged, type notFound } from './resource.ts';
 import { isObject } from './section.ts';
 
@@ -35,6 +35,12 @@ export interface Kept {
   list: ListShape;
   /** How a list is answered that has all of them whatever the query asks: bare, in its member, or bare unless a cursor is asked for. */
   whole?: 'bare' | 'wrapped' | 'bare unless taken';
+  /** Whether a list is read by a cursor alone, and wrapped always. */
+  isByCursorAlone?: boolean;
+  /** Whether PUT replaces one. */
+  isPutToo?: boolean;
+  /** What a change makes of a body; its members over those of before otherwise. */
+  change?(before: Record<string, unknown>, asked: Record<string, unknown>): Record<string, unknown>;
   /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */
   hidden?: readonly string[];
   /** What goes with one that was removed. */
@@ -87,6 +93,45 @@ export async function documentOf(
   return found;
 }
 
+/** What is kept under a key: an object as it was put. */
+export function keptObject({ store, now }: KeptDependencies) {
+  const documents = store.collection('documents');
+  return {
+    read: async (id: string): Promise<object> => (await documents.get(id))?.body ?? {},
+    put: async (id: string, kind: string, body: object): Promise<void> => {
+      if (Object.keys(body).length === 0) {
+        await documents.delete(id);
+        return;
+      }
+      const at = now();
+      await documents.upsert(
+        id,
+        (current): DocumentRecord => ({
+          id,
+          kind,
+          body: body as Record<string, unknown>,
+          created_at: current?.created_at ?? at,
+          updated_at: at,
+        }),
+      );
+    },
+  };
+}
+
+/** A new body, with the secrets of the one before that it leaves out: what is read back has none of them. */
+function withSecretsOf(hidden: readonly string[], before: unknown, after: Record<string, unknown>) {
+  for (const path of hidden) {
+    const names = path.split('.');
+    const last = names.pop() ?? '';
+    const [from, to] = [before, after].map((value) => names.reduce<unknown>(memberOf, value));
+    if (isObject(to) && to[last] === undefined && isObject(from) && from[last] !== undefined)
+      to[last] = from[last];
+  }
+  return after;
+}
+
+const memberOf = (value: unknown, name: string) => (isObject(value) ? value[name] : undefined);
+
 const call = callsWith<KeptDependencies>();
 
 /** The five calls of such a resource. */
@@ -97,6 +142,42 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
   const refuseTaken = (thrown: unknown): never => {
     throw thrown instanceof UniqueKeyError ? conflict(resource.taken)() : thrown;
   };
+  const changeOf = async (
+    deps: KeptDependencies,
+    id: string | undefined,
+    change: (before: Record<string, unknown>) => Record<string, unknown>,
+  ) => {
+    const before = await documentOf(deps.store, resource, id);
+    const at = deps.now();
+    const after = await deps.store
+      .collection('documents')
+      .update(before.id, (current) => {
+        const changed = withSecretsOf(
+          resource.hidden ?? [],
+          current.body,
+          change(structuredClone(current.body) as Record<string, unknown>),
+        );
+        return { ...current, ...nameOf(changed), body: changed, updated_at: at };
+      })
+      .catch(refuseTaken);
+    if (after === undefined) throw resource.missing();
+    const view = keptView(resource, after);
+    return ok(view, { before: keptView(resource, before), after: view });
+  };
+  const put =
+    resource.isPutToo === true
+      ? [
+          call({
+            method: 'PUT',
+            path: `${path}/:id`,
+            scopes: [`update:${noun}`],
+            summary: `Replace a ${name}`,
+            body: resource.createBody,
+            handle: (deps, { params, body }) =>
+              changeOf(deps, params.id, () => ({ ...resource.usual, ...structuredClone(body) })),
+          }),
+        ]
+      : [];
   return [
     call({
       method: 'GET',
@@ -113,7 +194,14 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
         if (resource.whole === 'bare' || (resource.whole === 'bare unless taken' && isByNumber))
           return ok(all);
         const source = arraySource(all, (item) => String(item[resource.idMember ?? 'id']));
-        return ok(await listAnswer(query, source, resource.list));
+        const paging = resource.isByCursorAlone === true ? { take: 50, ...query } : query;
+        return ok(
+          await listAnswer(
+            paging,
+            mapped(source, (item) => selectFields(item, query)),
+            resource.list,
+          ),
+        );
       },
     }),
     call({
@@ -152,20 +240,8 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
       scopes: [`update:${noun}`],
       summary: `Update a ${name}`,
       body: resource.patchBody,
-      handle: async (deps, { params, body }) => {
-        const before = await documentOf(deps.store, resource, params.id);
-        const at = deps.now();
-        const after = await deps.store
-          .collection('documents')
-          .update(before.id, (current) => {
-            const changed = merged(structuredClone(current.body) as Record<string, unknown>, body);
-            return { ...current, ...nameOf(changed), body: changed, updated_at: at };
-          })
-          .catch(refuseTaken);
-        if (after === undefined) throw resource.missing();
-        const view = keptView(resource, after);
-        return ok(view, { before: keptView(resource, before), after: view });
-      },
+      handle: (deps, { params, body }) =>
+        changeOf(deps, params.id, (before) => (resource.change ?? merged)(before, structuredClone(body))),
     }),
     call({
       method: 'DELETE',
@@ -184,5 +260,6 @@ export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
         return noContent({ before: keptView(resource, found) });
       },
     }),
+    ...put,
   ];
 }

@@ -6,7 +6,8 @@ export type Hex = `#${string}`;
 
 interface BrandColors {
   primary?: string | undefined;
-  page_background?: string | undefined;
+  /** A colour, or a gradient: what it begins with is the page's colour. */
+  page_background?: string | { readonly start: string } | undefined;
 }
 
 const HEX = /^#[0-9a-f]{6}$/i;
@@ -35,7 +36,8 @@ const OWN = {
 /** The custom properties of both colour schemes, as CSS. Invalid colours fall back to the defaults. */
 export function themeCss(brand: BrandColors): string {
   const primary = parseHex(brand.primary);
-  const page = parseHex(brand.page_background);
+  const { page_background: background } = brand;
+  const page = parseHex(typeof background === 'object' ? background.start : background);
   // The dark scheme keeps the tenant's page colour only if that is dark.
   const darkPage = page !== undefined && luminance(page) < 0.1 ? page : undefined;
   const light = scheme(OWN.light, primary, page);

@@ -56,7 +56,17 @@ const clientFields = z.looseObject({
   description: z.string().optional(),
   logo_uri: z.string().optional(),
   client_secret: printable.min(LEAST_SECRET).optional(),
-  app_type: z.enum(['spa', 'native', 'regular_web', 'non_interactive']).default('regular_web'),
+  app_type: z
+    .enum([
+      'spa',
+      'native',
+      'regular_web',
+      'non_interactive',
+      // An API that is a client of its own, and the client that sets connections up for others.
+      'resource_server',
+      'express_configuration',
+    ])
+    .default('regular_web'),
   callbacks: z.array(z.string().min(1)).default([]),
   allowed_logout_urls: z.array(z.string()).default([]),
   allowed_origins: z.array(z.string()).default([]),

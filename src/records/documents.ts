@@ -21,6 +21,7 @@ export const documentSecrets = [
   'body.setup',
   'body.credentials',
   'body.value',
+  'body.values',
   'body.destination.configuration.webhook_authorization',
   ...[
     'httpAuthorization',

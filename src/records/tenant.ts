@@ -85,8 +85,11 @@ export const brandingSchema = z.looseObject({
         .regex(/^#[0-9a-fA-F]{6}$/)
         .optional(),
       page_background: z
-        .string()
-        .regex(/^#[0-9a-fA-F]{6}$/)
+        .union([
+          z.string().regex(/^#[0-9a-fA-F]{6}$/),
+          // From one colour to another, at an angle.
+          z.looseObject({ type: z.string(), start: z.string().regex(/^#[0-9a-fA-F]{6}$/) }),
+        ])
         .optional(),
     })
     .prefault({}),

@@ -127,6 +127,8 @@ const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
   native: ['authorization_code', 'refresh_token'],
   regular_web: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials'],
   non_interactive: ['client_credentials'],
+  resource_server: [],
+  express_configuration: [],
 };
 
 /** The type's default grant types, without client_credentials for a public application. */

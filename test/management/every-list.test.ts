@@ -10,7 +10,8 @@ import { managementToken, startManaged } from './support.ts';
 type Item = Record<string, unknown>;
 
 /** Lists that are read by a cursor alone, and wrapped always. */
-const BY_CURSOR_ALONE = /\/(sessions|refresh-tokens)$/;
+const BY_CURSOR_ALONE =
+  /\/(sessions|refresh-tokens|event-streams|user-attribute-profiles|connection-profiles)$/;
 
 const LISTS = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
   ({ method, path, query }) =>
@@ -18,7 +19,7 @@ const LISTS = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
 );
 
 /** Lists of which the hosted service always answers all. */
-const BARE = new Set(['/log-streams', '/custom-domains', '/rules-configs']);
+const BARE = new Set(['/log-streams', '/custom-domains', '/rules-configs', '/clients/:id/credentials']);
 
 /** Lists that are wrapped whatever was asked, in words of their own. */
 const WRAPPED = /^\/(actions|branding\/phone)\//;
@@ -66,7 +67,8 @@ describe('every list of the Management API', () => {
     }));
     for (let index = 0; index < MADE; index++) {
       const { client_id } = await post('/clients', { name: `List ${index}`, app_type: 'non_interactive' });
-      await post('/client-grants', { client_id, audience, scope: [] });
+      const grant = await post('/client-grants', { client_id, audience, scope: [] });
+      ids['client-grants'] ??= String(grant.id);
       await post('/resource-servers', { name: `A${index}`, identifier: `https://a${index}.example.test/` });
       const connection = await post('/connections', {
         name: `Con-${index}`,
@@ -92,6 +94,9 @@ describe('every list of the Management API', () => {
       if (index > 0) await post(`/organizations/${organization.id}/members`, { members: [ids.users] });
       await post(`/organizations/${ids.organizations}/connections`, { connection_id: connection.id });
     }
+    const action = await post('/actions/actions', { name: 'x', supported_triggers: [{ id: 'post-login' }] });
+    ids.actions = String(action.id);
+    ids.modules = String((await post('/actions/modules', { name: 'x', code: '' })).id);
     await post(`/roles/${ids.roles}/permissions`, { permissions });
     await post(`/users/${encodeURIComponent(ids.users ?? '')}/permissions`, { permissions });
   });

@@ -87,7 +87,10 @@ describe('settings that are kept for tools', () => {
       expect(await answer('GET', one)).to.deep.equal(made);
       expect(await answer('PATCH', one, change)).to.deep.include({ ...body, ...change });
       expect((await answer('GET', `${path}?take=50`))[key]).to.deep.equal([await answer('GET', one)]);
-      expect(await answer('GET', `${path}?include_totals=true`)).to.include({ total: 1 });
+      // Those that are read by a cursor alone have no total.
+      const whole = await answer('GET', `${path}?include_totals=true`);
+      expect(whole[key]).to.have.length(1);
+      expect(whole.total).to.be.oneOf([1, undefined]);
       await answer('DELETE', one);
       await answer('DELETE', one);
       expect((await callApi(server, 'GET', one)).status).to.equal(404);

@@ -4,9 +4,9 @@ import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
-import { documentOf, documentsOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
+import { documentsOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
 import { pageQuery } from '../list.ts';
-import { notFound } from '../resource.ts';
+import { merged, notFound } from '../resource.ts';
 
 const TRIGGERS = [
   'post-login',
@@ -40,7 +40,21 @@ const supported = z
   .min(1)
   .max(1);
 
-const resource: Kept = {
+/** A body with what is asked; code that became another is not published until somebody does it. */
+export function changedCode(
+  before: Record<string, unknown>,
+  asked: Record<string, unknown>,
+  published: string,
+): Record<string, unknown> {
+  const after = merged(before, asked);
+  const isSame = ['code', 'dependencies', 'secrets'].every(
+    (name) => JSON.stringify(before[name]) === JSON.stringify(after[name]),
+  );
+  return isSame ? after : { ...after, [published]: false };
+}
+
+/** What an action is. */
+export const ACTION: Kept = {
   kind: 'action',
   path: '/actions/actions',
   name: 'action',
@@ -59,6 +73,7 @@ const resource: Kept = {
     supported_triggers: supported.optional(),
   }),
   usual: usualMembers.action,
+  change: (before, asked) => changedCode(before, asked, 'all_changes_deployed'),
   uniqueMember: 'name',
   list: { key: 'actions', perPage: 20 },
   missing: notFound('That action does not exist.'),
@@ -67,9 +82,10 @@ const resource: Kept = {
 };
 
 /** Secrets are never given back: their names are. */
-function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const secrets = Array.isArray(view.secrets) ? (view.secrets as { name: string }[]) : [];
-  return { ...view, secrets: secrets.map(({ name }) => ({ name })) };
+  const { versions: _, ...rest } = view;
+  return { ...rest, secrets: secrets.map(({ name }) => ({ name })) };
 }
 
 const call = callsWith<KeptDependencies>();
@@ -79,7 +95,7 @@ async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise
   return (found?.body.bindings as unknown[] | undefined) ?? [];
 }
 
-const [, create, read, update, remove] = keptCalls(resource).map((one) => withSecretsHidden(one));
+const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(one));
 
 /** All calls of actions. */
 export const actionCalls: Call<KeptDependencies>[] = [
@@ -97,7 +113,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
     }),
     handle: async (deps, { query }) => {
       const all = (await documentsOf(deps.store, 'action'))
-        .map((one) => shown(keptView(resource, one)))
+        .map((one) => shown(keptView(ACTION, one)))
         .filter((one) => query.actionName === undefined || one.name === query.actionName)
         .filter((one) => query.triggerId === undefined || isFor(one, query.triggerId))
         .filter(
@@ -108,29 +124,6 @@ export const actionCalls: Call<KeptDependencies>[] = [
     },
   }),
   ...[create, read, update, remove].filter((one) => one !== undefined),
-  call({
-    method: 'POST',
-    path: '/actions/actions/:id/deploy',
-    scopes: ['create:actions'],
-    summary: 'Deploy an action',
-    handle: async (deps, { params }) => {
-      const action = await documentOf(deps.store, resource, params.id);
-      const deployed = {
-        id: `${action.id}-${deps.now()}`,
-        action_id: action.id,
-        code: action.body.code,
-        deployed: true,
-        number: 1,
-        status: 'built',
-        built_at: deps.now(),
-      };
-      await deps.store.collection('documents').update(action.id, (current) => ({
-        ...current,
-        body: { ...current.body, all_changes_deployed: true, deployed_version: deployed },
-      }));
-      return ok(deployed);
-    },
-  }),
   call({
     method: 'GET',
     path: '/actions/triggers',
@@ -189,7 +182,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
           id: `${trigger}-${index}`,
           trigger_id: trigger,
           display_name: display_name ?? String(action.body.name),
-          action: shown(keptView(resource, action)),
+          action: shown(keptView(ACTION, action)),
           created_at: deps.now(),
           updated_at: deps.now(),
         };
@@ -208,7 +201,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
   }),
 ];
 
-function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
+export function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
   return {
     ...one,
     handle: async (deps, request) => {
@@ -227,7 +220,7 @@ function isFor(action: Readonly<Record<string, unknown>>, trigger: string): bool
 }
 
 /** The actions' own form of a page, which is wrapped whatever the query asks. */
-function wrapped(
+export function wrapped(
   key: string,
   all: readonly unknown[],
   { page = 0, per_page: perPage = 20 }: { page?: number | undefined; per_page?: number | undefined },

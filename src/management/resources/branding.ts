@@ -11,6 +11,7 @@ const object = z.record(z.string(), z.unknown());
 const theme = z.strictObject({
   displayName: z.string().max(2048).optional(),
   borders: object,
+  identifiers: object.optional(),
   colors: object,
   fonts: object,
   page_background: object,
@@ -139,7 +140,7 @@ const templateCalls: Call<KeptDependencies>[] = [
         updated_at: deps.now(),
       });
       const log = { before: before?.body, after: { body: template } };
-      return before === undefined ? { ...created({ status: 'created' }), ...log } : noContent(log);
+      return before === undefined ? { ...created({}), ...log } : noContent(log);
     },
   }),
   call({

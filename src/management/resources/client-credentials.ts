@@ -8,6 +8,7 @@ import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { type ClientKey, keysOf, keyView, newKey, usedKeys, withKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
+import { pageQuery } from '../list.ts';
 import { checkedBy, notFound } from '../resource.ts';
 
 export interface ClientCredentialsDependencies {
@@ -108,6 +109,8 @@ export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
     path: '/clients/:id/credentials',
     scopes: [`read:${SCOPE}`],
     summary: 'Get the credentials of a client',
+    // All of them are answered, whatever page was asked for: there are few.
+    query: z.strictObject(pageQuery),
     handle: async (deps, { params }) => ok(keysOf(await find(deps, params.id)).map(keyView)),
   }),
   call({

@@ -79,7 +79,7 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
     }
   },
   view: (_deps, grant) => ({ subject_type: 'client', ...grant }),
-  missing: notFound('The client grant does not exist', 'inexistent_client_grant'),
+  missing: notFound('The grant does not exist.', 'inexistent_client_grant'),
   taken: conflict('A client grant for the same client and audience already exists.'),
 };
 

@@ -17,6 +17,7 @@ import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { arrayAnswer, arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim-configuration.ts';
 
 export interface ConnectionsDependencies extends RemovalDependencies {
@@ -147,6 +148,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   removed: async (deps, { id, name }) => {
     await removeScim(deps.store, id);
     await deps.store.collection('connectionKeys').deleteBy('connection', id);
+    await deps.store.collection('documents').delete(directoryProvisioningKey(id));
     await removeUsersOf(deps, name);
   },
 };

@@ -6,6 +6,7 @@ import { type Call, callsWith, ok } from '../call.ts';
 import { idOf } from '../ids.ts';
 import { documentOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
 import { notFound } from '../resource.ts';
+import { deeplyMerged } from '../section.ts';
 
 const members = {
   custom_client_ip_header: z.string().max(64).nullable(),
@@ -29,6 +30,8 @@ const resource: Kept = {
   }),
   patchBody: settable,
   usual: usualMembers['custom-domain'],
+  // Of the metadata, too, what is left out stays.
+  change: (before, asked) => deeplyMerged(before, asked) as Record<string, unknown>,
   uniqueMember: 'domain',
   list: { key: 'custom_domains', isByCursor: true },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },

@@ -89,10 +89,7 @@ export const emailProviderCalls: Call<SectionDependencies>[] = [
     scopes: ['delete:email_provider'],
     summary: 'Delete the e-mail provider',
     handle: async (deps) => {
-      await part.change(deps, (current) => {
-        if (current === undefined) throw noProvider();
-        return undefined;
-      });
+      await part.change(deps, () => undefined);
       return noContent();
     },
   }),

@@ -16,7 +16,20 @@ const texts = z.union([z.string(), z.array(z.string())]);
 
 /** A kind, with the members that a new one needs and those that it may have. */
 interface Settings
-  extends Pick<Kept, 'path' | 'name' | 'noun' | 'whole' | 'hidden' | 'uniqueMember' | 'usual' | 'filters'> {
+  extends Pick<
+    Kept,
+    | 'path'
+    | 'name'
+    | 'noun'
+    | 'whole'
+    | 'isByCursorAlone'
+    | 'isPutToo'
+    | 'belongings'
+    | 'hidden'
+    | 'uniqueMember'
+    | 'usual'
+    | 'filters'
+  > {
   prefix: string;
   key: string;
   needed: z.ZodRawShape;
@@ -29,6 +42,16 @@ interface Settings
 const hydrate = { hydrate: texts.optional() };
 
 const KINDS: readonly Settings[] = [
+  {
+    path: '/rate-limit-policies',
+    name: 'rate limit policy',
+    noun: 'rate_limit_policies',
+    prefix: 'rlp',
+    key: 'rate_limit_policies',
+    needed: { configuration: object },
+    fixed: { resource: text, consumer: text, consumer_selector: text },
+    filters: { resource: text.optional(), consumer: text.optional(), consumer_selector: text.optional() },
+  },
   {
     path: '/rules',
     name: 'rule',
@@ -51,6 +74,7 @@ const KINDS: readonly Settings[] = [
     needed: { name, script },
     more: { enabled: z.boolean(), dependencies: object },
     fixed: { triggerId: text },
+    belongings: (id) => [`hook-secrets/${id}`],
     usual: { enabled: false },
     uniqueMember: 'name',
     filters: { enabled: flag.optional(), triggerId: text.optional() },
@@ -63,6 +87,7 @@ const KINDS: readonly Settings[] = [
     key: 'forms',
     needed: { name },
     more: {
+      description: text,
       messages: object,
       languages: object,
       translations: object,
@@ -118,6 +143,7 @@ const KINDS: readonly Settings[] = [
     noun: 'event_streams',
     prefix: 'est',
     key: 'eventStreams',
+    isByCursorAlone: true,
     needed: { destination: object },
     more: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
     usual: { status: 'enabled', subscriptions: [] },
@@ -139,6 +165,7 @@ const KINDS: readonly Settings[] = [
     noun: 'user_attribute_profiles',
     prefix: 'uap',
     key: 'user_attribute_profiles',
+    isByCursorAlone: true,
     needed: { name, user_attributes: object },
     more: { user_id: object },
   },
@@ -148,6 +175,7 @@ const KINDS: readonly Settings[] = [
     noun: 'connection_profiles',
     prefix: 'cop',
     key: 'connection_profiles',
+    isByCursorAlone: true,
     needed: { name },
     more: {
       organization: object,
@@ -165,6 +193,7 @@ const KINDS: readonly Settings[] = [
     noun: 'network_acls',
     prefix: 'acl',
     key: 'network_acls',
+    isPutToo: true,
     // A list that is in force would be believed to keep somebody out, and nothing here asks it.
     needed: {
       description: text,

@@ -1,40 +1,14 @@
 // Texts of pages: `/prompts/{prompt}/custom-text/{language}` and `/prompts/{prompt}/partials`.
 import { z } from 'zod';
-import type { DocumentRecord } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
-import type { KeptDependencies } from '../kept.ts';
+import { type KeptDependencies, keptObject } from '../kept.ts';
 import { checkedSegment, PROMPT } from '../path-words.ts';
 import { renderingCalls } from './rendering.ts';
 
-const LANGUAGE = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/;
+export const LANGUAGE = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/;
 
 const texts = z.record(z.string().max(255), z.record(z.string().max(255), z.string().max(4096).nullable()));
 const partials = z.record(z.string().max(255), z.unknown());
-
-/** What is kept under a key: an object as it was put. */
-function keptObject({ store, now }: KeptDependencies) {
-  const documents = store.collection('documents');
-  return {
-    read: async (id: string): Promise<object> => (await documents.get(id))?.body ?? {},
-    put: async (id: string, kind: string, body: object): Promise<void> => {
-      if (Object.keys(body).length === 0) {
-        await documents.delete(id);
-        return;
-      }
-      const at = now();
-      await documents.upsert(
-        id,
-        (current): DocumentRecord => ({
-          id,
-          kind,
-          body: body as Record<string, unknown>,
-          created_at: current?.created_at ?? at,
-          updated_at: at,
-        }),
-      );
-    },
-  };
-}
 
 /** The id of a prompt's texts in a language. */
 export const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;

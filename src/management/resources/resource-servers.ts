@@ -72,13 +72,13 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   make: async ({ random, systemApis }, body) => {
     const identifier = String(body.identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
-    const api = checkedBy(resourceServerSchema, merged({ name: identifier }, body));
+    const api = checkedBy(resourceServerSchema, withSecret(random, merged({ name: identifier }, body)));
     return { ...api, id: random(12).toString('hex') };
   },
-  change: (_deps, api, body) => {
+  change: ({ random }, api, body) => {
     const { id, identifier } = api;
     const asked = merged(structuredClone(api) as Record<string, unknown>, body);
-    return { ...checkedBy(resourceServerSchema, { ...asked, identifier }), id };
+    return { ...checkedBy(resourceServerSchema, withSecret(random, { ...asked, identifier })), id };
   },
   view: (_deps, api) => ({ is_system: false, ...api }),
   find: async ({ store, systemApis }, id) => {
@@ -108,6 +108,13 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     }
   },
 };
+
+/** An API whose tokens are signed with a secret has one, whether or not it was sent. */
+function withSecret(random: Random, api: Record<string, unknown>): Record<string, unknown> {
+  return api.signing_alg === 'HS256' && api.signing_secret === undefined
+    ? { ...api, signing_secret: random(32).toString('base64url') }
+    : api;
+}
 
 /** What a client has encoded twice. */
 function decoded(text: string): string {

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
 import { documentsOf, type KeptDependencies } from '../kept.ts';
+import { pageQuery } from '../list.ts';
 import { checkedSegment } from '../path-words.ts';
 
 const call = callsWith<KeptDependencies>();
@@ -75,6 +76,7 @@ const variableCalls: Call<KeptDependencies>[] = [
     path: '/rules-configs',
     scopes: ['read:rules_configs'],
     summary: 'List the variables of rules',
+    query: z.strictObject(pageQuery),
     handle: async ({ store }) =>
       ok((await documentsOf(store, VARIABLE)).map(({ id }) => ({ key: id.slice(VARIABLE.length + 1) }))),
   }),

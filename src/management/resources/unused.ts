@@ -8,14 +8,7 @@ import { notFound } from '../resource.ts';
 
 /** Each list with the member that wraps it, and the noun of its scope. */
 const LISTS: readonly { path: string; key: string; noun: string }[] = [
-  { path: '/rate-limit-policies', key: 'rate_limit_policies', noun: 'rate_limit_policies' },
-  {
-    path: '/connections-directory-provisionings',
-    key: 'directory_provisionings',
-    noun: 'directory_provisionings',
-  },
   { path: '/connections-scim-configurations', key: 'scim_configurations', noun: 'scim_config' },
-  { path: '/actions/modules', key: 'modules', noun: 'actions' },
   { path: '/keys/encryption', key: 'keys', noun: 'encryption_keys' },
 ];
 
@@ -23,11 +16,6 @@ const LISTS: readonly { path: string; key: string; noun: string }[] = [
 const ABSENT: readonly { path: string; noun: string; message: string }[] = [
   { path: '/keys/encryption/:kid', noun: 'encryption_keys', message: 'The encryption key does not exist' },
   { path: '/keys/custom-signing', noun: 'custom_signing_keys', message: 'There are no custom signing keys' },
-  {
-    path: '/connections/:id/directory-provisioning',
-    noun: 'directory_provisionings',
-    message: 'Not Found',
-  },
 ];
 
 const call = callsWith<unknown>();

@@ -72,11 +72,17 @@ async function invitationOf(store: Store, params: Readonly<Record<string, string
   return found;
 }
 
+async function defaultRoute(store: Store): Promise<string | undefined> {
+  const route = (await store.collection('tenant').get('tenant'))?.tenant.default_redirection_uri;
+  return typeof route === 'string' ? route : undefined;
+}
+
 /** What an invitation is for. @throws AuthError 4xx for one that could not be accepted. */
 async function subjectOf(store: Store, organization: Organization, asked: Body) {
   const client = await store.collection('clients').get(asked.client_id);
   if (client === undefined) throw apiError(404, 'The client does not exist', 'inexistent_client');
-  const address = client.initiate_login_uri;
+  // The tenant's own default route is for applications that have none.
+  const address = client.initiate_login_uri ?? (await defaultRoute(store));
   if (address === undefined || !URL.canParse(address)) {
     throw apiError(400, 'A default login route is required to generate the invitation url.', 'invalid_body');
   }

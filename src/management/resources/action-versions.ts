@@ -1,0 +1,106 @@
+// `/actions/actions/{id}/deploy` and `…/versions`: what an action was at each deployment.
+import { z } from 'zod';
+import type { DocumentRecord } from '../../records/documents.ts';
+import type { Frozen } from '../../records/record.ts';
+import { type Call, callsWith, ok } from '../call.ts';
+import { documentOf, type KeptDependencies, keptView } from '../kept.ts';
+import { pageQuery } from '../list.ts';
+import { notFound } from '../resource.ts';
+import { ACTION, shown, wrapped } from './actions.ts';
+
+type Action = Frozen<DocumentRecord>;
+type Version = Record<string, unknown>;
+
+/** Older versions are dropped: an action is read as a whole with each list. */
+const MOST = 20;
+
+const missing = notFound('That version does not exist.');
+
+/** The newest first; the newest is the one that is deployed. */
+function versionsOf({ body }: Action): Version[] {
+  const versions = (body.versions ?? []) as readonly Version[];
+  return versions.map((one, index) => ({ ...one, deployed: index === 0 }));
+}
+
+function versionOf(action: Action, id: string | undefined): Version {
+  const found = versionsOf(action).find((one) => one.id === id);
+  if (found === undefined) throw missing();
+  return found;
+}
+
+/** Deploys an action, with the code of a version where one is named. @throws AuthError 404 */
+async function deploy(deps: KeptDependencies, id: string | undefined, versionId?: string): Promise<Version> {
+  const action = await documentOf(deps.store, ACTION, id);
+  const hex = deps.random(16).toString('hex');
+  const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
+  let version: Version = {};
+  await deps.store.collection('documents').update(action.id, (current) => {
+    const source = versionId === undefined ? shown(keptView(ACTION, current)) : versionOf(current, versionId);
+    const [last] = versionsOf(current);
+    const { code, dependencies, secrets, runtime } = source;
+    version = {
+      id: version_id,
+      action: { id: current.id, name: current.body.name },
+      code,
+      dependencies,
+      secrets,
+      runtime,
+      supported_triggers: current.body.supported_triggers,
+      number: Number(last?.number ?? 0) + 1,
+      status: 'built',
+      deployed: true,
+      built_at: at,
+      created_at: at,
+      updated_at: at,
+    };
+    const body = {
+      ...current.body,
+      code,
+      dependencies,
+      all_changes_deployed: true,
+      deployed_version: version,
+      versions: [version, ...versionsOf(current)].slice(0, MOST),
+    };
+    return { ...current, body };
+  });
+  return version;
+}
+
+const call = callsWith<KeptDependencies>();
+const PATH = '/actions/actions/:id';
+
+/** All calls of deployments. */
+export const actionVersionCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'POST',
+    path: `${PATH}/deploy`,
+    scopes: ['create:actions'],
+    summary: 'Deploy an action',
+    handle: async (deps, { params }) => ok(await deploy(deps, params.id)),
+  }),
+  call({
+    method: 'GET',
+    path: `${PATH}/versions`,
+    scopes: ['read:actions'],
+    summary: 'List the versions of an action',
+    query: z.strictObject(pageQuery),
+    handle: async ({ store }, { params, query }) =>
+      ok(wrapped('versions', versionsOf(await documentOf(store, ACTION, params.id)), query)),
+  }),
+  call({
+    method: 'GET',
+    path: `${PATH}/versions/:version`,
+    scopes: ['read:actions'],
+    summary: 'Get a version of an action',
+    handle: async ({ store }, { params }) =>
+      ok(versionOf(await documentOf(store, ACTION, params.id), params.version)),
+  }),
+  call({
+    method: 'POST',
+    path: `${PATH}/versions/:version/deploy`,
+    scopes: ['create:actions'],
+    summary: 'Deploy an earlier version of an action',
+    body: z.object({ update_draft: z.boolean().optional() }).optional(),
+    handle: async (deps, { params }) => ok(await deploy(deps, params.id, params.version)),
+  }),
+];

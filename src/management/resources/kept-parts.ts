@@ -1,0 +1,100 @@
+// Parts of settings that are kept for deploy tools: secrets of hooks, texts of the self-service set-up.
+import { z } from 'zod';
+import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { documentOf, type KeptDependencies, keptObject } from '../kept.ts';
+import { checkedSegment, PROMPT } from '../path-words.ts';
+import { notFound } from '../resource.ts';
+import { LANGUAGE } from './prompts.ts';
+
+const call = callsWith<KeptDependencies>();
+
+const hook = { kind: 'hooks', missing: notFound('The hook does not exist.') };
+const secrets = z.record(z.string().max(128), z.string().max(4096));
+type Secrets = z.output<typeof secrets>;
+
+/** The secrets of a hook that there is. @throws AuthError 404 */
+async function secretsOf(deps: KeptDependencies, hookId: string | undefined) {
+  const { id } = await documentOf(deps.store, hook, hookId);
+  const key = `hook-secrets/${id}`;
+  const { values = {} } = (await keptObject(deps).read(key)) as { values?: Secrets };
+  return {
+    values,
+    put: (changed: Secrets) => keptObject(deps).put(key, 'hook-secrets', { values: changed }),
+  };
+}
+
+const hookSecretCalls = [
+  call({
+    method: 'GET',
+    path: '/hooks/:id/secrets',
+    scopes: ['read:hooks'],
+    summary: 'List the names of a hook’s secrets',
+    handle: async (deps, { params }) => {
+      const { values } = await secretsOf(deps, params.id);
+      return ok(Object.fromEntries(Object.keys(values).map((name) => [name, '_VALUE_NOT_SHOWN_'])));
+    },
+  }),
+  ...(['POST', 'PATCH'] as const).map((method) =>
+    call({
+      method,
+      path: '/hooks/:id/secrets',
+      scopes: ['update:hooks'],
+      summary: method === 'POST' ? 'Add secrets to a hook' : 'Change secrets of a hook',
+      isBodySecret: true,
+      body: secrets,
+      handle: async (deps, { params, body }) => {
+        const { values, put } = await secretsOf(deps, params.id);
+        await put({ ...values, ...body });
+        return ok({});
+      },
+    }),
+  ),
+  call({
+    method: 'DELETE',
+    path: '/hooks/:id/secrets',
+    scopes: ['delete:hooks'],
+    summary: 'Remove secrets of a hook',
+    body: z.array(z.string().max(128)).max(100),
+    handle: async (deps, { params, body }) => {
+      const { values, put } = await secretsOf(deps, params.id);
+      await put(Object.fromEntries(Object.entries(values).filter(([name]) => !body.includes(name))));
+      return noContent();
+    },
+  }),
+];
+
+const profile = {
+  kind: 'self-service-profiles',
+  missing: notFound('The self-service profile does not exist.'),
+};
+const TEXTS = '/self-service-profiles/:id/custom-text/:language/:page';
+
+async function textsId(deps: KeptDependencies, params: Readonly<Record<string, string>>): Promise<string> {
+  const { id } = await documentOf(deps.store, profile, params.id);
+  const language = checkedSegment(params.language, LANGUAGE, 'language');
+  return `self-service-text/${id}/${language}/${checkedSegment(params.page, PROMPT, 'page')}`;
+}
+
+const selfServiceCalls = [
+  call({
+    method: 'GET',
+    path: TEXTS,
+    scopes: ['read:self_service_profile_custom_texts'],
+    summary: 'Get the texts of a self-service profile',
+    handle: async (deps, { params }) => ok(await keptObject(deps).read(await textsId(deps, params))),
+  }),
+  call({
+    method: 'PUT',
+    path: TEXTS,
+    scopes: ['update:self_service_profile_custom_texts'],
+    summary: 'Set the texts of a self-service profile',
+    body: z.record(z.string().max(255), z.string().max(4096)),
+    handle: async (deps, { params, body }) => {
+      await keptObject(deps).put(await textsId(deps, params), 'self-service-text', body);
+      return ok(body);
+    },
+  }),
+];
+
+/** All calls of those parts. */
+export const keptPartCalls: Call<KeptDependencies>[] = [...hookSecretCalls, ...selfServiceCalls];
