@@ -37,9 +37,34 @@ const path = '/emails/provider';
 // Credentials are answered to those alone who ask for them by name.
 const view = (provider: object, fields?: string): object => {
   const isAsked = (fields ?? '').split(',').includes('credentials');
-  const { credentials, ...rest } = provider as { credentials?: unknown };
-  return isAsked ? { ...rest, credentials } : rest;
+  const { credentials, ...rest } = provider as { credentials?: Record<string, unknown> };
+  return isAsked ? { ...rest, credentials: members(credentials, (name) => !SECRETS.has(name)) } : rest;
 };
+
+/** Of credentials those that no answer has. */
+const SECRETS = new Set([
+  'smtp_pass',
+  'api_key',
+  'accessKeyId',
+  'secretAccessKey',
+  'connectionString',
+  'connection_string',
+  'clientSecret',
+]);
+
+function members(value: object | undefined, isChosen: (name: string) => boolean): object {
+  return Object.fromEntries(Object.entries(value ?? {}).filter(([name]) => isChosen(name)));
+}
+
+type Provider = { name?: string; credentials?: object };
+
+/** What a change makes of a provider: secrets that the new credentials leave out stay, as they were never answered. */
+function changed(before: Provider, asked: Provider): object {
+  const after = merged(before, asked as Record<string, unknown>) as Provider;
+  if (asked.credentials === undefined || after.name !== before.name) return after;
+  const kept = members(before.credentials, (name) => SECRETS.has(name));
+  return { ...after, credentials: { ...kept, ...asked.credentials } };
+}
 
 /** All calls of the e-mail provider. */
 export const emailProviderCalls: Call<SectionDependencies>[] = [
@@ -78,7 +103,7 @@ export const emailProviderCalls: Call<SectionDependencies>[] = [
     handle: async (deps, { body }) => {
       const { before, after } = await part.change(deps, (current) => {
         if (current === undefined) throw noProvider();
-        return merged(structuredClone(current) as object, body);
+        return changed(structuredClone(current) as Provider, body as Provider);
       });
       return ok(view(after ?? {}), { before: view(before ?? {}), after: view(after ?? {}) });
     },

@@ -4,7 +4,7 @@ import { type ConsentRecord, consentId } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
-import { arrayAnswer, pageQuery } from '../list.ts';
+import { arraySource, type ListSource, listAnswer, pageQuery } from '../list.ts';
 import { isOf } from './refresh-tokens.ts';
 import type { SessionsDependencies } from './sessions.ts';
 
@@ -16,8 +16,8 @@ export interface GrantsDependencies extends SessionsDependencies {
 /** The key of the scopes of OpenID Connect. */
 const OIDC = '';
 
-/** How many consents are looked at where no user is named: they are as many as users. */
-const MOST = 1000;
+/** How many consents are read at once where no user is named: they are as many as users. */
+const PAGE = 500;
 
 type Consent = Frozen<ConsentRecord>;
 
@@ -55,6 +55,26 @@ async function withdraw(store: Store, id: string, key: string): Promise<readonly
   return gone;
 }
 
+/** The grants of all users: one page of them is held at a time, however many there are. */
+function everyGrant(store: Store, chosenOf: (consents: readonly Consent[]) => object[]): ListSource {
+  const page = async ({ page: number, perPage }: { page: number; perPage: number }) => {
+    const [from, to] = [number * perPage, (number + 1) * perPage];
+    const items: object[] = [];
+    let total = 0;
+    for (let after: string | undefined; ; ) {
+      const one = await store
+        .collection('consents')
+        .list({ limit: PAGE, ...(after !== undefined && { after }) });
+      const chosen = chosenOf(one.records);
+      items.push(...chosen.slice(Math.max(0, from - total), Math.max(0, to - total)));
+      total += chosen.length;
+      if (one.next === undefined) return { items, total };
+      after = one.next;
+    }
+  };
+  return { page, after: ({ take }) => page({ page: 0, perPage: take }) };
+}
+
 const call = callsWith<GrantsDependencies>();
 
 /** All calls of grants. Who withdraws one ends the refresh tokens that live by it. */
@@ -72,16 +92,16 @@ export const grantCalls: Call<GrantsDependencies>[] = [
     }),
     handle: async ({ store, audienceOf }, { query }) => {
       const { user_id, client_id, audience, ...paging } = query;
-      const consents = store.collection('consents');
-      const found =
+      const chosenOf = (consents: readonly Consent[]) =>
+        consents
+          .flatMap((one) => grantViews(one, audienceOf))
+          .filter((one) => client_id === undefined || one.clientID === client_id)
+          .filter((one) => audience === undefined || one.audience === audience);
+      const source =
         user_id === undefined
-          ? (await consents.list({ limit: MOST })).records
-          : await consents.findBy('user', user_id);
-      const chosen = found
-        .flatMap((one) => grantViews(one, audienceOf))
-        .filter((one) => client_id === undefined || one.clientID === client_id)
-        .filter((one) => audience === undefined || one.audience === audience);
-      return ok(await arrayAnswer(paging, chosen, ({ id }) => id, { key: 'grants' }));
+          ? everyGrant(store, chosenOf)
+          : arraySource(chosenOf(await store.collection('consents').findBy('user', user_id)), ({ id }) => id);
+      return ok(await listAnswer(paging, source, { key: 'grants', isByCursor: false }));
     },
   }),
   call({

@@ -23,8 +23,9 @@ interface Settings
     | 'noun'
     | 'whole'
     | 'isByCursorAlone'
+    | 'hasDates'
     | 'isPutToo'
-    | 'belongings'
+    | 'removed'
     | 'hidden'
     | 'uniqueMember'
     | 'usual'
@@ -58,6 +59,7 @@ const KINDS: readonly Settings[] = [
     noun: 'rules',
     prefix: 'rul',
     key: 'rules',
+    hasDates: false,
     needed: { name, script },
     more: { order: z.number(), enabled: z.boolean() },
     fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
@@ -71,10 +73,13 @@ const KINDS: readonly Settings[] = [
     noun: 'hooks',
     prefix: 'hok',
     key: 'hooks',
+    hasDates: false,
     needed: { name, script },
     more: { enabled: z.boolean(), dependencies: object },
     fixed: { triggerId: text },
-    belongings: (id) => [`hook-secrets/${id}`],
+    removed: async ({ store }, id) => {
+      await store.collection('documents').delete(`hook-secrets/${id}`);
+    },
     usual: { enabled: false },
     uniqueMember: 'name',
     filters: { enabled: flag.optional(), triggerId: text.optional() },
@@ -165,6 +170,7 @@ const KINDS: readonly Settings[] = [
     noun: 'user_attribute_profiles',
     prefix: 'uap',
     key: 'user_attribute_profiles',
+    hasDates: false,
     isByCursorAlone: true,
     needed: { name, user_attributes: object },
     more: { user_id: object },
@@ -175,6 +181,7 @@ const KINDS: readonly Settings[] = [
     noun: 'connection_profiles',
     prefix: 'cop',
     key: 'connection_profiles',
+    hasDates: false,
     isByCursorAlone: true,
     needed: { name },
     more: {
@@ -222,6 +229,7 @@ const KINDS: readonly Settings[] = [
     noun: 'phone_templates',
     prefix: 'tem',
     key: 'templates',
+    hasDates: false,
     needed: {},
     more: { disabled: z.boolean(), content: object },
     fixed: { type: text },

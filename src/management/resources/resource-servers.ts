@@ -3,13 +3,17 @@ import { z } from 'zod';
 import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { Store } from '../../store/contract.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
+import {
+  notePermissionRemoval,
+  type PermissionRemovalDependencies,
+  refuseWhilePermissionsGo,
+  removePermissionsOf,
+} from '../permission-removal.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 
-export interface ResourceServersDependencies {
-  store: Store;
+export interface ResourceServersDependencies extends PermissionRemovalDependencies {
   random: Random;
   /** APIs of our own, which are in no store. */
   systemApis(): readonly ResourceServer[];
@@ -69,8 +73,9 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   orderOf: (api) => `${api.name}\n${api.id}`,
   createBody,
   patchBody: settable,
-  make: async ({ random, systemApis }, body) => {
+  make: async ({ store, random, systemApis }, body) => {
     const identifier = String(body.identifier);
+    await refuseWhilePermissionsGo(store, identifier);
     if (systemApis().some((api) => api.identifier === identifier)) throw taken();
     const api = checkedBy(resourceServerSchema, withSecret(random, merged({ name: identifier }, body)));
     return { ...api, id: random(12).toString('hex') };
@@ -99,13 +104,16 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
       throw apiError(400, 'System resource servers cannot be patched');
     }
   },
-  removed: async ({ store }, { identifier }) => {
+  removing: (deps, { identifier }) => notePermissionRemoval(deps, identifier),
+  removed: async (deps, { identifier }) => {
+    const { store } = deps;
     for (const grant of await store
       .collection('clientGrants')
       .list({ where: { field: 'audience', equals: identifier }, limit: 1000 })
       .then(({ records }) => records)) {
       await store.collection('clientGrants').delete(grant.id);
     }
+    removePermissionsOf(deps, identifier);
   },
 };
 

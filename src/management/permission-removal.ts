@@ -1,0 +1,79 @@
+// Removing an API takes its permissions from roles and users, who may be many: an API of the same identifier would give
+// them back. The removal is noted before the API goes, so that one cut short is taken up at the next start.
+import type { PermissionRecord } from '../records/roles.ts';
+import type { Background } from '../runtime/background.ts';
+import type { Store } from '../store/contract.ts';
+import { apiError } from './errors.ts';
+import { documentsOf } from './kept.ts';
+
+export interface PermissionRemovalDependencies {
+  store: Store;
+  background: Background;
+  /** ISO 8601. */
+  now(): string;
+}
+
+const KIND = 'api-removal';
+const noteId = (identifier: string) => `${KIND}/${identifier}`;
+
+/** How many users are read at once. */
+const PAGE = 500;
+
+/** Notes that an API is about to go. */
+export async function notePermissionRemoval(
+  { store, now }: PermissionRemovalDependencies,
+  identifier: string,
+): Promise<void> {
+  const at = now();
+  await store
+    .collection('documents')
+    .put({ id: noteId(identifier), kind: KIND, body: { identifier }, created_at: at, updated_at: at });
+}
+
+/** Removes the permissions of an API that is gone, in the background. */
+export function removePermissionsOf(
+  { store, background }: PermissionRemovalDependencies,
+  identifier: string,
+): void {
+  const isOf = (one: Pick<PermissionRecord, 'resource_server_identifier'>) =>
+    one.resource_server_identifier === identifier;
+  background.run('the removal of the permissions of an API', async () => {
+    for (const name of ['roles', 'users'] as const) {
+      const collection = store.collection(name);
+      for (let after: string | undefined; ; ) {
+        const { records, next } = await collection.list({
+          limit: PAGE,
+          ...(after !== undefined && { after }),
+        });
+        for (const { id, permissions } of records) {
+          if (permissions?.some(isOf) !== true) continue;
+          await collection.update(
+            id,
+            (current: { permissions?: readonly PermissionRecord[] }) =>
+              ({ ...current, permissions: (current.permissions ?? []).filter((one) => !isOf(one)) }) as never,
+          );
+        }
+        if (next === undefined) break;
+        after = next;
+      }
+    }
+    await store.collection('documents').delete(noteId(identifier));
+  });
+}
+
+/** Takes up the removals that were cut short. */
+export async function resumePermissionRemovals(deps: PermissionRemovalDependencies): Promise<void> {
+  for (const { id, body } of await documentsOf(deps.store, KIND)) {
+    const identifier = String(body.identifier);
+    const [api] = await deps.store.collection('resourceServers').findBy('identifier', identifier);
+    // It was noted, and the API itself never removed.
+    if (api !== undefined) await deps.store.collection('documents').delete(id);
+    else removePermissionsOf(deps, identifier);
+  }
+}
+
+/** @throws AuthError 409 while permissions of a removed API of that identifier are still there. */
+export async function refuseWhilePermissionsGo(store: Store, identifier: string): Promise<void> {
+  if ((await store.collection('documents').get(noteId(identifier))) === undefined) return;
+  throw apiError(409, 'A resource server with the same identifier is being deleted, try again later');
+}
