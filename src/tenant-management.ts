@@ -17,16 +17,8 @@ import type { ManagementFeatureDependencies } from './management/feature.ts';
 import { exportLink } from './management/jobs/links.ts';
 import { createUserJobs } from './management/jobs/user-jobs.ts';
 
-<<<<<<< HEAD
-
 import { startLogStreams } from './management/log-streams/streams.ts';
-
-=======
-
 import { resumePermissionRemovals } from './management/permission-removal.ts';
-
->>>>>>> 2ec4d7e (Permissions of a removed API go from users and roles; grants of all users are paged; every method of three generations of clients arrives)
-
 import { createLocks } from './protection/locks.ts';
 import type { Background } from './runtime/background.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';

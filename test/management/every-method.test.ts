@@ -135,7 +135,6 @@ describe('every method of the published management clients', function () {
       }
       expect(faults).to.deep.equal([]);
       expect(count, 'requests').to.be.at.least(150);
-      process.env.SHOW && console.log(version, count);
     });
   }
 });
