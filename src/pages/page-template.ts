@@ -110,7 +110,8 @@ export function templateModel(
   const { template, model, organization, locale } = page;
   const [place = ''] = Object.values(SCREENS[template] ?? {});
   const [prompt = template.split('/')[0] ?? '', screen = ''] = place.split('/');
-  const { primary = '', page_background = '' } = branding.colors ?? {};
+  const { primary = '', page_background: background = '' } = branding.colors ?? {};
+  const page_background = typeof background === 'string' ? background : background.start;
   return {
     branding: { logo_url: branding.logo_url ?? '', colors: { primary, page_background } },
     tenant: { friendly_name: tenant.friendly_name },
