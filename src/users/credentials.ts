@@ -1,4 +1,5 @@
 // The passwords of users: kept as hashes, with those of earlier ones for the connections' history rule.
+import type { Frozen } from '../records/record.ts';
 import type { CredentialRecord } from '../records/users.ts';
 import { FIRST_VERSION } from './login.ts';
 import type { UsersDependencies } from './user.ts';
@@ -41,25 +42,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       home === undefined ? undefined : credentials.get(home),
       userId === home || userId === undefined ? undefined : versionOfUser(userId),
     ]);
-    return async (password) => {
-      if (credential === undefined || credential.passwordHash === NONE) {
-        await hasher.verifyNothing(password);
-        return undefined;
-      }
-      const { id, passwordHash: old } = credential;
-      const { ok, stale } = await hasher.verify(old, password);
-      if (ok && stale) {
-        const passwordHash = await hasher.hash(password);
-        // Unless the password was changed meanwhile.
-        await credentials.update(id, (current) => {
-          return {
-            ...current,
-            passwordHash: current.passwordHash === old ? passwordHash : current.passwordHash,
-          };
-        });
-      }
-      return ok ? (version ?? versionOf(credential)) : undefined;
-    };
+    return (password) => check({ store, hasher }, { credential, version }, password);
   };
   return {
     load,
@@ -91,6 +74,29 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       }));
     },
   };
+}
+
+/** Verifies a password, and has it hashed anew where the hash is of older parameters. @returns as {@link PasswordCheck} */
+async function check(
+  { store, hasher }: Pick<UsersDependencies, 'store' | 'hasher'>,
+  { credential, version }: { credential: Frozen<CredentialRecord> | undefined; version: number | undefined },
+  password: string,
+): Promise<number | undefined> {
+  if (credential === undefined || credential.passwordHash === NONE) {
+    await hasher.verifyNothing(password);
+    return undefined;
+  }
+  const { id, passwordHash: old } = credential;
+  const { ok, stale } = await hasher.verify(old, password);
+  if (ok && stale) {
+    const passwordHash = await hasher.hash(password);
+    // Unless the password was changed meanwhile.
+    await store.collection('credentials').update(id, (current) => ({
+      ...current,
+      passwordHash: current.passwordHash === old ? passwordHash : current.passwordHash,
+    }));
+  }
+  return ok ? (version ?? versionOf(credential)) : undefined;
 }
 
 function versionOf(credential: Pick<Readonly<CredentialRecord>, 'version'> | undefined): number {

@@ -137,16 +137,20 @@ export function createUsers(deps: UsersDependencies): Users {
       await credentials.set(userId, password, home);
       await users.update(userId, (before) => ({ ...before, last_password_reset: now(), updated_at: now() }));
     },
-    loginNote: (userId, ip) => ({
-      collection: 'users',
-      update: userId,
-      change: (before) => {
-        return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
-      },
-    }),
+    loginNote: (userId, ip) => loginNote(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     remove: (userId) => removeUser(deps, userId),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
     update: (userId, patch) => updateUser(deps, userId, patch),
+  };
+}
+
+function loginNote(userId: string, ip: string, now: () => string): Write {
+  return {
+    collection: 'users',
+    update: userId,
+    change: (before) => {
+      return { ...before, last_login: now(), last_ip: ip, logins_count: before.logins_count + 1 };
+    },
   };
 }

@@ -42,18 +42,8 @@ export function openMemoryStore(clock: Clock): Store {
     async batch(writes) {
       check();
       const changes = writes.map((write) => judge(tables, write));
-      const before: [Table, string, AnyRecord | undefined][] = [];
       try {
-        for (const { table, id, apply } of changes) {
-          before.push([table, id, find(table, id)]);
-          apply();
-        }
-      } catch (thrown) {
-        for (const [table, id, record] of before.reverse()) {
-          remove(table, [id]);
-          if (record !== undefined) place(table, encodeRecord(record), false);
-        }
-        throw thrown;
+        applyAll(changes);
       } finally {
         if (changes.some(({ table }) => isCached(table.spec))) count();
       }
@@ -70,11 +60,32 @@ export function openMemoryStore(clock: Clock): Store {
   };
 }
 
+/** One write of a batch. */
+interface Judged {
+  table: Table;
+  id: string;
+  apply(): void;
+}
+
+/** Makes all changes or none. @throws what one of them throws. */
+function applyAll(changes: readonly Judged[]): void {
+  const before: [Table, string, AnyRecord | undefined][] = [];
+  try {
+    for (const { table, id, apply } of changes) {
+      before.push([table, id, find(table, id)]);
+      apply();
+    }
+  } catch (thrown) {
+    for (const [table, id, record] of before.reverse()) {
+      remove(table, [id]);
+      if (record !== undefined) place(table, encodeRecord(record), false);
+    }
+    throw thrown;
+  }
+}
+
 /** One write of a batch, its record read before anything is changed. @throws TypeError for what is no write. */
-function judge(
-  tables: ReadonlyMap<string, Table>,
-  write: Write,
-): { table: Table; id: string; apply(): void } {
+function judge(tables: ReadonlyMap<string, Table>, write: Write): Judged {
   const table = tables.get(write.collection);
   if (table === undefined || table.spec.kept !== undefined) {
     throw new TypeError(`${write.collection} is no collection for a batch`);
