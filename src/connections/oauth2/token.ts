@@ -26,7 +26,11 @@ const BOUND_TYPES = new Set(['dpop', 'mac', 'pop', 'n_a']);
 export async function exchangeCode(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   options: OAuth2Options,
-  { redirectUri, codeVerifier, parameters }: UpstreamResponse,
+  {
+    redirectUri,
+    codeVerifier,
+    parameters,
+  }: Pick<UpstreamResponse, 'redirectUri' | 'codeVerifier' | 'parameters'>,
 ): Promise<TokenAnswer> {
   const { code = '' } = parameters;
   if (code === '')
