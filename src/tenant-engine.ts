@@ -3,7 +3,7 @@ import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault } from './connections/resolve.ts';
-import { runScript } from './connections/run-script.ts';
+import { scriptRunner } from './connections/run-script.ts';
 import { leadUpstream } from './connections/upstream/lead.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
@@ -88,14 +88,14 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
 /** What logins at providers elsewhere are given, wherever they begin. */
 function upstreamDependencies(
   { settings, clock, wallClock, random }: TenantDependencies,
-  { challenges, config, outbound }: Capabilities,
+  { challenges, config, outbound, scripts }: Capabilities,
 ) {
   return {
     baseUrl: settings.baseUrl,
     config,
     fetch: outbound.fetch,
     pendingLogins: pendingLogins({ challenges, clock, random }),
-    runScript,
+    runScript: scriptRunner(scripts),
     clock,
     wallClock,
     random,

@@ -17,6 +17,8 @@ export interface ConnectionScript {
   source: string;
   /** JSON; the callback is added. */
   arguments: readonly unknown[];
+  /** What the application is not told, whatever the script says. */
+  secrets: readonly string[];
 }
 
 /** What the strategies are given. */

@@ -1,7 +1,34 @@
-// Runs the scripts of connections.
-import { type ConnectionScript, upstreamFault } from './redirect.ts';
+// Runs the scripts of connections. What one fails with is told the application in the script's own words, as the hosted
+// service does: scripts say so why a user may not come in.
+import type { ScriptFailure } from '../scripts/limits.ts';
+import type { Scripts } from '../scripts/scripts.ts';
+import { type ConnectionScript, type UpstreamDependencies, upstreamFault } from './redirect.ts';
 
 /** @see UpstreamDependencies.runScript */
-export async function runScript({ name }: ConnectionScript): Promise<unknown> {
-  throw upstreamFault('access_denied', `The ${name} script cannot be run: this server has no sandbox.`);
+export function scriptRunner(scripts: Pick<Scripts, 'run'>): UpstreamDependencies['runScript'] {
+  return async (script) => {
+    const { connection, name, source } = script;
+    const { configuration } = connection.options;
+    const { result, failure } = await scripts.run({
+      of: connection.name,
+      source,
+      entry: name,
+      args: script.arguments,
+      globals: { configuration: configuration ?? {} },
+    });
+    if (failure !== undefined) throw faultOf(script, failure);
+    return result;
+  };
+}
+
+function faultOf({ name, secrets }: ConnectionScript, { kind, name: error, message }: ScriptFailure) {
+  // A script may hand on whatever it was given, or what a provider repeats.
+  const words = secrets
+    .filter((one) => one !== '')
+    .reduce((text, one) => text.replaceAll(one, '***'), message);
+  if (kind !== 'script') return upstreamFault('access_denied', `The ${name} script failed: ${words}`);
+  return upstreamFault(
+    error === 'UnauthorizedError' ? 'unauthorized' : 'access_denied',
+    words || `The ${name} script failed.`,
+  );
 }

@@ -12,6 +12,12 @@ export async function logoutUrl(
   if (fixed !== undefined && fixed !== '') return withQuery(fixed, { returnTo });
   const source = scripts.getLogoutUrl?.trim() ?? '';
   if (source === '') return undefined;
-  const result = await runScript({ connection, name: 'getLogoutUrl', source, arguments: [{ returnTo }] });
+  const result = await runScript({
+    connection,
+    name: 'getLogoutUrl',
+    source,
+    arguments: [{ returnTo }],
+    secrets: [],
+  });
   return typeof result === 'string' && isHttpsOrLoopback(result) ? result : undefined;
 }

@@ -9,17 +9,23 @@ import type { TokenAnswer } from './token.ts';
  * @throws AuthError by {@link upstreamFault} when it fails, or names no user.
  */
 export async function identityOf(
-  { runScript }: Pick<UpstreamDependencies, 'runScript'>,
+  { baseUrl, runScript }: Pick<UpstreamDependencies, 'baseUrl' | 'runScript'>,
   connection: Connection,
-  { scripts, fieldsMap }: OAuth2Options,
+  { client_secret, scripts, fieldsMap }: OAuth2Options,
   answer: TokenAnswer,
 ): Promise<UpstreamIdentity> {
-  const { access_token, ...context } = answer;
+  const { access_token } = answer;
   const source = scripts.fetchUserProfile?.trim() ?? '';
-  const result =
-    source === ''
-      ? {}
-      : await runScript({ connection, name: 'fetchUserProfile', source, arguments: [access_token, context] });
+  const tenant = new URL(baseUrl).hostname;
+  const script = {
+    connection,
+    name: 'fetchUserProfile',
+    source,
+    // What the provider says comes first: scripts read members of its own.
+    arguments: [access_token, { tenant, tenantId: tenant, connection: connection.name, ...answer }],
+    secrets: [client_secret, ...tokensIn(answer)],
+  } as const;
+  const result = source === '' ? {} : await runScript(script);
   if (typeof result !== 'object' || result === null || Array.isArray(result)) {
     throw upstreamFault('access_denied', 'The fetchUserProfile script gave no profile.');
   }
@@ -35,6 +41,11 @@ export async function identityOf(
     ...(isObject(app_metadata) && { app_metadata }),
   };
   return { id: String(id), profile, metadata };
+}
+
+/** What of an answer is long enough to be a token. */
+function tokensIn(answer: TokenAnswer): string[] {
+  return Object.values(answer).filter((one): one is string => typeof one === 'string' && one.length > 15);
 }
 
 /** `fieldsMap`: a field of the profile by the name, or the first there is of several names, that the script gave it. */
