@@ -19,12 +19,12 @@ const OWN_HEADERS = new Set([
   'expect',
 ]);
 
-const address = z
+const endpoint = z
   .string()
   .max(2048)
-  .refine(isPlainAddress, 'must be an https address without user name or fragment');
-
-const endpoint = address.refine(isHttpsOrLoopback, 'must be an https address');
+  .refine((text) => isHttpsOrLoopback(text) && !text.includes('#'), {
+    message: 'must be an https address without user name or fragment (http on localhost alone)',
+  });
 
 const headers = z.record(
   z
@@ -68,8 +68,3 @@ export const oauth2OptionsSchema = z.preprocess(
 );
 
 export type OAuth2Options = z.output<typeof oauth2OptionsSchema>;
-
-function isPlainAddress(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && url.username === '' && url.password === '' && url.hash === '';
-}

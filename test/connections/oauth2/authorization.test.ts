@@ -1,0 +1,158 @@
+// The authorization request to a provider: what the connection says, and what the application adds to it and cannot undo.
+import { expect } from 'chai';
+import { createAgent } from '../../support/agent.ts';
+import { authorize, tenant, webRequest } from '../../support/flows.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { fromProvider, toProvider } from '../../support/upstream-login.ts';
+
+describe('the authorization request to a provider', () => {
+  let provider: OAuth2Provider;
+  let server: TestServer;
+  before(async () => {
+    provider = await startProvider();
+    const connections = {
+      acme: { scope: ['profile', 'email'] },
+      spaces: { scope: 'profile', useOauthSpecScope: true },
+      pkce: { pkce_enabled: true },
+      query: { authorizationURL: `${provider.url}/authorize?tenant=1` },
+      params: {
+        authParams: { hd: 'acme.test', access_type: 'offline', max: 3, client_id: 'evil', state: 'evil' },
+        authParamsMap: { theme: 'their_theme', hd: 'domain', redirect_uri: 'their_theme', x: 'state' },
+        upstream_params: {
+          fixed: { value: 'yes' },
+          login: { alias: 'login_hint' },
+          locale: { alias: 'ui_locales' },
+        },
+      },
+      headers: {
+        customHeaders: { 'X-Api-Key': 'key-1', Authorization: 'Basic Z2F0ZQ==', 'User-Agent': 'Ours/1' },
+      },
+    };
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        connections: Object.entries(connections).map(([name, more]) => ({
+          name,
+          strategy: 'oauth2',
+          enabled_clients: ['web'],
+          options: optionsFor(provider, more),
+        })),
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+
+  /** What the provider is asked, beside what every request has. */
+  const asked = async (connection: string, more: Record<string, string> = {}) => {
+    const answer = await authorize(createAgent(server), webRequest({ connection, ...more }));
+    const { response_type, client_id, redirect_uri, state, ...rest } = Object.fromEntries(
+      new URL(answer.location).searchParams,
+    );
+    expect({ response_type, client_id, redirect_uri }).to.deep.equal({
+      response_type: 'code',
+      client_id: 'gatehouse',
+      redirect_uri: `${server.url}/login/callback`,
+    });
+    expect(state).to.match(/^[\w-]{43}$/);
+    return rest;
+  };
+
+  it('has the scopes of a list, and those of connection_scope after commas', async () => {
+    expect(await asked('acme')).to.deep.equal({ scope: 'profile email' });
+    expect(await asked('acme', { connection_scope: 'repo,read:org, email' })).to.deep.equal({
+      scope: 'profile email repo read:org',
+    });
+    expect(await asked('acme', { connection_scope: 'one two' })).to.deep.equal({
+      scope: 'profile email one two',
+    });
+  });
+
+  it('has the scopes of a text, and those of connection_scope after spaces, where the connection says so', async () => {
+    expect(await asked('spaces', { connection_scope: 'a,b c' })).to.deep.equal({ scope: 'profile a,b c' });
+  });
+
+  it('keeps the query of the authorization URL', async () => {
+    expect(await asked('query')).to.deep.equal({ tenant: '1', scope: 'profile email' });
+  });
+
+  it('has a challenge where the connection has PKCE, and the token request its verifier', async () => {
+    const login = await toProvider(server, { connection: 'pkce' });
+    expect(Object.fromEntries(login.at.searchParams)).to.include({ code_challenge_method: 'S256' });
+    await fromProvider(server, login);
+    // The provider compares it.
+    expect(provider.last('/token').form.code_verifier).to.match(/^[\w-]{43}$/);
+    expect(provider.last('/userinfo').headers.authorization).to.match(/^Bearer token-/);
+    await fromProvider(server, await toProvider(server));
+    expect(provider.last('/token').form).not.to.have.any.keys('code_verifier');
+  });
+
+  it('has what the application adds, but nothing of its own request', async () => {
+    const added = await asked('acme', {
+      their_own: 'a b',
+      login_hint: 'ada@example.test',
+      prompt: 'login',
+      auth0Client: 'e30',
+      nonce: 'n',
+      code_challenge: 'c'.repeat(43),
+      code_challenge_method: 'S256',
+      response_mode: 'query',
+      audience: '',
+      client_secret: 'stolen',
+    });
+    expect(added).to.deep.equal({
+      scope: 'profile email',
+      their_own: 'a b',
+      login_hint: 'ada@example.test',
+      prompt: 'login',
+    });
+  });
+
+  it('has what is fixed, whatever the application adds', async () => {
+    expect(
+      await asked('params', { access_type: 'online', fixed: 'no', hd: 'evil.test', max: '9' }),
+    ).to.deep.equal({
+      scope: 'profile email',
+      hd: 'acme.test',
+      access_type: 'offline',
+      max: '3',
+      fixed: 'yes',
+    });
+  });
+
+  it('has what is mapped under the name of the provider, and nothing reserved', async () => {
+    expect(
+      await asked('params', {
+        their_theme: 'dark',
+        domain: 'other.test',
+        theme: 'light',
+        login_hint: 'ada@example.test',
+        ui_locales: 'de',
+      }),
+    ).to.deep.equal({
+      scope: 'profile email',
+      theme: 'dark',
+      hd: 'other.test',
+      access_type: 'offline',
+      max: '3',
+      fixed: 'yes',
+      login: 'ada@example.test',
+      locale: 'de',
+    });
+  });
+
+  it('is followed by a token request with the headers of the connection', async () => {
+    await fromProvider(server, await toProvider(server, { connection: 'headers' }));
+    expect(provider.last('/token').headers).to.include({
+      'x-api-key': 'key-1',
+      authorization: 'Basic Z2F0ZQ==',
+      'user-agent': 'Ours/1',
+      'content-type': 'application/x-www-form-urlencoded',
+    });
+    const file = JSON.stringify(await server.store.collection('connections').list());
+    expect(file).to.contain('Z2F0ZQ==');
+  });
+});
