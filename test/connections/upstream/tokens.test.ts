@@ -1,0 +1,112 @@
+// The tokens of upstream providers: kept sealed, and shown to who may read them alone.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createAgent } from '../../support/agent.ts';
+import { tenant } from '../../support/flows.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { logInUpstream } from '../../support/upstream-login.ts';
+
+const ID = 'oauth2|acme|42';
+const SCOPES = ['read:users', 'read:user_idp_tokens'];
+
+describe('the tokens of an upstream provider', () => {
+  let provider: OAuth2Provider;
+  let server: TestServer;
+  before(async () => {
+    provider = await startProvider();
+    const acme = {
+      name: 'acme',
+      strategy: 'oauth2',
+      enabled_clients: ['web'],
+      options: optionsFor(provider, { customHeaders: { 'X-Api-Key': 'custom-header-secret' } }),
+    };
+    const clients = SCOPES.map((_scope, index) => ({
+      client_id: `reader-${index}`,
+      name: `Reader ${index}`,
+      app_type: 'non_interactive',
+      client_secret: 'reader-secret',
+      grant_types: ['client_credentials'],
+    }));
+    server = await startServer({
+      tenant: { ...tenant, clients: [...tenant.clients, ...clients], connections: [acme] },
+    });
+    for (const [index] of SCOPES.entries()) {
+      await server.store.collection('clientGrants').insert({
+        id: `cgr_reader${index}`,
+        client_id: `reader-${index}`,
+        audience: `${server.issuer}api/v2/`,
+        scope: SCOPES.slice(0, index + 1),
+      } as never);
+    }
+    await logInUpstream(server);
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+
+  /** The user's first identity, as an application with so many of the scopes reads it. */
+  const identityFor = async (index: number, path = `/api/v2/users/${encodeURIComponent(ID)}`) => {
+    const agent = createAgent(server);
+    const token = await agent.request('/oauth/token', {
+      json: {
+        grant_type: 'client_credentials',
+        client_id: `reader-${index}`,
+        client_secret: 'reader-secret',
+        audience: `${server.issuer}api/v2/`,
+      },
+    });
+    const answer = await agent.get(path, { authorization: `Bearer ${token.json().access_token}` });
+    expect(answer.status).to.equal(200);
+    const body = answer.json();
+    return [body].flat().find(({ user_id }) => user_id === ID)?.identities[0];
+  };
+
+  it('are shown to who may read them', async () => {
+    const identity = await identityFor(1);
+    expect(identity).to.include({
+      connection: 'acme',
+      provider: 'oauth2',
+      user_id: 'acme|42',
+      isSocial: true,
+    });
+    expect(identity.access_token).to.match(/^token-/);
+    expect(identity.refresh_token).to.match(/^refresh-/);
+  });
+
+  it('are shown to nobody else, nor in lists', async () => {
+    for (const identity of [
+      await identityFor(0),
+      await identityFor(1, '/api/v2/users'),
+      await identityFor(1, '/api/v2/users-by-email?email=grace%40upstream.test'),
+    ]) {
+      expect(identity).to.include({ connection: 'acme' });
+      expect(identity).not.to.have.any.keys('access_token', 'refresh_token', 'id_token', 'upstream');
+    }
+  });
+
+  it('keep the refresh token of an earlier login where a later one gives none', async () => {
+    const before = await identityFor(1);
+    provider.tokenAnswer = { refresh_token: undefined };
+    await logInUpstream(server);
+    const after = await identityFor(1);
+    expect(after.access_token).not.to.equal(before.access_token);
+    expect(after.refresh_token).to.equal(before.refresh_token);
+  });
+
+  it('are nowhere on the disk as they are, and the secret of the connection is not either', async () => {
+    const { access_token } = await identityFor(1);
+    const names = await readdir(server.dataDir, { recursive: true });
+    const files = await Promise.all(
+      names.map((name) => readFile(join(server.dataDir, name), 'latin1').catch(() => '')),
+    );
+    const isSomewhere = (text: string) => files.some((file) => file.includes(text));
+    expect(isSomewhere('acme|42')).to.equal(true);
+    expect(isSomewhere(provider.url)).to.equal(true);
+    expect(isSomewhere(access_token)).to.equal(false);
+    expect(isSomewhere('upstream-secret')).to.equal(false);
+    expect(isSomewhere('custom-header-secret')).to.equal(false);
+  });
+});
