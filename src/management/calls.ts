@@ -37,10 +37,8 @@ import { promptTextCalls } from './resources/prompts.ts';
 import { refreshTokenCalls } from './resources/refresh-tokens.ts';
 import { type ResourceServersDependencies, resourceServerCalls } from './resources/resource-servers.ts';
 import { type RolesDependencies, roleCalls } from './resources/roles.ts';
-import {
-  type ScimConfigurationDependencies,
-  scimConfigurationCalls,
-} from './resources/scim-configuration.ts';
+import type { ScimConfigurationDependencies } from './resources/scim.ts';
+import { scimConfigurationCalls } from './resources/scim-configuration.ts';
 import { type SessionsDependencies, sessionCalls } from './resources/sessions.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/signing-keys.ts';
 import { singleSettingCalls } from './resources/single-settings.ts';

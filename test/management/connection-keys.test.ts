@@ -102,8 +102,14 @@ describe('keys and SCIM tokens of connections', () => {
       expect(await failure(scim.tokens.create(id, {}))).to.include({ statusCode: 409 });
       await scim.tokens.delete(id, first.token_id ?? '');
       expect((await scim.tokens.get(id)).map(({ token_id }) => token_id)).to.deep.equal([second.token_id]);
+      const list = async () => {
+        const answer = await callApi(server, 'GET', '/connections-scim-configurations?take=50');
+        return ((await answer.json()) as { scim_configurations: object[] }).scim_configurations;
+      };
+      expect(await list()).to.deep.equal([await scim.get(id)]);
       await scim.delete(id);
       expect(await scim.tokens.get(id)).to.deep.equal([]);
+      expect(await list()).to.deep.equal([]);
     });
   });
 });

@@ -18,7 +18,7 @@ import { idOf } from '../ids.ts';
 import { arrayAnswer, arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
-import { removeScim } from './scim-configuration.ts';
+import { removeScim } from './scim.ts';
 
 export interface ConnectionsDependencies extends RemovalDependencies {
   random: Random;

@@ -8,7 +8,6 @@ import { notFound } from '../resource.ts';
 
 /** Each list with the member that wraps it, and the noun of its scope. */
 const LISTS: readonly { path: string; key: string; noun: string }[] = [
-  { path: '/connections-scim-configurations', key: 'scim_configurations', noun: 'scim_config' },
   { path: '/keys/encryption', key: 'keys', noun: 'encryption_keys' },
 ];
 
