@@ -104,7 +104,10 @@ describe('keys and SCIM tokens of connections', () => {
       expect((await scim.tokens.get(id)).map(({ token_id }) => token_id)).to.deep.equal([second.token_id]);
       const list = async () => {
         const answer = await callApi(server, 'GET', '/connections-scim-configurations?take=50');
-        return ((await answer.json()) as { scim_configurations: object[] }).scim_configurations;
+        const { scim_configurations } = (await answer.json()) as {
+          scim_configurations: { connection_id: string }[];
+        };
+        return scim_configurations.filter(({ connection_id }) => connection_id === id);
       };
       expect(await list()).to.deep.equal([await scim.get(id)]);
       await scim.delete(id);
