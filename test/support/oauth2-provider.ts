@@ -21,6 +21,8 @@ export interface OAuth2Provider {
   user: Record<string, unknown>;
   /** What the token endpoint adds to its answer, or has in place of it. */
   tokenAnswer: Record<string, unknown>;
+  /** Whether its answer is a form that its page posts, as OpenID providers may answer. */
+  postsAnswer: boolean;
   /** In place of the endpoint, until it is set to undefined. */
   token: Misbehaviour | undefined;
   profile: Misbehaviour | undefined;
@@ -37,6 +39,7 @@ export async function startProvider(): Promise<OAuth2Provider> {
   const provider = {
     user: { id: 42, email: 'grace@upstream.test', email_verified: true, name: 'Grace' },
     tokenAnswer: {},
+    postsAnswer: false,
     token: undefined as Misbehaviour | undefined,
     profile: undefined as Misbehaviour | undefined,
   };
@@ -44,6 +47,7 @@ export async function startProvider(): Promise<OAuth2Provider> {
   const authorize = ({ query }: SeenRequest, response: http.ServerResponse) => {
     const code = `code-${++count}`;
     codes.set(code, query);
+    if (provider.postsAnswer) return postForm(response, query, code);
     const back = new URL(query.redirect_uri ?? '');
     back.searchParams.set('code', code);
     back.searchParams.set('state', query.state ?? '');
@@ -103,6 +107,13 @@ export async function startProvider(): Promise<OAuth2Provider> {
       await new Promise((resolve) => server.close(resolve));
     },
   });
+}
+
+/** OAuth 2.0 Form Post Response Mode. */
+function postForm(response: http.ServerResponse, query: Record<string, string>, code: string): void {
+  response.writeHead(200, { 'content-type': 'text/html' }).end(`<!doctype html><title>Provider</title>
+    <form method="post" action="${query.redirect_uri}"><input type="hidden" name="code" value="${code}">
+    <input type="hidden" name="state" value="${query.state}"></form><script>document.forms[0].submit()</script>`);
 }
 
 export function json(response: http.ServerResponse, body: unknown, status = 200): void {

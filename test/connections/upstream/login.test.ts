@@ -1,0 +1,183 @@
+// A login at a provider ends where all logins end: second factor, organization, session of another user; and its button is
+// where a login page is.
+import { expect } from 'chai';
+import { factors } from '../../factors/tenant.ts';
+import { createAgent } from '../../support/agent.ts';
+import { authorize, follow, logIn, responseOf, tenant, webRequest } from '../../support/flows.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
+
+describe('a login at a provider', () => {
+  let provider: OAuth2Provider;
+  let server: TestServer;
+  before(async () => {
+    provider = await startProvider();
+    const options = optionsFor(provider);
+    const of = (name: string, enabled_clients: string[], more: object = {}) => ({
+      name,
+      strategy: 'oauth2',
+      enabled_clients,
+      options: { ...options, ...more },
+    });
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: [
+          ...tenant.clients,
+          ...['one-way', 'two-ways'].map((client_id) => ({
+            client_id,
+            name: client_id,
+            app_type: 'regular_web',
+            organization_usage: 'allow',
+            client_secret: 'their-secret',
+            callbacks: ['http://localhost:3001/callback'],
+            grant_types: ['authorization_code'],
+          })),
+        ],
+        guardianFactors: factors('otp'),
+        organizations: [
+          { id: 'org_acme', name: 'acme', connections: [{ name: 'acme' }] },
+          { id: 'org_auto', name: 'auto', connections: [{ name: 'acme', assign_membership_on_login: true }] },
+        ],
+        connections: [
+          of('acme', ['web', 'one-way', 'two-ways'], { domain_aliases: ['acme.test'] }),
+          of('second', ['two-ways'], { icon_url: 'https://idp.example.test/i.svg' }),
+          of('foreign', ['spa']),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+  beforeEach(() => {
+    provider.user = { id: 42, email: 'grace@upstream.test', email_verified: true };
+  });
+
+  const isAway = (location: string) => location.startsWith(`${provider.url}/authorize?`);
+
+  it('asks for the second factor that is demanded', async () => {
+    provider.user = { id: 'careful' };
+    await logInUpstream(server);
+    await server.users.update('oauth2|acme|careful', { multifactor: ['guardian'] });
+    const page = await fromProvider(server, await toProvider(server));
+    expect(page.status).to.equal(200);
+    expect(page.text).to.contain('/mfa');
+  });
+
+  it('enters the organization that lets its users in, and no other', async () => {
+    expect(await logInUpstream(server, { client_id: 'one-way', organization: 'org_auto' })).to.have.property(
+      'code',
+    );
+    const refused = await logInUpstream(server, { client_id: 'one-way', organization: 'org_acme' });
+    expect(refused.error_description).to.contain('is not part of the org_acme organization');
+  });
+
+  it('takes the place of the session of another user', async () => {
+    const agent = createAgent(server);
+    await logIn(agent, server, webRequest());
+    expect(await logInUpstream(server, {}, agent)).to.have.property('code');
+    const again = await authorize(agent, webRequest({ connection: 'acme', prompt: 'none' }));
+    expect(responseOf(again)).to.have.property('code');
+    const other = await authorize(agent, webRequest({ connection: 'users', prompt: 'none' }));
+    expect(responseOf(other).error).to.equal('login_required');
+  });
+
+  it('is for a user who was not removed meanwhile', async () => {
+    const login = await toProvider(server);
+    const on = await login.agent.get(login.back);
+    await server.users.remove('oauth2|acme|42');
+    const told = responseOf(await follow(login.agent, await login.agent.get(on.location), server.url));
+    expect(told.error).to.equal('access_denied');
+  });
+
+  it('is for a connection that is still the application’s', async () => {
+    const login = await toProvider(server, { client_id: 'two-ways', connection: 'second' });
+    const connections = server.store.collection('connections');
+    const second = (await connections.list()).records.find(({ name }) => name === 'second');
+    await connections.update(second?.id ?? '', (current) => ({ ...current, enabled_clients: [] }));
+    try {
+      const told = responseOf(await fromProvider(server, login));
+      expect(told.error_description).to.equal('the connection is not enabled for this application');
+    } finally {
+      await connections.update(second?.id ?? '', (current) => ({
+        ...current,
+        enabled_clients: ['two-ways'],
+      }));
+    }
+  });
+
+  it('is not for a connection that is another application’s', async () => {
+    const answer = await authorize(createAgent(server), webRequest({ connection: 'foreign' }));
+    expect(responseOf(answer).error_description).to.equal(
+      'the connection is not enabled for this application',
+    );
+    const agent = createAgent(server);
+    const page = await follow(agent, await authorize(agent, webRequest()), server.url);
+    const uid = /\/u\/([\w-]+)/.exec(page.text)?.[1];
+    expect((await agent.get(`/u/${uid}/connection/foreign`)).location).to.equal(`${server.url}/u/${uid}`);
+    expect((await createAgent(server).get(`/u/${uid}/connection/acme`)).status).to.equal(400);
+    expect(isAway((await agent.get(`/u/${uid}/connection/acme`)).location)).to.equal(true);
+  });
+
+  it('begins at once where the application has no other connection, or login_hint has its domain', async () => {
+    const one = await authorize(createAgent(server), webRequest({ client_id: 'one-way' }));
+    expect(isAway(one.location)).to.equal(true);
+    const hinted = await authorize(createAgent(server), webRequest({ login_hint: 'ada@ACME.test' }));
+    expect(isAway(hinted.location)).to.equal(true);
+    const other = await authorize(createAgent(server), webRequest({ login_hint: 'ada@other.test' }));
+    expect(isAway(other.location)).to.equal(false);
+    const silent = await authorize(createAgent(server), webRequest({ client_id: 'one-way', prompt: 'none' }));
+    expect(responseOf(silent).error).to.equal('login_required');
+  });
+
+  it('is chosen on a page where the application has several, and no form', async () => {
+    const agent = createAgent(server);
+    const page = await follow(
+      agent,
+      await authorize(agent, webRequest({ client_id: 'two-ways' })),
+      server.url,
+    );
+    expect(page.status).to.equal(200);
+    const links = [...page.text.matchAll(/href="(\/u\/[\w-]+\/connection\/\w+)"/g)].map(
+      ([, href]) => href ?? '',
+    );
+    expect(links.map((href) => href.split('/').at(-1))).to.deep.equal(['acme', 'second']);
+    expect(page.text).to.contain('https://idp.example.test/i.svg');
+    expect(isAway((await agent.get(links[1] ?? '')).location)).to.equal(true);
+  });
+
+  it('of a request that began another is over', async () => {
+    const agent = createAgent(server);
+    const page = await follow(
+      agent,
+      await authorize(agent, webRequest({ client_id: 'two-ways' })),
+      server.url,
+    );
+    const [first = '', second = ''] = [...page.text.matchAll(/href="(\/u\/[\w-]+\/connection\/\w+)"/g)].map(
+      ([, href]) => href ?? '',
+    );
+    const go = async (path: string) => {
+      const gone = await fetch((await agent.get(path)).location, { redirect: 'manual' });
+      return gone.headers.get('location') ?? '';
+    };
+    const [older, newer] = [await go(first), await go(second)];
+    expect((await agent.get(older)).status).to.equal(400);
+    expect(responseOf(await follow(agent, await agent.get(newer), server.url))).to.have.property('code');
+  });
+
+  it('ends once: the way on is not good a second time, nor for another request', async () => {
+    const login = await toProvider(server);
+    const other = await toProvider(server, {}, login.agent);
+    const on = await login.agent.get(login.back);
+    const ticket = new URL(on.location).searchParams.get('ticket');
+    const elsewhere = await login.agent.get(other.back);
+    const uid = new URL(elsewhere.location).pathname.split('/')[2];
+    expect((await login.agent.get(`/u/${uid}/callback?ticket=${ticket}`)).status).to.equal(400);
+    expect((await createAgent(server).get(on.location)).status).to.equal(400);
+    expect((await login.agent.get(on.location)).status).to.equal(302);
+    expect((await login.agent.get(on.location)).status).to.equal(400);
+  });
+});
