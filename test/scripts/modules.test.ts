@@ -123,7 +123,7 @@ describe('a script finds', () => {
         ['uuid.validate(uuid.v4()) && uuid.v4() !== uuid.v4() && uuid.validate(crypto.randomUUID())', true],
         ['uuid.v5("hello.example.com", uuid.v5.DNS)', 'fdda765f-fc57-5604-a269-52a7df8164ec'],
         [
-          'await new Promise((r) => { const at = []; setTimeout(() => r(at), 30); setTimeout(() => at.push(2), 10); setImmediate(() => at.push(1)); clearTimeout(setTimeout(() => at.push(9), 5)) })',
+          'await new Promise((r) => { const at = []; setTimeout(() => r(at), 400); setTimeout(() => at.push(2), 200); setImmediate(() => at.push(1)); clearTimeout(setTimeout(() => at.push(9), 5)) })',
           [1, 2],
         ],
         [
