@@ -258,6 +258,7 @@ function routesOf(
           managementOpenApi: () => managementOpenApi(baseUrl),
           config: tenantConfig,
           outbox,
+          scripts: capabilities.scripts,
           views,
           csrf,
         })

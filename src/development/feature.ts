@@ -7,10 +7,11 @@ import { TRY_LOGIN } from '../records/clients.ts';
 import type { Config } from '../tenant/config.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { type ApiDescription, openApi } from './openapi.ts';
+import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './scripts.ts';
 import { onThisMachine } from './this-machine.ts';
 import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
-interface DevelopmentDependencies extends InboxDependencies {
+interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependencies {
   baseUrl: string;
   /** Gatehouse's own, as the page shows it. */
   version: string;
@@ -32,11 +33,12 @@ const routes: RouteDeclarations<DevelopmentDependencies> = {
   'GET|HEAD /openapi.json': { ...page, handle: sendOpenApi },
   'GET|HEAD /api/v2/openapi.json': { ...page, handle: sendManagementOpenApi },
   ...inboxRoutes,
+  ...scriptRoutes,
 };
 
 export const development = feature<DevelopmentDependencies>({
   name: 'development',
-  pages: ['development/home', 'development/inbox', 'development/tokens'],
+  pages: ['development/home', 'development/inbox', 'development/scripts', 'development/tokens'],
   routes: onThisMachine(routes),
 });
 
@@ -47,7 +49,15 @@ function tryLoginOf({ baseUrl }: DevelopmentDependencies) {
 async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
   const { baseUrl, version, config, views } = deps;
   const [clients, connections] = await Promise.all([config.clients(), config.connections()]);
-  const model = { baseUrl, version, clients, connections, tryLogin: tryLoginOf(deps), inboxUrl: INBOX_PATH };
+  const model = {
+    baseUrl,
+    version,
+    clients,
+    connections,
+    tryLogin: tryLoginOf(deps),
+    inboxUrl: INBOX_PATH,
+    scriptsUrl: SCRIPTS_PATH,
+  };
   await views.page(ctx, 'development/home', model);
 }
 

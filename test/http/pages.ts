@@ -285,6 +285,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       baseUrl: 'https://localhost:3000',
       version: '0.1.0',
       inboxUrl: '/dev/inbox',
+      scriptsUrl: '/dev/scripts',
       clients: [
         { name: 'Example SPA', client_id: 'example-spa', app_type: 'spa' },
         { name: 'Example web app', client_id: 'w3bQ1nqYk2v0JZ8rT5uXcD7eFgH9aBsL', app_type: 'regular_web' },
@@ -330,5 +331,21 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     },
   },
   '/inbox-empty': { template: 'development/inbox', model: { action: '/dev/inbox', messages: [] } },
+  '/scripts': {
+    template: 'development/scripts',
+    model: {
+      runs: [
+        {
+          at: '2026-11-21T05:00:00.000Z',
+          connection: 'harbour-id',
+          script: 'fetchUserProfile',
+          log: [{ level: 'info', text: 'status 200' }],
+          used: { time_ms: 81, cpu_ms: 3, memory_mib: 16, requests: 1 },
+          failure: { kind: 'script', message: 'The account is closed.' },
+        },
+      ],
+    },
+  },
+  '/scripts-empty': { template: 'development/scripts', model: { runs: [] } },
   '/tokens': { template: 'development/tokens', model: { tryLogin } },
 };

@@ -1,0 +1,54 @@
+// What scripts printed lately, with what they used, on a page. For this machine only, see feature.ts.
+import type { Context } from 'koa';
+import type { RouteDeclarations } from '../http/routes.ts';
+import type { Views } from '../pages/views.ts';
+import type { LoggedRun } from '../scripts/log.ts';
+import type { Scripts } from '../scripts/scripts.ts';
+
+/** Where it is; `.json` after it gives the same as data. */
+export const SCRIPTS_PATH = '/dev/scripts';
+
+export interface ScriptLogDependencies {
+  scripts: Pick<Scripts, 'log'>;
+  views: Views;
+}
+
+const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+
+/** The routes; what scripts print may hold tokens: the caller restricts them to this machine. */
+export const scriptRoutes: RouteDeclarations<ScriptLogDependencies> = {
+  'GET /dev/scripts.json': { ...page, handle: listRuns },
+  'GET /dev/scripts': { ...page, handle: showRuns },
+};
+
+/** The runs of the connection that the query names, or all; newest first. */
+function runsOf({ scripts }: ScriptLogDependencies, ctx: Context): LoggedRun[] {
+  const { connection } = ctx.query;
+  return scripts.log.runs().filter((run) => typeof connection !== 'string' || run.of === connection);
+}
+
+function shown({ at, of, entry, printed, used, failure }: LoggedRun) {
+  const { wallMs, cpuMs, memoryBytes, requests } = used;
+  return {
+    at: new Date(at).toISOString(),
+    connection: of,
+    script: entry,
+    log: printed,
+    used: {
+      time_ms: Math.round(wallMs),
+      cpu_ms: Math.round(cpuMs),
+      memory_mib: Math.ceil(memoryBytes / 1024 / 1024),
+      requests,
+    },
+    ...(failure && { failure }),
+  };
+}
+
+function listRuns(deps: ScriptLogDependencies, ctx: Context): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = runsOf(deps, ctx).map(shown);
+}
+
+async function showRuns(deps: ScriptLogDependencies, ctx: Context): Promise<void> {
+  await deps.views.page(ctx, 'development/scripts', { runs: runsOf(deps, ctx).map(shown) });
+}
