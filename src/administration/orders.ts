@@ -13,12 +13,14 @@ import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
 import { createAdmin } from './admin.ts';
+import { profileScript } from './script-test.ts';
 
 /** The orders there are, and nothing else is taken. */
 export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.enum(['apply', 'plan']), tenant: z.record(z.string(), z.unknown()) }),
   z.strictObject({ command: z.literal('export') }),
   z.strictObject({ command: z.literal('rotate') }),
+  z.strictObject({ command: z.literal('script'), connection: z.string().min(1).max(255) }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
 ]);
 
@@ -45,6 +47,8 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
       return applyOrPlan(deps, order.tenant, order.command);
     case 'export':
       return exportTenant(store);
+    case 'script':
+      return profileScript(deps, order.connection);
     case 'rotate': {
       const kid = await rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname);
       deps.log.info({ kid }, 'the signing keys were rotated by a command');

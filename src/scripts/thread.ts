@@ -62,6 +62,7 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
   let jobs = 0;
   let current: Current | undefined;
   let watch: NodeJS.Timeout | undefined;
+  let isEnding = false;
   const say = (message: ToThread) => worker.postMessage(message);
 
   const finish = (outcome: Pick<JobOutcome, 'result' | 'failure'>, used: Omit<ScriptUsage, 'wallMs'>) => {
@@ -72,12 +73,16 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
     over.abort();
     done({ ...outcome, printed, used: { ...used, wallMs: performance.now() - began } });
   };
+  const end = () => {
+    isEnding = true;
+    return worker.terminate();
+  };
   const kill = (kind: ScriptFailureKind, message: string) => {
     clearInterval(watch);
     const requests = current?.requests ?? 0;
     const cpuMs = kind === 'cpu' ? limits.cpuMs : 0;
     finish({ failure: { kind, message } }, { cpuMs, memoryBytes: 0, outputBytes: 0, requests });
-    void worker.terminate();
+    void end();
   };
   const request = async (asked: RequestMessage) => {
     const of = current;
@@ -87,6 +92,8 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
     if (current === of) say({ type: 'answer', run: of.job, id: asked.id, ...answer });
   };
   worker.on('message', (message: FromThread) => {
+    // What it says while it is being ended must not let the process end before it has.
+    if (isEnding) return;
     if (message.type === 'ready') {
       clearInterval(watch);
       worker.unref();
@@ -102,7 +109,7 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
     onEnd();
   });
   return {
-    end: () => worker.terminate(),
+    end,
     run: (job) => {
       const { promise, resolve } = Promise.withResolvers<JobOutcome>();
       worker.ref();
