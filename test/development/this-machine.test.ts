@@ -11,7 +11,15 @@ import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PAGES = ['/', '/dev/inbox', '/dev/inbox.json', '/dev/callback', '/openapi.json'];
+const PAGES = [
+  '/',
+  '/dev/inbox',
+  '/dev/inbox.json',
+  '/dev/scripts',
+  '/dev/scripts.json',
+  '/dev/callback',
+  '/openapi.json',
+];
 
 /** Sends a request as it is given, whatever its Host header says. @returns the status and the text. */
 function ask(port: number, path: string, headers: Record<string, string>) {

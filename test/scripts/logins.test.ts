@@ -1,0 +1,92 @@
+// Scripts in logins: a limit that one exceeds is a failed login and an event, others log in meanwhile, and developers see
+// what it printed.
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { tenant } from '../support/flows.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { failedLogins, logInUpstream } from '../support/upstream-login.ts';
+
+const SCRIPTS = {
+  loop: 'for (;;);',
+  memory: 'const all = []; for (;;) all.push(new Uint8Array(1e6));',
+  output: 'cb(null, { user_id: "x".repeat(100001) })',
+  requests: 'for (let i = 0; i < 11; i++) fetch("URL_/userinfo")',
+  closed: 'console.warn("closed since", 2020); cb(new UnauthorizedError("The account is closed."))',
+};
+
+describe('a login by a script', () => {
+  let provider: OAuth2Provider;
+  let server: TestServer;
+  const tenantWith = (url: string) => ({
+    ...tenant,
+    connections: [
+      { name: 'acme', strategy: 'oauth2', enabled_clients: ['web'], options: optionsFor(provider) },
+      ...Object.entries(SCRIPTS).map(([name, body]) => ({
+        name,
+        strategy: 'oauth2',
+        enabled_clients: ['web'],
+        options: optionsFor(provider, {
+          scripts: { fetchUserProfile: `function (token, context, cb) { ${body.replaceAll('URL_', url)} }` },
+        }),
+      })),
+    ],
+  });
+  before(async () => {
+    provider = await startProvider();
+    server = await startServer({ tenant: tenantWith(provider.url) });
+    await logInUpstream(server);
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+
+  for (const [name, error, description] of [
+    ['memory', 'access_denied', /used more than 67108864 bytes of memory/],
+    ['output', 'access_denied', /result is larger than 100000 bytes/],
+    ['requests', 'access_denied', /made more than 10 requests/],
+    ['closed', 'unauthorized', /^The account is closed.$/],
+  ] as const) {
+    it(`fails by ${name}: the application is told, and an event says so`, async () => {
+      const told = await logInUpstream(server, { connection: name });
+      expect(told).to.include({ error });
+      expect(told.error_description).to.match(description);
+      expect((await failedLogins(server)).some((one) => description.test(one))).to.equal(true);
+    });
+  }
+
+  it('fails by a loop, and others log in within a second meanwhile', async () => {
+    let isOver = false;
+    const looping = logInUpstream(server, { connection: 'loop' }).finally(() => {
+      isOver = true;
+    });
+    for (let n = 0; n < 5; n++) {
+      const began = performance.now();
+      expect(await logInUpstream(server)).to.have.property('code');
+      expect(performance.now() - began).to.be.below(1_000);
+    }
+    expect(isOver).to.equal(false);
+    expect((await looping).error_description).to.match(/used the processor for more than 5000 ms/);
+  });
+
+  it('is shown to developers, with what it printed, as a page and as data', async () => {
+    await logInUpstream(server, { connection: 'closed' });
+    const agent = createAgent(server);
+    const shown = (await agent.get('/dev/scripts.json?connection=closed')).json();
+    const [run, ...others] = shown as Record<string, any>[];
+    expect(run).to.deep.include({
+      connection: 'closed',
+      script: 'fetchUserProfile',
+      log: [{ level: 'warn', text: 'closed since 2020' }],
+      failure: { kind: 'script', name: 'UnauthorizedError', message: 'The account is closed.' },
+    });
+    expect(run?.used)
+      .to.include({ requests: 0 })
+      .and.have.all.keys('time_ms', 'cpu_ms', 'memory_mib', 'requests');
+    for (const other of others) expect(other.connection).to.equal('closed');
+    const page = await agent.get('/dev/scripts');
+    expect(page.text).to.include('closed since 2020').and.include('The account is closed.');
+    expect((await agent.get('/dev/scripts', { host: 'evil.example' })).status).to.equal(404);
+  });
+});
