@@ -1,11 +1,11 @@
 // Styles, scripts and images of the pages, served under names with a content hash, so that browsers cache them for good.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, parse } from 'node:path';
+import { join, parse, relative } from 'node:path';
 import type { Route } from '../http/routes.ts';
 import { sha256 } from '../runtime/secrets.ts';
 
 export interface Assets {
-  /** The path that an asset is served under. @throws Error when there is none of that name. */
+  /** The path that an asset is served under; its name is that of the file, from the directory. @throws Error when there is none of that name. */
   path(name: string): string;
   /** An asset's content, to serve it under a fixed name. @throws Error as `path`. */
   content(name: string): Buffer;
@@ -19,19 +19,21 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the assets of a directory into memory; they are few and small.
+ * Reads the assets of a directory and those below it into memory; they are few and small.
  * @throws Error when there is a file of a type that is not served.
  */
 export function readAssets(directory: string): Assets {
   const paths = new Map<string, string>();
   const served = new Map<string, { body: Buffer; type: string }>();
-  for (const file of readdirSync(directory)) {
-    const { name, ext } = parse(file);
+  const all = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  for (const one of all) {
+    const file = join(relative(directory, one.parentPath), one.name);
+    const { dir, name, ext } = parse(file);
     const type = TYPES[ext];
     if (type === undefined) throw new Error(`${join(directory, file)}: no such asset type is served`);
     const body = readFileSync(join(directory, file));
     const hash = sha256(body).slice(0, 12);
-    const path = `/assets/${name}.${hash}${ext}`;
+    const path = `/assets/${join(dir, `${name}.${hash}${ext}`)}`;
     paths.set(file, path);
     served.set(path, { body, type });
   }

@@ -1,0 +1,57 @@
+// The pictures beside the names of connections. They are drawn for this project (views/assets/marks) and served by it: a
+// page that asked a provider for its logo would tell the provider who looks at it.
+
+/** Providers with a drawing of their own, by the strategy's name. */
+const OWN = new Set([
+  'amazon',
+  'apple',
+  'bitbucket',
+  'box',
+  'digitalocean',
+  'discord',
+  'dropbox',
+  'facebook',
+  'figma',
+  'fitbit',
+  'github',
+  'gitlab',
+  'line',
+  'linkedin',
+  'oidc',
+  'okta',
+  'paypal',
+  'salesforce',
+  'slack',
+  'spotify',
+  'twitch',
+  'twitter',
+  'wordpress',
+  'yahoo',
+]);
+
+/** Strategies that share one. */
+const SHARED = new Map([
+  ['google-oauth2', 'google'],
+  ['google-apps', 'google'],
+  ['windowslive', 'microsoft'],
+  ['waad', 'microsoft'],
+  ['adfs', 'microsoft'],
+  ['office365', 'microsoft'],
+  ['samlp', 'saml'],
+  ['pingfederate', 'saml'],
+  ['ad', 'directory'],
+  ['auth0-adldap', 'directory'],
+  ['paypal-sandbox', 'paypal'],
+  ['salesforce-sandbox', 'salesforce'],
+  ['salesforce-community', 'salesforce'],
+]);
+
+/**
+ * The mark of a connection, for one that has no `icon_url`.
+ * @param strategy a strategy's name, built in or not.
+ * @returns the name of an asset (the filter `asset`, or `Assets.path`): a mark that stands for any connection where the
+ *   strategy has none.
+ */
+export function markOf(strategy: string): string {
+  return `marks/${OWN.has(strategy) ? strategy : (SHARED.get(strategy) ?? 'connection')}.svg`;
+}
