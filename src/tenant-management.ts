@@ -4,6 +4,7 @@ import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { firstProof } from './connections/first-proof.ts';
+import { renewProviderTokens } from './connections/refresh.ts';
 import { consentAudience } from './engine/consents.ts';
 import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
@@ -30,7 +31,7 @@ import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 export function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { engine: { sessions, readIdTokenHint }, readCallerToken }: TenantEngine,
+  { engine: { sessions, readIdTokenHint }, readCallerToken, upstream }: TenantEngine,
   own: ReturnType<typeof accountEndings> & {
     ending: AbortSignal;
     endBlocked(userId: string): Promise<void>;
@@ -74,6 +75,7 @@ export function managementDependencies(
     readToken: readCallerToken,
     refreshTokens: refreshTokenDirectory({ store, config }),
     removeUser,
+    renewProviderTokens: renewProviderTokens({ ...upstream, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
     rotateKeys: () => rotateSigningKeys(store, wallClock, tenantName),
     sessionDirectory: sessionDirectory({

@@ -85,6 +85,12 @@ export interface UpstreamLogout {
   state: string;
 }
 
+/** An access token that has ended, and what it is renewed with. */
+export interface UpstreamRefresh {
+  connection: Connection;
+  refreshToken: string;
+}
+
 /** A strategy whose users log in elsewhere. */
 export interface RedirectStrategy {
   /** As connections name it. */
@@ -102,6 +108,8 @@ export interface RedirectStrategy {
   identify(deps: UpstreamDependencies, response: UpstreamResponse): Promise<UpstreamIdentity>;
   /** Where the session there is ended; undefined where it cannot be. */
   logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
+  /** Renews an access token, where providers give refresh tokens. @throws AuthError by {@link upstreamFault}. */
+  refresh?(deps: UpstreamDependencies, refresh: UpstreamRefresh): Promise<UpstreamGrant>;
 }
 
 /** What the application is told (docs/wire/authorize.md). */

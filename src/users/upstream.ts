@@ -162,6 +162,21 @@ function identityMembers(
   };
 }
 
+/**
+ * Keeps what a provider gave in exchange for the refresh token of an identity; what it did not give anew stays. Nothing
+ * changes where a login has brought other tokens meanwhile.
+ */
+export async function renewGrant(
+  { store }: UsersDependencies,
+  renewed: { id: string; refreshToken: string; grant: UpstreamGrant },
+): Promise<void> {
+  await store.collection('identities').update(renewed.id, (current) => {
+    const { expires_at: _ended, ...before } = current.upstream ?? {};
+    if (before.refresh_token !== renewed.refreshToken) return current;
+    return { ...current, upstream: { ...before, ...renewed.grant } };
+  });
+}
+
 function persistent({ profile, nonPersistent }: UpstreamUser): [string, unknown][] {
   return Object.entries(profile).filter(([name]) => !nonPersistent.includes(name));
 }

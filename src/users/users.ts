@@ -1,5 +1,5 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
-import type { AddressKind } from '../records/identities.ts';
+import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { confirmEmail, proveEmail, removeUser, updateUser } from './changes.ts';
@@ -17,7 +17,7 @@ import {
 import { linkUser, unlinkIdentity } from './linking.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
-import { type UpstreamUser, userFromUpstream } from './upstream.ts';
+import { renewGrant, type UpstreamUser, userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 export interface Users {
@@ -41,6 +41,8 @@ export interface Users {
   whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
   /** The user who has just logged in at an upstream provider; @see userFromUpstream */
   fromUpstream(upstream: UpstreamUser): Promise<{ user: User; isNew: boolean } | undefined>;
+  /** Keeps what a provider gave for a refresh token; @see renewGrant */
+  renewGrant(identityId: string, refreshToken: string, grant: UpstreamGrant): Promise<void>;
   /** @returns the new user, or which of its addresses is taken. */
   create(user: NewDatabaseUser): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
   /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
@@ -116,6 +118,7 @@ export function createUsers(deps: UsersDependencies): Users {
     permissionsAt: (user, identifier, roles) => permissionsAt(store, user, identifier, roles),
     whoProved: (address) => userWhoProved(deps, address),
     fromUpstream: (upstream) => userFromUpstream(deps, upstream),
+    renewGrant: (id, refreshToken, grant) => renewGrant(deps, { id, refreshToken, grant }),
     create: (user) => createDatabaseUser(deps, user),
     make: async ({ identity, profile, password }) =>
       createUser(deps, {

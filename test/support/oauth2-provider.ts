@@ -44,6 +44,8 @@ export async function startProvider(): Promise<OAuth2Provider> {
     profile: undefined as Misbehaviour | undefined,
   };
   let count = 0;
+  /** Rotated: the last one alone is good. */
+  const refreshTokens: string[] = [];
   const authorize = ({ query }: SeenRequest, response: http.ServerResponse) => {
     const code = `code-${++count}`;
     codes.set(code, query);
@@ -53,7 +55,15 @@ export async function startProvider(): Promise<OAuth2Provider> {
     back.searchParams.set('state', query.state ?? '');
     response.writeHead(302, { location: back.href }).end();
   };
+  const refresh = (form: SeenRequest['form'], response: http.ServerResponse) => {
+    const isRight = form.refresh_token === refreshTokens.at(-1) && form.client_secret === 'upstream-secret';
+    if (!isRight) return json(response, { error: 'invalid_grant' }, 400);
+    refreshTokens.push(`refresh-again-${++count}`);
+    const tokens = { access_token: `renewed-${count}`, refresh_token: refreshTokens.at(-1) };
+    json(response, { ...tokens, token_type: 'Bearer', expires_in: 3600 });
+  };
   const token = ({ form }: SeenRequest, response: http.ServerResponse) => {
+    if (form.grant_type === 'refresh_token') return refresh(form, response);
     const asked = codes.get(form.code ?? '');
     codes.delete(form.code ?? '');
     const challenge = createHash('sha256')
@@ -66,6 +76,7 @@ export async function startProvider(): Promise<OAuth2Provider> {
       form.client_secret === 'upstream-secret' &&
       (asked.code_challenge === undefined || asked.code_challenge === challenge);
     if (!isRight) return json(response, { error: 'invalid_grant' }, 400);
+    refreshTokens.push(`refresh-${count}`);
     json(response, {
       access_token: `token-${count}`,
       token_type: 'Bearer',

@@ -12,7 +12,7 @@ import {
 import { authorizationUrl } from './authorization.ts';
 import { logoutUrl } from './logout.ts';
 import { identityOf } from './profile.ts';
-import { exchangeCode, grantOf } from './token.ts';
+import { exchangeCode, grantOf, refreshToken } from './token.ts';
 
 export const oauth2: RedirectStrategy = {
   name: 'oauth2',
@@ -34,6 +34,8 @@ export const oauth2: RedirectStrategy = {
     };
   },
   logout: (deps, logout) => logoutUrl(deps, optionsOf(logout.connection), logout),
+  refresh: async (deps, { connection, refreshToken: token }) =>
+    grantOf(await refreshToken(deps, optionsOf(connection), token), deps.wallClock),
 };
 
 function optionsOf({ options }: Connection): OAuth2Options {

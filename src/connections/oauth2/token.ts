@@ -35,15 +35,32 @@ export async function exchangeCode(
   const { code = '' } = parameters;
   if (code === '')
     throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
-  const { tokenURL, client_id, client_secret, pkce_enabled, customHeaders } = options;
-  const form = new URLSearchParams({
+  return askTokenEndpoint({ fetch }, options, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: redirectUri,
-    client_id,
-    ...(client_secret !== '' && { client_secret }),
-    ...(pkce_enabled && { code_verifier: codeVerifier }),
+    ...(options.pkce_enabled && { code_verifier: codeVerifier }),
   });
+}
+
+/**
+ * Renews an access token (RFC 6749 §6).
+ * @returns the whole answer. @throws AuthError as {@link exchangeCode}.
+ */
+export function refreshToken(
+  deps: Pick<UpstreamDependencies, 'fetch'>,
+  options: OAuth2Options,
+  refresh_token: string,
+): Promise<TokenAnswer> {
+  return askTokenEndpoint(deps, options, { grant_type: 'refresh_token', refresh_token });
+}
+
+async function askTokenEndpoint(
+  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
+  { tokenURL, client_id, client_secret, customHeaders }: OAuth2Options,
+  grant: Readonly<Record<string, string>>,
+): Promise<TokenAnswer> {
+  const form = new URLSearchParams({ ...grant, client_id, ...(client_secret !== '' && { client_secret }) });
   const headers = new Headers({ accept: 'application/json', 'user-agent': USER_AGENT });
   for (const [name, value] of Object.entries(customHeaders)) headers.set(name, value);
   headers.set('content-type', 'application/x-www-form-urlencoded');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
-import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
+import { json, type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { logInUpstream } from '../../support/upstream-login.ts';
 
@@ -108,5 +108,71 @@ describe('the tokens of an upstream provider', () => {
     expect(isSomewhere(access_token)).to.equal(false);
     expect(isSomewhere('upstream-secret')).to.equal(false);
     expect(isSomewhere('custom-header-secret')).to.equal(false);
+  });
+
+  describe('that have ended', () => {
+    const refreshes = () =>
+      provider.seen.filter(({ path, form }) => path === '/token' && form.grant_type === 'refresh_token');
+    beforeEach(async () => {
+      provider.tokenAnswer = {};
+      await logInUpstream(server);
+      provider.seen.length = 0;
+    });
+    afterEach(() => {
+      provider.token = undefined;
+    });
+
+    it('are renewed at the provider when they are shown, once by any number of readers', async () => {
+      const before = await identityFor(1);
+      server.tick(3_601_000);
+      const all = await Promise.all(Array.from({ length: 10 }, () => identityFor(1)));
+      expect(refreshes()).to.have.length(1);
+      expect(refreshes()[0]?.form).to.include({
+        refresh_token: before.refresh_token,
+        client_id: 'gatehouse',
+      });
+      for (const one of all) {
+        expect(one.access_token).to.match(/^renewed-/);
+        expect(one.refresh_token).to.match(/^refresh-again-/);
+      }
+      server.tick(3_601_000);
+      expect((await identityFor(1)).access_token).not.to.equal(all[0]?.access_token);
+    });
+
+    it('are not, while they are good, or for who may not read them', async () => {
+      await identityFor(1);
+      server.tick(3_601_000);
+      await identityFor(0);
+      await identityFor(1, '/api/v2/users');
+      expect(refreshes()).to.deep.equal([]);
+    });
+
+    it('are shown as they are where the provider refuses', async () => {
+      const before = await identityFor(1);
+      server.tick(3_601_000);
+      provider.token = (response) => json(response, { error: 'invalid_grant' }, 400);
+      expect(await identityFor(1)).to.deep.equal(before);
+      provider.token = (response) => void response.destroy();
+      expect(await identityFor(1)).to.deep.equal(before);
+      provider.token = undefined;
+      expect((await identityFor(1)).access_token).to.match(/^renewed-/);
+    });
+
+    it('give way to those of a login meanwhile', async () => {
+      server.tick(3_601_000);
+      let answer = () => {};
+      const asked = new Promise<void>((isAsked) => {
+        provider.token = (response) => {
+          answer = () => json(response, { access_token: 'overtaken', expires_in: 3600 });
+          isAsked();
+        };
+      });
+      const reading = identityFor(1);
+      await asked;
+      provider.token = undefined;
+      await logInUpstream(server);
+      answer();
+      expect((await reading).access_token).to.match(/^token-/);
+    });
   });
 });

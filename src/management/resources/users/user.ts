@@ -19,6 +19,8 @@ export interface UsersDependencies {
   config: Pick<Config, 'connection' | 'connections'>;
   /** Removes a user with all that is theirs. */
   removeUser(userId: string): Promise<void>;
+  /** Renews what has ended of the tokens that a user's upstream providers gave. */
+  renewProviderTokens(userId: string): Promise<void>;
   /** Ends a user's sessions and refresh tokens. */
   endSessions(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
   /** Sends the mail that verifies a new address, where the tenant sends one. */

@@ -48,6 +48,7 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     handle: async (deps, { params, query, caller }) => {
       const user = await userOf(deps, params.id);
       const providerTokens = !caller.isUser && caller.scopes.has('read:user_idp_tokens');
+      if (providerTokens) await deps.renewProviderTokens(user.id);
       return ok(selectFields(await viewOf(deps, user, { providerTokens }), query));
     },
   }),

@@ -1,0 +1,55 @@
+// Access tokens of upstream providers that have ended, renewed when somebody is about to be shown them (RFC 6749 §6).
+import type { Logger } from 'pino';
+import type { UpstreamGrant } from '../records/identities.ts';
+import { epochSeconds } from '../runtime/clock.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Identity } from '../users/identities.ts';
+import type { Users } from '../users/users.ts';
+import type { UpstreamDependencies } from './redirect.ts';
+import { strategyOf } from './strategies.ts';
+
+interface RefreshDependencies extends UpstreamDependencies {
+  config: Pick<Config, 'connection'>;
+  users: Pick<Users, 'identitiesOf' | 'renewGrant'>;
+  log: Logger;
+}
+
+/** Renews what has ended of the tokens that a user's providers gave; what cannot be renewed stays as it is. */
+export type RenewProviderTokens = (userId: string) => Promise<void>;
+
+/** @see RenewProviderTokens */
+export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTokens {
+  // Providers that rotate refresh tokens take a second use of one for theft.
+  const running = new Map<string, Promise<void>>();
+  const once = (identity: Identity): Promise<void> => {
+    const before = running.get(identity.id);
+    if (before !== undefined) return before;
+    const renewal = renew(deps, identity).finally(() => running.delete(identity.id));
+    running.set(identity.id, renewal);
+    return renewal;
+  };
+  return async (userId) => {
+    await Promise.all((await deps.users.identitiesOf(userId)).map(once));
+  };
+}
+
+async function renew(deps: RefreshDependencies, identity: Identity): Promise<void> {
+  // As it is now: whoever asked a moment ago has read it before it was renewed.
+  const now = (await deps.users.identitiesOf(identity.user_id)).find(({ id }) => id === identity.id);
+  const grant = now?.upstream as UpstreamGrant | undefined;
+  if (grant?.refresh_token === undefined || !hasEnded(grant, deps)) return;
+  const connection = await deps.config.connection(identity.connection);
+  const strategy = connection && strategyOf(connection);
+  if (connection === undefined || strategy?.page !== 'redirect' || strategy.name !== identity.provider)
+    return;
+  try {
+    const renewed = await strategy.refresh?.(deps, { connection, refreshToken: grant.refresh_token });
+    if (renewed !== undefined) await deps.users.renewGrant(identity.id, grant.refresh_token, renewed);
+  } catch (err) {
+    deps.log.warn({ err, connection: connection.name }, "a provider's access token was not renewed");
+  }
+}
+
+function hasEnded({ expires_at }: UpstreamGrant, { wallClock }: RefreshDependencies): boolean {
+  return expires_at !== undefined && expires_at <= epochSeconds(wallClock);
+}
