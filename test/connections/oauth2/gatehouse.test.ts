@@ -1,34 +1,17 @@
-// Another Gatehouse as the provider of a custom social connection: two servers, one browser.
+// Another Gatehouse as the provider of a custom social connection, by the two files of config/examples.
 import tls from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { loadTenantFile } from '../../../src/tenant/load.ts';
 import { type Agent, createAgent, readForm } from '../../support/agent.ts';
-import {
-  authorize,
-  follow,
-  payload,
-  responseOf,
-  tenant,
-  USER,
-  WEB_CALLBACK,
-  webRequest,
-} from '../../support/flows.ts';
+import { authorize, follow, payload, pkce, responseOf } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 
-/** As published for providers of OpenID Connect. */
-const script = (url: string) => `function(accessToken, ctx, cb) {
-  request.get('${url}/userinfo', { headers: { Authorization: 'Bearer ' + accessToken } }, function(err, resp, body) {
-    if (err) { return cb(err); }
-    if (resp.statusCode !== 200) { return cb(new Error(body)); }
-    var bodyParsed;
-    try { bodyParsed = JSON.parse(body); } catch (jsonError) { return cb(new Error(body)); }
-    cb(null, {
-      user_id: bodyParsed.sub,
-      email: bodyParsed.email,
-      email_verified: bodyParsed.email_verified,
-      name: bodyParsed.name,
-    });
-  });
-}`;
+const file = (name: string) => fileURLToPath(new URL(`../../../config/examples/${name}`, import.meta.url));
+const SECRET = 'a-secret-of-the-provider';
+const USER = { email: 'grace@example.test', password: 'Correct-Horse-1' };
+const HOME = 'http://localhost:5173';
+const CALLBACK = 'http://localhost:5173/callback';
 
 describe('another Gatehouse as the provider', () => {
   const trusted = tls.getCACertificates('default');
@@ -36,32 +19,19 @@ describe('another Gatehouse as the provider', () => {
   let server: TestServer;
 
   before(async () => {
-    upstream = await startServer({ tenant });
+    const example = async (name: string, env: Record<string, string>) =>
+      (await loadTenantFile(file(name), { PROVIDER_SECRET: SECRET, ...env })).tenant;
+    upstream = await startServer({
+      tenant: await example('oauth2-provider.yaml', { GATEHOUSE: 'https://localhost:1' }),
+    });
     // As NODE_EXTRA_CA_CERTS does for a process.
     tls.setDefaultCACertificates([...trusted, upstream.ca]);
-    const options = {
-      authorizationURL: `${upstream.url}/authorize`,
-      tokenURL: `${upstream.url}/oauth/token`,
-      client_id: 'web',
-      client_secret: 'web-secret',
-      scope: 'openid profile email',
-      pkce_enabled: true,
-      logoutUrl: `${upstream.url}/v2/logout`,
-      scripts: { fetchUserProfile: script(upstream.url) },
-    };
-    server = await startServer({
-      tenant: {
-        ...tenant,
-        tenant: { ...tenant.tenant, allowed_logout_urls: ['https://home.example.test/'] },
-        users: [],
-        connections: [{ name: 'gatehouse', strategy: 'oauth2', enabled_clients: ['web'], options }],
-      },
-    });
-    // The application there is our callback.
-    const clients = upstream.store.collection('clients');
-    await clients.update('web', (client) => ({
+    server = await startServer({ tenant: await example('oauth2.yaml', { PROVIDER: upstream.url }) });
+    // Its port is known now.
+    await upstream.store.collection('clients').update('harbour-books', (client) => ({
       ...client,
-      callbacks: [WEB_CALLBACK, `${server.url}/login/callback`],
+      callbacks: [`${server.url}/login/callback`],
+      allowed_logout_urls: [`${server.url}/logout/callback`],
     }));
   });
   after(async () => {
@@ -70,9 +40,20 @@ describe('another Gatehouse as the provider', () => {
     tls.setDefaultCACertificates(trusted);
   });
 
+  const { verifier, challenge } = pkce();
+  const request = {
+    client_id: 'books',
+    response_type: 'code',
+    redirect_uri: CALLBACK,
+    scope: 'openid profile email',
+    connection: 'harbour-id',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  };
+
   /** Logs in there, and comes back here. */
   const logIn = async (agent: Agent, there: Agent) => {
-    const away = await authorize(agent, webRequest({ connection: 'gatehouse' }));
+    const away = await authorize(agent, request);
     expect(new URL(away.location).origin).to.equal(upstream.url);
     const page = await follow(there, await there.get(away.location), upstream.url);
     const { action, fields } = readForm(page, 'password');
@@ -91,15 +72,15 @@ describe('another Gatehouse as the provider', () => {
       form: {
         grant_type: 'authorization_code',
         code: code ?? '',
-        redirect_uri: WEB_CALLBACK,
-        client_id: 'web',
-        client_secret: 'web-secret',
+        redirect_uri: CALLBACK,
+        client_id: 'books',
+        code_verifier: verifier,
       },
     });
-    const there = await upstream.users.findInConnection({ name: 'users' }, USER.email);
+    const there = await upstream.users.findInConnection({ name: 'people' }, USER.email);
     expect(payload(answer.json().id_token)).to.include({
       iss: server.issuer,
-      sub: `oauth2|gatehouse|${there?.id}`,
+      sub: `oauth2|harbour-id|${there?.id}`,
       email: USER.email,
       email_verified: true,
     });
@@ -107,15 +88,20 @@ describe('another Gatehouse as the provider', () => {
 
   it('is logged out of, too, where the application asks for that', async () => {
     const agent = createAgent(server);
-    await logIn(agent, createAgent(upstream));
+    const there = createAgent(upstream);
+    await logIn(agent, there);
     const away = new URL(
-      (await agent.get(`/v2/logout?federated&returnTo=${encodeURIComponent('https://home.example.test/')}`))
-        .location,
+      (await agent.get(`/v2/logout?federated&client_id=books&returnTo=${encodeURIComponent(HOME)}`)).location,
     );
     expect(`${away.origin}${away.pathname}`).to.equal(`${upstream.url}/v2/logout`);
-    const back = away.searchParams.get('returnTo') ?? '';
+    const { location: back } = await there.get(away.href);
     expect(back.startsWith(`${server.url}/logout/callback?state=`)).to.equal(true);
-    expect((await agent.get(back)).location).to.equal('https://home.example.test/');
+    expect((await agent.get(back)).location).to.equal(`${HOME}/`);
+    // Nobody is logged in there any more.
+    const again = await authorize(agent, request);
+    expect((await follow(there, await there.get(again.location), upstream.url)).text).to.contain(
+      'name="password"',
+    );
   });
 
   for (const [what, change] of [
@@ -124,7 +110,7 @@ describe('another Gatehouse as the provider', () => {
   ] as [string, (query: URLSearchParams) => void][]) {
     it(`gives no login by an answer ${what}`, async () => {
       const agent = createAgent(server);
-      const away = await authorize(agent, webRequest({ connection: 'gatehouse' }));
+      const away = await authorize(agent, request);
       const query = new URLSearchParams({
         code: 'c',
         state: new URL(away.location).searchParams.get('state') ?? '',
