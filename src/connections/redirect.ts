@@ -100,6 +100,8 @@ export interface RedirectStrategy {
   amr: readonly string[];
   record: StrategyRecord;
   isSocial: boolean;
+  /** What the provider is called, for connections that have no `display_name`; their own name where it is left out. */
+  label?: string;
   /** What a user's id is unique in: the connection, whose name is then part of it, or all of the strategy's users. */
   idsWithin: 'connection' | 'strategy';
   /** Builds the way there. @throws AuthError by {@link upstreamFault}. */

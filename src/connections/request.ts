@@ -15,8 +15,10 @@ export interface LoginChoice {
   text: string;
   /** What the connection is called, where the text says it. */
   name?: string;
-  /** An image's address. */
+  /** An image's address; in its place the mark of the strategy is shown, or the first character of the name. */
   logo?: string;
+  strategy: string;
+  initial?: string;
 }
 
 /**
@@ -32,24 +34,49 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
     if (hidden.some(({ connection_id }) => connection_id === connection.id)) return [];
     const strategy = strategyOf(connection);
     if (strategy?.page === 'step')
-      return [{ url: stepPath(pending, strategy.step(connection)), text: strategy.text }];
-    return strategy?.page === 'redirect' ? upstreamChoice(pending, connection) : [];
+      return [
+        {
+          url: stepPath(pending, strategy.step(connection)),
+          text: strategy.text,
+          strategy: connection.strategy,
+        },
+      ];
+    return strategy?.page === 'redirect' ? upstreamChoice(pending, connection, strategy) : [];
   });
 }
 
+/** The way from the page of another connection to the form of the password. */
+export function passwordChoice({ pending }: RequestPage): LoginChoice {
+  return { url: stepPath(pending, 'login'), text: 'login.withPassword', strategy: 'password' };
+}
+
 /** The button of a connection whose users log in elsewhere; none where it says that it has none. */
-function upstreamChoice(pending: RequestPage['pending'], connection: Connection): LoginChoice[] {
-  const { name, display_name, options } = connection;
-  if ((connection as { show_as_button?: unknown }).show_as_button === false) return [];
+function upstreamChoice(
+  pending: RequestPage['pending'],
+  connection: Connection,
+  { label }: RedirectStrategy,
+): LoginChoice[] {
+  const { name, display_name, options, strategy } = connection;
+  if (connection.show_as_button === false) return [];
   const { icon_url: icon } = options;
+  // An empty name says nothing.
+  const shown = display_name?.trim() || label || name;
   return [
     {
       url: stepPath(pending, `connection/${name}`),
       text: 'login.with',
-      name: display_name ?? name,
+      name: shown,
+      strategy,
+      initial: firstCharacter(shown),
       ...(typeof icon === 'string' && icon !== '' && { logo: icon }),
     },
   ];
+}
+
+/** As a reader counts them: an emoji of several code points is one. */
+function firstCharacter(text: string): string {
+  const [first] = new Intl.Segmenter().segment(text);
+  return first?.segment.toUpperCase() ?? '';
 }
 
 /**

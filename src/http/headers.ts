@@ -47,6 +47,8 @@ interface PagePolicy {
   formTargets: readonly string[];
   /** The origin of the page's font, where it is foreign. */
   font?: string | undefined;
+  /** Foreign addresses of the images on the page; `any` where they are not known. */
+  images: readonly string[] | 'any';
   /** Foreign addresses that the page frames. */
   frames?: readonly string[];
   /** Whether the page calls our own endpoints, or frames them. */
@@ -54,14 +56,14 @@ interface PagePolicy {
 }
 
 /** The policy of a page: only scripts and styles with the nonce, no framing. */
-export function pagePolicy({ nonce, formTargets, frames = [], font, connects }: PagePolicy): string {
+export function pagePolicy({ nonce, formTargets, frames = [], images, font, connects }: PagePolicy): string {
   const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
   const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
   return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
-    "img-src 'self' data: https:",
+    `img-src ${["'self'", 'data:', ...imageSources(images)].join(' ')}`,
     ...(font === undefined ? [] : [`font-src ${font}`]),
     ...(connects ? ["connect-src 'self'", "manifest-src 'self'", "worker-src 'self'"] : []),
     ...(framed.size > 0 ? [`frame-src ${[...framed].join(' ')}`] : []),
@@ -69,6 +71,13 @@ export function pagePolicy({ nonce, formTargets, frames = [], font, connects }: 
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
+}
+
+/** Of secure addresses alone: a page of ours loads no others. */
+function imageSources(images: PagePolicy['images']): string[] {
+  if (images === 'any') return ['https:'];
+  const secure = images.filter((address) => URL.parse(address)?.protocol === 'https:');
+  return [...new Set(secure.map(cspSource))];
 }
 
 /**

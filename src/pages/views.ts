@@ -76,6 +76,8 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     const locale = withCustomTexts(localeOf(ctx, uiLocales), texts, { template, model, company });
     const nonce = random(16).toString('base64');
     const font = fontCss((branding.font as { url?: unknown } | undefined)?.url);
+    const isWithinTemplate = around !== undefined && isFramed(template);
+    const described = describeTenant(tenant, branding);
     const html: unknown = await liquid.renderFile(template, model, {
       globals: {
         page: {
@@ -84,7 +86,7 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
           nonce,
           theme: themeCss(branding.colors) + font.css,
         },
-        tenant: describeTenant(tenant, branding),
+        tenant: described,
         locale,
       },
     });
@@ -93,17 +95,18 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
       nonce,
       locale,
       frames,
+      // The tenant's own template may show whatever it likes.
+      images: isWithinTemplate ? 'any' : imagesOf(described, model),
       font: font.origin,
       formTargets: [formAction ?? []].flat(),
     });
-    ctx.body =
-      around === undefined || !isFramed(template)
-        ? html
-        : framed(around, String(html), {
-            nonce,
-            mark: random(16).toString('hex'),
-            model: templateModel({ tenant, branding }, { template, model, organization, locale }),
-          });
+    ctx.body = isWithinTemplate
+      ? framed(around, String(html), {
+          nonce,
+          mark: random(16).toString('hex'),
+          model: templateModel({ tenant, branding }, { template, model, organization, locale }),
+        })
+      : html;
   };
 
   /** Our page within the tenant's; alone where that one fails, so that people can still log in. */
@@ -189,6 +192,7 @@ function setPageHeaders(
     nonce: string;
     formTargets: readonly string[];
     frames: readonly string[];
+    images: readonly string[] | 'any';
     font: string | undefined;
   },
 ): void {
@@ -205,11 +209,36 @@ function setPageHeaders(
   ctx.set('Referrer-Policy', 'same-origin');
 }
 
+interface Described {
+  name: string;
+  logo: string | undefined;
+  favicon: string | undefined;
+  terms: string | undefined;
+  privacy: string | undefined;
+  support: string | undefined;
+}
+
+/** What models have images of. */
+interface WithLogos {
+  client?: { logo?: string };
+  connections?: readonly { logo?: string }[];
+  others?: readonly { logo?: string }[];
+}
+
+/** The addresses of the images on a page. */
+function imagesOf(
+  { logo, favicon }: Described,
+  { client, connections = [], others = [] }: WithLogos,
+): string[] {
+  const logos = [logo, favicon, ...[client ?? {}, ...connections, ...others].map((one) => one.logo)];
+  return logos.filter((address) => address !== undefined);
+}
+
 /** The tenant in the layout. */
 function describeTenant(
   tenant: Frozen<TenantRecord>['tenant'],
   branding: Frozen<TenantRecord>['branding'],
-): object {
+): Described {
   return {
     name: tenant.friendly_name,
     logo: addressOf(IMAGE, branding.logo_url ?? tenant.picture_url),

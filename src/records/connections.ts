@@ -52,6 +52,8 @@ const connectionFields = {
   enabled_clients: z.array(z.string()).default([]),
   realms: z.array(z.string()).optional(),
   is_domain_connection: z.boolean().default(false),
+  /** Whether the login page has a button for it, where its users log in elsewhere. */
+  show_as_button: z.boolean().optional(),
 };
 
 /** The strategy of the tenant file's `databases`. */

@@ -162,6 +162,28 @@ describe('security headers', () => {
     });
   });
 
+  describe('where images may come from', () => {
+    const sources = async (logo?: string) => {
+      const connections =
+        logo === undefined ? [] : [{ text: 'login.with', name: 'Acme', url: '/acme', logo }];
+      site.show('/images', { template: 'login/login', model: { ...MODEL, connections } });
+      const answer = await page.goto(`${site.url}/images`);
+      return /img-src ([^;]*)/.exec(answer?.headers()['content-security-policy'] ?? '')?.[1];
+    };
+
+    for (const [logo, expected] of [
+      [undefined, "'self' data:"],
+      ['https://icons.example.test/acme.svg', "'self' data: https://icons.example.test"],
+      ["https://icons.example.test/a; script-src 'unsafe-inline'", "'self' data: https://icons.example.test"],
+      ['http://icons.example.test/acme.svg', "'self' data:"],
+      ['javascript:alert(1)', "'self' data:"],
+    ] as const) {
+      it(`is ${expected} for a connection with ${logo ?? 'no picture'}`, async () => {
+        expect(await sources(logo)).to.equal(expected);
+      });
+    }
+  });
+
   describe('where a form may lead', () => {
     /** Posts the page's form, which answers with a redirect to `to`. */
     const post = async (path: string, to: string) => {

@@ -23,6 +23,19 @@ const signup = {
   faults: {},
   loginUrl: '/login',
 };
+/** A connection whose users log in elsewhere. */
+function provider(name: string, more: object = {}): object {
+  const [initial = ''] = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
+  return {
+    text: 'login.with',
+    url: `/with/${encodeURIComponent(name)}`,
+    name,
+    strategy: 'oauth2',
+    initial,
+    ...more,
+  };
+}
+
 /** A picture in place of a QR code. */
 const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" shape-rendering="crispEdges"><path d="M1 1h3v3H1zM5 1h3v3H5zM1 5h3v3H1zM6 6h1v1H6z"/></svg>';
@@ -51,8 +64,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       requiresUsername: true,
       forgotPasswordUrl: '/forgot',
       connections: [
-        { text: 'login.with', name: 'Example Works', url: '/with/works' },
-        { text: 'login.smsCode', url: '/with/sms' },
+        { text: 'login.with', name: 'Example Works', url: '/with/works', strategy: 'samlp', initial: 'E' },
+        { text: 'login.smsCode', url: '/with/sms', strategy: 'sms' },
       ],
     },
   },
@@ -103,8 +116,10 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       client,
       channel: 'email',
       address: '',
-      others: [{ text: 'login.smsCode', url: '/sms' }],
-      loginUrl: '/login',
+      others: [
+        { text: 'login.withPassword', url: '/login', strategy: 'password' },
+        { text: 'login.smsCode', url: '/sms', strategy: 'sms' },
+      ],
     },
   },
   '/passwordless-sms': {
@@ -217,8 +232,20 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     model: {
       client,
       connections: [
-        { url: '/u/1/connection/acme', text: 'login.with', name: 'Acme' },
-        { url: '/u/1/connection/harbour', text: 'login.with', name: 'Harbour Works' },
+        provider('Acme', { logo: LOGO }),
+        provider('Vereinigte Hafenwerke und Donaudampfschifffahrtsgesellschaft Nord-Süd mbH'),
+      ],
+    },
+  },
+  '/connections-many': {
+    template: 'login/login',
+    model: {
+      ...login,
+      connections: [
+        ...['Acme', 'Borealis', 'Coral', 'دار النشر', 'Ember'].map((name) => provider(name)),
+        { text: 'login.emailCode', url: '/with/email', strategy: 'email' },
+        provider('Foxglove'),
+        provider('👩‍🚀 Space'),
       ],
     },
   },

@@ -1,6 +1,6 @@
 // What the pages look and feel like in a real browser, in states that a whole server is slow to get into.
 import { expect } from 'chai';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import {
   accessibilityFaults,
   faultsInAllLooks,
@@ -11,6 +11,12 @@ import {
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
+
+/** The text of an element as it is read out. */
+async function spoken(element: Locator): Promise<string> {
+  const shown = element.locator('> span:not([aria-hidden])');
+  return ((await ((await shown.count()) === 1 ? shown : element).textContent()) ?? '').trim();
+}
 
 describe('the pages', () => {
   let site: Site;
@@ -116,7 +122,7 @@ describe('the pages', () => {
       const order: string[] = [];
       for (let stops = 0; stops < 8; stops++) {
         const focused = page.locator(':focus');
-        order.push((await focused.getAttribute('name')) ?? (await focused.textContent()) ?? '');
+        order.push((await focused.getAttribute('name')) ?? (await spoken(focused)));
         await page.keyboard.press('Tab');
       }
       expect(order).to.deep.equal([
@@ -129,6 +135,37 @@ describe('the pages', () => {
         'Text me a code',
         'Sign up',
       ]);
+    });
+  });
+
+  it('keep more than five connections behind a button, opened by keyboard and without scripts', async () => {
+    await inBrowser({ javaScriptEnabled: false }, async (page) => {
+      await page.goto(`${site.url}/connections-many`);
+      expect(await page.locator('.connections a:visible').count()).to.equal(5);
+      await page.getByRole('link', { name: 'Continue with Ember' }).focus();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      expect(await page.locator('.connections a:visible').count()).to.equal(8);
+      await page.keyboard.press('Tab');
+      expect(await spoken(page.locator(':focus'))).to.equal('Email me a code');
+    });
+  });
+
+  it('show a connection by its own picture, else by the first letter of its name', async () => {
+    await inBrowser({}, async (page) => {
+      await page.goto(`${site.url}/connections`);
+      expect(await page.locator('.connections img').count()).to.equal(1);
+      expect(await page.locator('.connections .neutral').textContent()).to.equal('V');
+    });
+  });
+
+  it('have edges where the colours are forced', async () => {
+    await inBrowser({ forcedColors: 'active' }, async (page) => {
+      await page.goto(`${site.url}/connections-many`);
+      const edges = await page.locator('.button').evaluateAll(
+        (buttons) => buttons.map((one: any) => (globalThis as any).getComputedStyle(one).borderTopStyle), // any: no types of the DOM
+      );
+      expect(new Set(edges)).to.deep.equal(new Set(['solid']));
     });
   });
 

@@ -19,7 +19,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
-import { loginChoices, mayUsePassword } from '../request.ts';
+import { loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start } from './start.ts';
@@ -156,6 +156,7 @@ async function showAddress(
   const { page, connection } = at;
   const choices = await loginChoices(deps.config, page);
   const own = stepPath(page.pending, stepOf(connection));
+  const password = (await mayUsePassword(deps.config, page)) ? [passwordChoice(page)] : [];
   await renderPage(
     deps,
     ctx,
@@ -165,8 +166,7 @@ async function showAddress(
       ...pageModel(page, stepOf(connection)),
       channel: connection.strategy.name,
       ...shown,
-      others: choices.filter(({ url }) => url !== own),
-      ...((await mayUsePassword(deps.config, page)) && { loginUrl: stepPath(page.pending, 'login') }),
+      others: [...password, ...choices.filter(({ url }) => url !== own)],
     },
     status,
   );
