@@ -1,6 +1,7 @@
 // The list: every part of the house that declares something of itself. A feature that is not here does not exist.
 import { database } from './connections/database/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
+import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
@@ -26,6 +27,7 @@ export const FEATURES: readonly Feature<never>[] = [
   database,
   passwordless,
   upstream,
+  samlUpstream,
   mfa,
   authenticator,
   logout,

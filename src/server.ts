@@ -9,6 +9,7 @@ import { loginPages } from './connections/login-page.ts';
 import { logoutAtProvider } from './connections/logout.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections, hasRealm } from './connections/resolve.ts';
+import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
@@ -192,6 +193,7 @@ function routesOf(
       tokenEndpoint: tokens.token,
     }),
     ...bind(upstream, { ...elsewhere, users }),
+    ...bind(samlUpstream, { baseUrl, config, store }),
     ...bind(mfa, {
       ...page,
       ...factorDependencies(deps, capabilities),

@@ -87,7 +87,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
 
 /** What logins at providers elsewhere are given, wherever they begin. */
 function upstreamDependencies(
-  { settings, clock, wallClock, random }: TenantDependencies,
+  { settings, store, clock, wallClock, random }: TenantDependencies,
   { challenges, config, outbound, scripts }: Capabilities,
 ) {
   return {
@@ -96,6 +96,7 @@ function upstreamDependencies(
     fetch: outbound.fetch,
     pendingLogins: pendingLogins({ challenges, clock, random }),
     runScript: scriptRunner(scripts),
+    store,
     clock,
     wallClock,
     random,

@@ -9,7 +9,7 @@ import { type UpstreamDependencies, type UpstreamLogout, withQuery } from './red
 import { strategyOf } from './strategies.ts';
 
 interface LogoutDependencies extends UpstreamDependencies {
-  config: Pick<Config, 'connection'>;
+  config: Config;
   users: Pick<Users, 'identitiesOf'>;
   log: Logger;
 }

@@ -8,6 +8,8 @@ import type { StrategyName, StrategyRecord } from '../records/connections.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
 
 /** A script of a connection, to be run. */
 export interface ConnectionScript {
@@ -29,6 +31,9 @@ export interface UpstreamDependencies {
   fetch: Outbound['fetch'];
   /** Runs a script. @returns what it gave its callback. @throws AuthError by {@link upstreamFault}. */
   runScript(script: ConnectionScript): Promise<unknown>;
+  /** The tenant's. */
+  config: Config;
+  store: Store;
   random: Random;
   /** Elapsed time. */
   clock: Clock;

@@ -9,7 +9,7 @@ import type { UpstreamDependencies } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 
 interface RefreshDependencies extends UpstreamDependencies {
-  config: Pick<Config, 'connection'>;
+  config: Config;
   users: Pick<Users, 'identitiesOf' | 'renewGrant'>;
   log: Logger;
 }

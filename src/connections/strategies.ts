@@ -6,10 +6,18 @@ import { directoryStrategies } from './ldap/strategy.ts';
 import { oauth2 } from './oauth2/strategy.ts';
 import { email } from './passwordless/email.ts';
 import { sms } from './passwordless/sms.ts';
+import { samlStrategies } from './samlp/strategy.ts';
 import type { Strategy } from './strategy.ts';
 
 /** All of them. */
-export const strategies: readonly Strategy[] = [database, email, sms, oauth2, ...directoryStrategies];
+export const strategies: readonly Strategy[] = [
+  database,
+  email,
+  sms,
+  oauth2,
+  ...directoryStrategies,
+  ...samlStrategies,
+];
 
 /** The strategy of a connection; undefined where it is not built in. */
 export function strategyOf({ strategy }: Pick<Connection, 'strategy'>): Strategy | undefined {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { oauth2OptionsSchema } from './oauth2.ts';
+import { samlpOptionsSchema } from './samlp-connection.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
@@ -106,6 +107,8 @@ export const STRATEGIES = {
   oauth2: { ...upstream, options: oauth2OptionsSchema },
   ad: { ...upstream, options: ldapOptionsSchema },
   'auth0-adldap': { ...upstream, options: ldapOptionsSchema },
+  samlp: { ...upstream, options: samlpOptionsSchema },
+  pingfederate: { ...upstream, options: samlpOptionsSchema },
 } satisfies Readonly<Record<string, StrategyRecord>>;
 
 export type StrategyName = keyof typeof STRATEGIES;

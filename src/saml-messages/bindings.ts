@@ -13,7 +13,7 @@ import {
   verifyEnveloped,
   verifyQuery,
 } from './signature.ts';
-import { badMessage, LARGEST_MESSAGE, parseXml } from './xml.ts';
+import { badMessage, parseXml, SMALL } from './xml.ts';
 
 /** The standard allows 80 bytes, but service providers put whole URLs in. */
 const LONGEST_RELAY_STATE = 2048;
@@ -43,8 +43,10 @@ export function receive(ctx: Context): Received | undefined {
     throw badMessage('A SAMLRequest and a SAMLResponse cannot come together.');
   }
   const kind = request === undefined ? 'response' : 'request';
+  if (ctx.method === 'POST') {
+    return { kind, bytes: postedMessage(message.value, kind), relayState, binding: 'post' };
+  }
   const encoded = fromBase64(message.value, parameterOf(kind));
-  if (ctx.method === 'POST') return { kind, bytes: unpacked(encoded), relayState, binding: 'post' };
   if (!['', ENCODING].includes(parameters.SAMLEncoding?.value ?? '')) {
     throw badMessage('This SAMLEncoding is not known.');
   }
@@ -81,15 +83,17 @@ function fromBase64(value: string, name: string): Buffer {
 
 /**
  * A posted message. The binding does not compress it (Bindings §3.5.4), but passport-saml deflates it by default.
+ * @param value of the form's field. @throws AuthError 400 when it cannot be decoded.
  */
-function unpacked(bytes: Buffer): Buffer {
-  return /^(\ufeff|\s)*</.test(bytes.toString('utf8', 0, 64)) ? bytes : inflate(bytes);
+export function postedMessage(value: string, kind: Received['kind'], limits = SMALL): Buffer {
+  const bytes = fromBase64(value, parameterOf(kind));
+  return /^(\ufeff|\s)*</.test(bytes.toString('utf8', 0, 64)) ? bytes : inflate(bytes, limits);
 }
 
-function inflate(bytes: Buffer): Buffer {
+function inflate(bytes: Buffer, { bytes: maxOutputLength } = SMALL): Buffer {
   try {
     // Inflating stops at the limit, so a small message cannot fill the memory.
-    return inflateRawSync(bytes, { maxOutputLength: LARGEST_MESSAGE });
+    return inflateRawSync(bytes, { maxOutputLength });
   } catch (thrown) {
     throw badMessage('The SAML message is neither XML nor deflated, or is too large.', thrown);
   }
@@ -151,14 +155,24 @@ export function sendByPost(
 }
 
 /** Sends a signed redirect. */
-export function sendByRedirect(
-  ctx: Context,
-  { kind, markup, relayState, location }: Outgoing,
-  signer: Signer,
-) {
-  const encoded = encodeURIComponent(deflateRawSync(markup).toString('base64'));
-  const state = relayState === undefined ? '' : `&RelayState=${encodeURIComponent(relayState)}`;
-  const query = signQuery(`${parameterOf(kind)}=${encoded}${state}`, signer);
+export function sendByRedirect(ctx: Context, message: Outgoing, signer: Signer) {
   ctx.set('Cache-Control', 'no-store');
-  ctx.redirect(`${location}${location.includes('?') ? '&' : '?'}${query}`);
+  ctx.redirect(redirectAddress(message, signer));
+}
+
+/**
+ * The address that a message goes to by HTTP-Redirect.
+ * @param signer signs the query (Bindings §3.4.4.1); undefined where nothing does.
+ * @param deflate false for receivers that want it as it is, which no standard knows.
+ */
+export function redirectAddress(
+  { kind, markup, relayState, location }: Outgoing,
+  signer: Signer | undefined,
+  deflate = true,
+): string {
+  const bytes = deflate ? deflateRawSync(markup) : Buffer.from(markup);
+  const state = relayState === undefined ? '' : `&RelayState=${encodeURIComponent(relayState)}`;
+  const query = `${parameterOf(kind)}=${encodeURIComponent(bytes.toString('base64'))}${state}`;
+  const sent = signer === undefined ? query : signQuery(query, signer);
+  return `${location}${location.includes('?') ? '&' : '?'}${sent}`;
 }

@@ -48,11 +48,11 @@ export function readLogoutResponse(
   return { ...envelope, isSuccess: code !== undefined && attribute(code, 'Value') === STATUS.success };
 }
 
-/** Our LogoutRequest, unsigned. */
+/** Our LogoutRequest, unsigned. @param sessionIndex undefined for all sessions of the user. */
 export function logoutRequest(
   frame: { id: string; issuer: string; now: number; destination: string },
   nameId: NameId,
-  sessionIndex: string,
+  sessionIndex: string | undefined,
 ): string {
   const { markup } = xml(
     'samlp:LogoutRequest',
@@ -67,7 +67,7 @@ export function logoutRequest(
     },
     xml('saml:Issuer', {}, frame.issuer),
     nameIdMarkup(nameId),
-    xml('samlp:SessionIndex', {}, sessionIndex),
+    sessionIndex === undefined ? undefined : xml('samlp:SessionIndex', {}, sessionIndex),
   );
   return markup;
 }

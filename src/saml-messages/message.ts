@@ -6,7 +6,7 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, isNamed, textOf } from './xml.ts';
 
-/** How far a service provider's clock may be off, seconds. */
+/** How far the other side's clock may be off, seconds. */
 export const SKEW = 180;
 /** How long a message is valid after it was issued, seconds. */
 const FRESH = 600;
@@ -14,13 +14,14 @@ const LONGEST_NAME = 1024;
 
 export interface Envelope {
   id: string;
+  /** Empty for a Response that names none: its assertion does (Profiles §4.1.4.2). */
   issuer: string;
   inResponseTo: string | undefined;
 }
 
 export interface Expected {
   /** Local name of the message. */
-  name: 'AuthnRequest' | 'LogoutRequest' | 'LogoutResponse';
+  name: 'AuthnRequest' | 'LogoutRequest' | 'LogoutResponse' | 'Response';
   /** Our address that received it. */
   destination: string;
   /** A signed message must say whom it is for (Bindings §3.4.5.2, §3.5.5.2). */
@@ -42,10 +43,17 @@ export function readEnvelope(root: Element, expected: Expected): Envelope {
   if (!/^[A-Za-z_][\w.-]{0,255}$/.test(id)) throw badMessage('The SAML message has no proper ID.');
   checkDestination(attribute(root, 'Destination'), expected);
   checkFresh(attribute(root, 'IssueInstant'), expected.clock);
+  const issuer = issuerOf(root);
+  if (issuer === '' && expected.name !== 'Response') throw badMessage('The SAML message has no Issuer.');
+  return { id, issuer, inResponseTo: attribute(root, 'InResponseTo') };
+}
+
+/** The Issuer of a message or an assertion; empty where it has none. @throws AuthError 400 for one that is too long. */
+export function issuerOf(root: Element): string {
   const issuer = childOf(root, NS.assertion, 'Issuer');
   const name = issuer === undefined ? '' : textOf(issuer).trim();
-  if (name === '' || name.length > LONGEST_NAME) throw badMessage('The SAML message has no Issuer.');
-  return { id, issuer: name, inResponseTo: attribute(root, 'InResponseTo') };
+  if (name.length > LONGEST_NAME) throw badMessage('The Issuer of the SAML message is too long.');
+  return name;
 }
 
 /** The query is not compared: service providers may be configured with `?connection=…`. */
@@ -56,7 +64,8 @@ function checkDestination(destination: string | undefined, expected: Expected): 
   throw badMessage('The Destination of the SAML message is not this address.');
 }
 
-function checkFresh(instant: string | undefined, clock: Clock): void {
+/** @throws AuthError 400 for an IssueInstant that is not of about now. */
+export function checkFresh(instant: string | undefined, clock: Clock): void {
   const issued = epochOf(instant);
   const now = epochSeconds(clock);
   if (issued === undefined || issued > now + SKEW || issued < now - FRESH - SKEW) {
@@ -88,12 +97,13 @@ export function newId(random: Random): string {
 
 /**
  * Marks a message as used, for as long as it is valid: against replay (Profiles §4.1.4.5).
- * @throws AuthError 400 when the application's message ID was used before.
+ * @param sender whose IDs they are: a client_id, or a connection's id.
+ * @throws AuthError 400 when the sender's ID was used before.
  */
-export async function countOnce(store: Store, clock: Clock, clientId: string, id: string): Promise<void> {
+export async function countOnce(store: Store, clock: Clock, sender: string, id: string): Promise<void> {
   const expiresAt = epochSeconds(clock) + FRESH + 2 * SKEW + 1 + SET_BACK;
   try {
-    await store.collection('samlMessages').insert({ id: `${clientId}\n${id}`, expiresAt });
+    await store.collection('samlMessages').insert({ id: `${sender}\n${id}`, expiresAt });
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) throw badMessage('This SAML message was already used.', thrown);
     throw thrown;

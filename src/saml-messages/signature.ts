@@ -4,7 +4,7 @@ import { createSign, createVerify, type KeyObject } from 'node:crypto';
 import type { Element } from '@xmldom/xmldom';
 import { SignedXml } from 'xml-crypto';
 import { NS } from './names.ts';
-import { attribute, badMessage, childOf, elementsOf, isNamed, parseXml } from './xml.ts';
+import { attribute, badMessage, childOf, elementsOf, isNamed, type MessageLimits, parseXml } from './xml.ts';
 
 const EXCLUSIVE_C14N = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
@@ -37,10 +37,11 @@ export interface Signer {
   digestAlgorithm: DigestAlgorithm;
 }
 
-/** How signatures of a service provider are verified. */
+/** How signatures of the other side are verified. */
 export interface Verifier {
-  publicKey: KeyObject;
-  /** Only where the addon asks for it: SHA-1 collisions can be made by whoever chooses what is signed. */
+  /** Each is good: several while the other side changes its key. */
+  publicKeys: readonly KeyObject[];
+  /** Only where the configuration asks for it: SHA-1 collisions can be made by whoever chooses what is signed. */
   allowSha1: boolean;
 }
 
@@ -64,34 +65,59 @@ export function signElement(markup: string, id: string, signer: Signer): string 
 }
 
 /**
- * Verifies the signature inside a message.
+ * Verifies the signature inside a message, which has no other.
  * @returns the root of the signed content; read nothing else from then on.
  * @throws AuthError 400 when it is missing, invalid, or does not cover the whole message.
  */
 export function verifyEnveloped(text: string, root: Element, verifier: Verifier): Element {
-  const signature = childOf(root, NS.signature, 'Signature');
-  if (signature === undefined) throw badMessage('The SAML message must be signed.');
+  const signed = verifyElement(text, root, verifier);
   if (root.getElementsByTagNameNS(NS.signature, 'Signature').length !== 1) throw wrongSignature();
-  const algorithm = checkShape(signature, attribute(root, 'ID') ?? '', verifier);
-  const signed = new SignedXml({ publicCert: verifier.publicKey, signatureAlgorithm: algorithm });
-  // The library shall accept no other algorithm than the one checked above.
-  for (const known of Object.keys(signed.SignatureAlgorithms)) {
-    if (known !== algorithm) delete signed.SignatureAlgorithms[known];
-  }
-  try {
-    signed.loadSignature(signature.toString());
-    if (!signed.checkSignature(text)) throw wrongSignature();
-  } catch (thrown) {
-    throw wrongSignature(thrown);
-  }
-  const [covered, another] = signed.getSignedReferences();
-  if (covered === undefined || another !== undefined) throw wrongSignature();
-  const verified = parseXml(covered);
+  return signed;
+}
+
+/**
+ * Verifies the signature of an element of a message, which is its own child.
+ * @param text the whole message.
+ * @returns the root of the signed content; read nothing else from then on.
+ * @throws AuthError 400 when it is missing, invalid, or does not cover that element.
+ */
+export function verifyElement(
+  text: string,
+  element: Element,
+  verifier: Verifier,
+  limits?: MessageLimits,
+): Element {
+  const signature = childOf(element, NS.signature, 'Signature');
+  if (signature === undefined) throw badMessage('The SAML message must be signed.');
+  const algorithm = checkShape(signature, attribute(element, 'ID') ?? '', verifier);
+  const covered = coveredBy(signature, text, algorithm, verifier);
+  const verified = parseXml(covered, limits);
   const isWhole =
-    isNamed(verified, root.namespaceURI ?? '', root.localName ?? '') &&
-    attribute(verified, 'ID') === attribute(root, 'ID');
+    isNamed(verified, element.namespaceURI ?? '', element.localName ?? '') &&
+    attribute(verified, 'ID') === attribute(element, 'ID');
   if (!isWhole) throw wrongSignature();
   return verified;
+}
+
+/** What a signature covers, by the first key that it is of. @throws AuthError 400 for a signature of none. */
+function coveredBy(signature: Element, text: string, algorithm: string, { publicKeys }: Verifier): string {
+  let cause: unknown;
+  for (const publicCert of publicKeys) {
+    const signed = new SignedXml({ publicCert, signatureAlgorithm: algorithm });
+    // The library shall accept no other algorithm than the one that was checked.
+    for (const known of Object.keys(signed.SignatureAlgorithms)) {
+      if (known !== algorithm) delete signed.SignatureAlgorithms[known];
+    }
+    try {
+      signed.loadSignature(signature.toString());
+      const isValid = signed.checkSignature(text);
+      const [covered, another] = signed.getSignedReferences();
+      if (isValid && covered !== undefined && another === undefined) return covered;
+    } catch (thrown) {
+      cause = thrown;
+    }
+  }
+  throw wrongSignature(cause);
 }
 
 function wrongSignature(cause?: unknown) {
@@ -173,8 +199,12 @@ export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier):
   const algorithm = (Object.keys(SIGNATURE_URI) as SignatureAlgorithm[]).find(
     (a) => SIGNATURE_URI[a] === uri,
   );
-  const verify = createVerify(HASH[algorithm ?? 'rsa-sha256']).update(query.octets, 'latin1');
-  if (!verify.verify(verifier.publicKey, query.signature, 'base64')) throw wrongSignature();
+  const isRight = verifier.publicKeys.some((key) =>
+    createVerify(HASH[algorithm ?? 'rsa-sha256'])
+      .update(query.octets, 'latin1')
+      .verify(key, query.signature, 'base64'),
+  );
+  if (!isRight) throw wrongSignature();
 }
 
 /** Adds `SigAlg` and `Signature`. @param query SAMLRequest or SAMLResponse, and RelayState. */

@@ -3,10 +3,17 @@
 import { DOMParser, type Element, type Node } from '@xmldom/xmldom';
 import { AuthError } from '../http/errors.ts';
 
-/** Bytes of a message; a usual logout request has 2,000. */
-export const LARGEST_MESSAGE = 65_536;
+/** How large a message may be. */
+export interface MessageLimits {
+  bytes: number;
+  elements: number;
+}
+
+/** Requests, and messages about logout: a usual one has 2,000 bytes. */
+export const SMALL: MessageLimits = { bytes: 65_536, elements: 500 };
+/** Responses and metadata: somebody may be in hundreds of groups, and a provider may have many certificates. */
+export const LARGE: MessageLimits = { bytes: 262_144, elements: 5_000 };
 const DEEPEST = 24;
-const MOST_ELEMENTS = 500;
 const MOST_ATTRIBUTES = 40;
 
 /** The error for a message that is refused. */
@@ -22,9 +29,9 @@ const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
  * @returns its root element.
  * @throws AuthError 400 for anything but plain, bounded, well-formed XML.
  */
-export function parseXml(message: Uint8Array | string): Element {
+export function parseXml(message: Uint8Array | string, limits = SMALL): Element {
+  if (message.length > limits.bytes) throw badMessage('The SAML message is too large.');
   const text = typeof message === 'string' ? message : decodeUtf8(message);
-  if (text.length > LARGEST_MESSAGE) throw badMessage('The SAML message is too large.');
   // Comments split text nodes, which some readers then cut short; document types define entities.
   if (/<!/.test(text)) {
     throw badMessage('SAML messages must not contain document types, entities, comments or CDATA.');
@@ -34,7 +41,7 @@ export function parseXml(message: Uint8Array | string): Element {
   }
   if (text.search(FORBIDDEN) >= 0) throw notXml();
   const root = parse(text);
-  measure(root);
+  measure(root, limits);
   return root;
 }
 
@@ -43,7 +50,6 @@ function notXml(cause?: unknown): AuthError {
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
-  if (bytes.length > LARGEST_MESSAGE) throw badMessage('The SAML message is too large.');
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (thrown) {
@@ -65,13 +71,13 @@ function parse(text: string): Element {
 }
 
 /** Limits depth and size, so that later code may recurse. */
-function measure(root: Element): void {
+function measure(root: Element, limits: MessageLimits): void {
   const open: [Element, number][] = [[root, 1]];
   let count = 0;
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [element, depth] = next;
     count++;
-    if (depth > DEEPEST || count > MOST_ELEMENTS || element.attributes.length > MOST_ATTRIBUTES) {
+    if (depth > DEEPEST || count > limits.elements || element.attributes.length > MOST_ATTRIBUTES) {
       throw badMessage('The SAML message is nested too deeply or has too many elements.');
     }
     for (const child of elementsOf(element)) open.push([child, depth + 1]);
@@ -135,7 +141,7 @@ export function xml(
 }
 
 /** Escapes text and attribute values; characters that XML does not allow are dropped. */
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text
     .replaceAll(FORBIDDEN, '')
     .replaceAll('&', '&amp;')

@@ -91,7 +91,7 @@ function identity(client: Client, addon: SamlpAddon) {
     verifier:
       signingCert === undefined
         ? undefined
-        : { publicKey: rsaPublicKey(signingCert), allowSha1: addon.signatureAlgorithm === 'rsa-sha1' },
+        : { publicKeys: [rsaPublicKey(signingCert)], allowSha1: addon.signatureAlgorithm === 'rsa-sha1' },
     encryptionKey: encryption === undefined ? undefined : rsaPublicKey(encryption),
   };
 }

@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { hashSecret } from '../../src/runtime/secrets.ts';
+import { makeCertificate } from '../saml/support.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
 
@@ -21,7 +22,10 @@ describe('keys and SCIM tokens of connections', () => {
     const made = await management.connections.create({
       name: `corporate-${count++}`,
       strategy: 'samlp',
-      options: { signInEndpoint: 'https://idp.example.test/sso' },
+      options: {
+        signInEndpoint: 'https://idp.example.test/sso',
+        signingCert: (await makeCertificate()).certificate,
+      },
     } as never);
     id = String(made.id);
   });

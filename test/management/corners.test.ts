@@ -1,6 +1,7 @@
 // Signing keys, and the corners that deploy tools look into.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
+import { makeCertificate } from '../saml/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { header } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -82,7 +83,10 @@ describe('signing keys of the Management API', () => {
       const made = await management.connections.create({
         name: 'corporate',
         strategy: 'samlp',
-        options: { signInEndpoint: 'https://idp.example.test/sso' },
+        options: {
+          signInEndpoint: 'https://idp.example.test/sso',
+          signingCert: (await makeCertificate()).certificate,
+        },
       } as never);
       return String(made.id);
     };

@@ -136,12 +136,12 @@ describe('the tenant file', () => {
         { name: 'email', strategy: 'email' },
         { name: 'google', strategy: 'google-oauth2' },
         { name: 'sms', strategy: 'sms' },
-        { name: 'work', strategy: 'samlp' },
+        { name: 'work', strategy: 'sharepoint' },
       ],
     });
     expect(warnings).to.deep.equal([
       'connections[1].strategy: google-oauth2 is not built in: nobody can log in with google',
-      'connections[3].strategy: samlp is not built in: nobody can log in with work',
+      'connections[3].strategy: sharepoint is not built in: nobody can log in with work',
     ]);
   });
 

@@ -54,6 +54,7 @@ async function comeBack(
   // Neither is ever in the referrer of where the browser goes on to.
   ctx.set('Referrer-Policy', 'no-referrer');
   const state = parameters.state ?? parameters.RelayState ?? '';
+  refuseMisplaced(ctx, parameters);
   const pending = state === '' ? undefined : await deps.pendingLogins.take(ctx, state);
   if (pending === undefined) {
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
@@ -64,6 +65,15 @@ async function comeBack(
   const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
   ctx.status = 303;
   ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);
+}
+
+/**
+ * A Response is posted: in a query it would be in logs and in the browser's history (SAML Profiles §4.1.2).
+ * @throws AuthError 400 for one in a query.
+ */
+function refuseMisplaced(ctx: Context, { SAMLResponse }: Record<string, string>): void {
+  if (ctx.method !== 'GET' || SAMLResponse === undefined) return;
+  throw new AuthError(400, 'invalid_request', 'A SAMLResponse must be posted.');
 }
 
 const NOT_WAITING = 'an answer of an identity provider that no login of this browser waits for';

@@ -1,0 +1,156 @@
+// Whether a verified assertion is for us, for this login, and now (SAML Profiles §4.1.4.3, Core §2.5); and what it says.
+import type { Element } from '@xmldom/xmldom';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import { checkFresh, epochOf, SKEW } from '../../saml-messages/message.ts';
+import { NAME_ID, NS } from '../../saml-messages/names.ts';
+import { attribute, badMessage, childOf, elementsOf, isNamed, textOf } from '../../saml-messages/xml.ts';
+
+const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
+
+/** What an assertion must be. */
+export interface ExpectedAssertion {
+  /** Our entity ID. */
+  audience: string;
+  /** Our address that received it; its query may name the connection. */
+  recipient: string;
+  /** The name of the connection. */
+  connection: string;
+  inResponseTo: string | undefined;
+  /** The wall clock. */
+  clock: Clock;
+}
+
+/** What it says. */
+export interface Stated {
+  id: string;
+  nameId: { value: string; format: string; qualifiers: Readonly<Record<string, string>> } | undefined;
+  sessionIndex: string | undefined;
+  /** By name, each with at least one value. */
+  attributes: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Checks an assertion and reads it. @throws AuthError 400 for one that is not for us, not for this login, or not now. */
+export function readAssertion(assertion: Element, expected: ExpectedAssertion): Stated {
+  if (attribute(assertion, 'Version') !== '2.0') throw badMessage('Only SAML 2.0 is spoken here.');
+  const id = attribute(assertion, 'ID') ?? '';
+  if (id === '' || id.length > 256) throw badMessage('The assertion has no proper ID.');
+  // So old an assertion is forgotten by the replay check.
+  checkFresh(attribute(assertion, 'IssueInstant'), expected.clock);
+  checkConditions(assertion, expected);
+  const subject = childOf(assertion, NS.assertion, 'Subject');
+  if (subject === undefined) throw badMessage('The assertion has no Subject.');
+  checkConfirmation(subject, expected);
+  const authentication = children(assertion, 'AuthnStatement');
+  // It is a login that is asserted, and not something about somebody (Profiles §4.1.4.2).
+  if (authentication.length === 0) throw badMessage('The assertion has no AuthnStatement.');
+  return {
+    id,
+    nameId: nameIdOf(subject),
+    sessionIndex: authentication
+      .map((one) => attribute(one, 'SessionIndex'))
+      .find((one) => one !== undefined),
+    attributes: attributesOf(assertion),
+  };
+}
+
+function children(element: Element, name: string): Element[] {
+  return elementsOf(element).filter((child) => isNamed(child, NS.assertion, name));
+}
+
+function checkConditions(assertion: Element, { audience, clock }: ExpectedAssertion): void {
+  const conditions = childOf(assertion, NS.assertion, 'Conditions');
+  if (conditions === undefined) throw badMessage('The assertion has no Conditions.');
+  checkPeriod(conditions, clock);
+  const restrictions = children(conditions, 'AudienceRestriction');
+  // Each of them must be fulfilled, by any of its audiences (Core §2.5.1.4).
+  const isForUs =
+    restrictions.length > 0 &&
+    restrictions.every((one) => children(one, 'Audience').some((named) => textOf(named).trim() === audience));
+  if (!isForUs) throw badMessage('The assertion is for another audience.');
+  const isKnown = elementsOf(conditions).every(
+    ({ namespaceURI, localName }) =>
+      namespaceURI === NS.assertion &&
+      ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction'].includes(localName ?? ''),
+  );
+  // What is not understood makes the assertion's validity unknown (Core §2.5.1.1).
+  if (!isKnown) throw badMessage('The assertion has a condition that is not known.');
+}
+
+/** @throws AuthError 400 outside of NotBefore and NotOnOrAfter. */
+function checkPeriod(element: Element, clock: Clock): void {
+  const [from, until] = [attribute(element, 'NotBefore'), attribute(element, 'NotOnOrAfter')];
+  const [start, end] = [epochOf(from), epochOf(until)];
+  const now = epochSeconds(clock);
+  if (from !== undefined && (start === undefined || now < start - SKEW)) {
+    throw badMessage('The assertion is not valid yet.');
+  }
+  if (until !== undefined && (end === undefined || now >= end + SKEW)) {
+    throw badMessage('The assertion has expired.');
+  }
+}
+
+/** One bearer confirmation that fits is enough (Profiles §4.1.4.3). */
+function checkConfirmation(subject: Element, expected: ExpectedAssertion): void {
+  const bearers = children(subject, 'SubjectConfirmation').filter(
+    (one) => attribute(one, 'Method') === BEARER,
+  );
+  const faults: unknown[] = [];
+  for (const one of bearers) {
+    try {
+      checkBearer(one, expected);
+      return;
+    } catch (thrown) {
+      faults.push(thrown);
+    }
+  }
+  throw faults[0] ?? badMessage('The assertion has no bearer confirmation.');
+}
+
+function checkBearer(confirmation: Element, expected: ExpectedAssertion): void {
+  const data = childOf(confirmation, NS.assertion, 'SubjectConfirmationData');
+  if (data === undefined) throw badMessage('The assertion has no SubjectConfirmationData.');
+  // It must end, and must not begin (Profiles §4.1.4.2).
+  if (attribute(data, 'NotOnOrAfter') === undefined)
+    throw badMessage('The assertion does not say when it ends.');
+  checkPeriod(data, expected.clock);
+  if (!isRecipient(attribute(data, 'Recipient'), expected))
+    throw badMessage('The assertion is for another recipient.');
+  if (attribute(data, 'InResponseTo') !== expected.inResponseTo) {
+    throw badMessage('The assertion answers another request, or none.');
+  }
+}
+
+/** The address may name a connection, which then must be this one. */
+function isRecipient(given: string | undefined, { recipient, connection }: ExpectedAssertion): boolean {
+  const [to, we] = [URL.parse(given ?? ''), new URL(recipient)];
+  if (to === null || to.origin !== we.origin || to.pathname !== we.pathname) return false;
+  const named = to.searchParams.get('connection');
+  return named === null || named === connection;
+}
+
+function nameIdOf(subject: Element): Stated['nameId'] {
+  const nameId = childOf(subject, NS.assertion, 'NameID');
+  const value = nameId === undefined ? '' : textOf(nameId).trim();
+  if (nameId === undefined || value === '') return undefined;
+  const qualifiers = ['NameQualifier', 'SPNameQualifier'].flatMap((name) => {
+    const qualifier = attribute(nameId, name);
+    return qualifier === undefined ? [] : [[name, qualifier] as const];
+  });
+  const format = attribute(nameId, 'Format') ?? NAME_ID.unspecified;
+  return { value, format, qualifiers: Object.fromEntries(qualifiers) };
+}
+
+function attributesOf(assertion: Element): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const all = children(assertion, 'AttributeStatement').flatMap((one) => children(one, 'Attribute'));
+  for (const one of all) {
+    const name = attribute(one, 'Name') ?? '';
+    // Structured values mean nothing here.
+    const values = children(one, 'AttributeValue')
+      .filter((value) => elementsOf(value).length === 0)
+      .map((value) => textOf(value).trim())
+      .filter((value) => value !== '');
+    if (name !== '' && values.length > 0) found.set(name, [...(found.get(name) ?? []), ...values]);
+  }
+  return found;
+}

@@ -1,0 +1,45 @@
+// The end of a session at its identity provider (SAML Profiles §4.4).
+import { epochSeconds } from '../../runtime/clock.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import { redirectAddress } from '../../saml-messages/bindings.ts';
+import { logoutRequest } from '../../saml-messages/logout-messages.ts';
+import { NAME_ID } from '../../saml-messages/names.ts';
+import type { UpstreamDependencies, UpstreamLogout } from '../redirect.ts';
+import { providerOf } from './provider.ts';
+import { entityId, signerOf } from './service-provider.ts';
+
+/** The ID of the LogoutRequest of a logout; whoever sees it learns nothing of the state. @param state of the logout. */
+export function logoutId(state: string): string {
+  return `_${sha256(state)}`;
+}
+
+/**
+ * A LogoutRequest to the provider, by HTTP-Redirect, always signed.
+ * @returns undefined where the connection logs nobody out there, or the user came without a NameID.
+ */
+export async function logoutRedirect(
+  deps: UpstreamDependencies,
+  { connection, grant, state }: UpstreamLogout,
+): Promise<string | undefined> {
+  const { options, signOut } = await providerOf(deps, connection);
+  const { name_id: value, format = NAME_ID.unspecified, SPNameQualifier, session_index } = grant.logout ?? {};
+  if (signOut === undefined || value === undefined) return undefined;
+  const frame = {
+    id: logoutId(state),
+    issuer: entityId(deps, connection, options),
+    now: epochSeconds(deps.wallClock),
+    destination: signOut,
+  };
+  const nameId = {
+    value,
+    format,
+    ...(SPNameQualifier !== undefined && { spNameQualifier: SPNameQualifier }),
+  };
+  const message = {
+    kind: 'request',
+    markup: logoutRequest(frame, nameId, session_index),
+    relayState: state,
+    location: signOut,
+  } as const;
+  return redirectAddress(message, await signerOf(deps, connection, options));
+}

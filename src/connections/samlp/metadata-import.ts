@@ -1,0 +1,110 @@
+// Reads the metadata of an identity provider (SAML Metadata §2.4.3). Its own signature is not verified: nobody has told us
+// a key for it, and where it comes from is what is trusted.
+import type { Element } from '@xmldom/xmldom';
+import { rsaPublicKey } from '../../records/samlp.ts';
+import { BINDING, NS } from '../../saml-messages/names.ts';
+import {
+  attribute,
+  badMessage,
+  elementsOf,
+  isNamed,
+  LARGE,
+  parseXml,
+  textOf,
+} from '../../saml-messages/xml.ts';
+
+/** In the words of the connection's options. */
+export interface ProviderMetadata {
+  issuer: string;
+  signInEndpoint: string;
+  signOutEndpoint?: string;
+  /** Where answers about logout go, where that is another address. */
+  signOutResponse?: string;
+  /** PEM. */
+  signingCert: string[];
+}
+
+const LIMITS = { ...LARGE, bytes: 1024 * 1024 };
+
+/** Reads it. @throws AuthError 400 for what is no metadata of one identity provider. */
+export function readMetadata(text: string): ProviderMetadata {
+  const root = parseXml(withoutComments(text), LIMITS);
+  const entities = isNamed(root, NS.metadata, 'EntitiesDescriptor') ? elementsOf(root) : [root];
+  const providers = entities.flatMap((entity) =>
+    isNamed(entity, NS.metadata, 'EntityDescriptor')
+      ? childrenOf(entity, 'IDPSSODescriptor').map((role) => ({ entity, role }))
+      : [],
+  );
+  const [found, another] = providers;
+  if (found === undefined || another !== undefined) {
+    throw badMessage('The metadata must describe one identity provider.');
+  }
+  const issuer = attribute(found.entity, 'entityID') ?? '';
+  const signIn = serviceOf(found.role, 'SingleSignOnService');
+  const signingCert = certificatesOf(found.role);
+  if (issuer === '' || signIn === undefined || signingCert.length === 0) {
+    throw badMessage('The metadata lacks an entityID, a SingleSignOnService or a certificate.');
+  }
+  const signOut = serviceOf(found.role, 'SingleLogoutService');
+  return {
+    issuer,
+    signInEndpoint: signIn.location,
+    ...(signOut && { signOutEndpoint: signOut.location }),
+    ...(signOut?.response && { signOutResponse: signOut.response }),
+    signingCert,
+  };
+}
+
+/** Metadata is no message: people write comments into it, and nothing of it is signed for us. */
+function withoutComments(text: string): string {
+  return text
+    .replace(/^\ufeff/, '')
+    .replaceAll(/<!--(?:(?!-->)[\s\S])*-->/g, '')
+    .trim();
+}
+
+function childrenOf(element: Element, name: string): Element[] {
+  return elementsOf(element).filter((child) => isNamed(child, NS.metadata, name));
+}
+
+/** By HTTP-Redirect where it can be, else by HTTP-POST. */
+function serviceOf(
+  role: Element,
+  name: string,
+): { location: string; response: string | undefined } | undefined {
+  const all = childrenOf(role, name);
+  const chosen = [BINDING.redirect, BINDING.post]
+    .map((binding) => all.find((one) => attribute(one, 'Binding') === binding))
+    .find((one) => one !== undefined);
+  const location = chosen && webAddress(attribute(chosen, 'Location'));
+  if (location === undefined) return undefined;
+  return { location, response: webAddress(chosen && attribute(chosen, 'ResponseLocation')) };
+}
+
+function webAddress(text: string | undefined): string | undefined {
+  return /^https?:$/.test(URL.parse(text ?? '')?.protocol ?? '') ? text : undefined;
+}
+
+/** The certificates that it signs with: those for signing, and those for nothing in particular. */
+function certificatesOf(role: Element): string[] {
+  const keys = childrenOf(role, 'KeyDescriptor').filter((one) => attribute(one, 'use') !== 'encryption');
+  const texts = keys.flatMap((one) =>
+    Array.from(one.getElementsByTagNameNS(NS.signature, 'X509Certificate')).map((found) =>
+      textOf(found).replaceAll(/\s/g, ''),
+    ),
+  );
+  const pem = [...new Set(texts)].map(
+    (text) =>
+      `-----BEGIN CERTIFICATE-----\n${text.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----`,
+  );
+  return pem.filter(isUsable);
+}
+
+function isUsable(pem: string): boolean {
+  try {
+    rsaPublicKey(pem);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,59 @@
+// Our metadata for the identity provider of a connection (SAML Metadata §2.4.4).
+import type { Connection } from '../../records/collections.ts';
+import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
+import { type Markup, xml } from '../../saml-messages/xml.ts';
+import { samlpOptions } from './provider.ts';
+import {
+  consumerUrl,
+  decryptionKeys,
+  entityId,
+  logoutUrl,
+  type OwnDependencies,
+  signingKeys,
+} from './service-provider.ts';
+
+/** The metadata document, with every certificate that we sign with or will next, and the one to encrypt for. */
+export async function serviceProviderMetadata(
+  deps: OwnDependencies,
+  connection: Connection,
+): Promise<string> {
+  const options = samlpOptions(connection);
+  const signing = (await signingKeys(deps, connection, options)).filter((one) => one.isPublished);
+  const [encryption] = await decryptionKeys(deps, connection, options);
+  const logout = logoutUrl(deps.baseUrl);
+  const { markup } = xml(
+    'EntityDescriptor',
+    { xmlns: NS.metadata, entityID: entityId(deps, connection, options) },
+    xml(
+      'SPSSODescriptor',
+      {
+        AuthnRequestsSigned: String(options.signSAMLRequest),
+        WantAssertionsSigned: 'true',
+        protocolSupportEnumeration: NS.protocol,
+      },
+      ...signing.map(({ certificate }) => keyDescriptor('signing', certificate)),
+      keyDescriptor('encryption', encryption?.certificate),
+      ...(options.disableSignout
+        ? []
+        : [BINDING.redirect, BINDING.post].map((binding) =>
+            xml('SingleLogoutService', { Binding: binding, Location: logout }),
+          )),
+      ...[NAME_ID.email, NAME_ID.persistent, NAME_ID.unspecified].map((format) =>
+        xml('NameIDFormat', {}, format),
+      ),
+      xml('AssertionConsumerService', {
+        Binding: BINDING.post,
+        Location: options.recipientUrl || consumerUrl(deps.baseUrl, connection),
+        index: '0',
+        isDefault: 'true',
+      }),
+    ),
+  );
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${markup}\n`;
+}
+
+function keyDescriptor(use: 'signing' | 'encryption', certificate: string | undefined): Markup | undefined {
+  if (certificate === undefined) return undefined;
+  const data = xml('X509Data', {}, xml('X509Certificate', {}, certificate));
+  return xml('KeyDescriptor', { use }, xml('KeyInfo', { xmlns: NS.signature }, data));
+}

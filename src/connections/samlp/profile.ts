@@ -1,0 +1,73 @@
+// Who an assertion names: the id, and a profile in our names.
+import type { SamlpOptions } from '../../records/samlp-connection.ts';
+import { CLAIMS, NAME_ID } from '../../saml-messages/names.ts';
+import { type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import type { Stated } from './assertion.ts';
+
+const NAME_IDENTIFIER = `${CLAIMS}nameidentifier`;
+
+/** Which attributes name a user, in this order. */
+const IDS = [NAME_IDENTIFIER, `${CLAIMS}upn`, `${CLAIMS}name`];
+
+/** The attributes that fields of the profile come from, by the names that providers use most. */
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  email: [`${CLAIMS}emailaddress`, 'email', 'mail', 'urn:oid:0.9.2342.19200300.100.1.3'],
+  name: [`${CLAIMS}name`, 'name', 'displayName', 'urn:oid:2.16.840.1.113730.3.1.241'],
+  given_name: [`${CLAIMS}givenname`, 'given_name', 'givenName', 'firstName', 'urn:oid:2.5.4.42'],
+  family_name: [`${CLAIMS}surname`, 'family_name', 'surname', 'sn', 'lastName', 'urn:oid:2.5.4.4'],
+};
+
+/**
+ * The user whom an assertion names: by `user_id_attribute`, a mapping of `user_id`, or the NameID and the claims that
+ * stand for it.
+ * @throws AuthError by {@link upstreamFault} when it names nobody.
+ */
+export function identityOf(
+  { user_id_attribute, fieldsMap }: SamlpOptions,
+  { attributes, nameId, sessionIndex }: Stated,
+): UpstreamIdentity {
+  const given = new Map(attributes);
+  // A transient one is another at each login (Core §8.3.8).
+  const isLasting = nameId !== undefined && nameId.format !== NAME_ID.transient;
+  if (isLasting) given.set(NAME_IDENTIFIER, [nameId.value]);
+  const first = (names: readonly string[]) =>
+    names.map((name) => given.get(name)).find((one) => one !== undefined);
+  const { user_id: mappedId, ...mappings } = fieldsMap;
+  const isNamed = user_id_attribute !== undefined && user_id_attribute !== '';
+  const ids = isNamed ? [user_id_attribute] : mappedId === undefined ? IDS : [mappedId].flat();
+  const id = first(ids)?.[0];
+  if (id === undefined) {
+    throw upstreamFault(
+      'access_denied',
+      'The assertion of the identity provider names no user by a lasting id.',
+    );
+  }
+  const named = Object.entries({ ...FIELDS, ...mappings }).flatMap(([field, names]) => {
+    const values = first([names].flat());
+    return values === undefined ? [] : [[field, single(values)] as const];
+  });
+  const all = [...given].map(([name, values]) => [name, single(values)] as const);
+  return {
+    id,
+    profile: Object.fromEntries([...all, ...named]),
+    ...(nameId && { grant: { logout: logoutOf(nameId, sessionIndex) } }),
+  };
+}
+
+function single(values: readonly string[]): string | string[] {
+  const [value = ''] = values;
+  return values.length === 1 ? value : [...values];
+}
+
+/** What a LogoutRequest names the session by (Core §3.7.1). */
+function logoutOf(
+  { value, format, qualifiers }: NonNullable<Stated['nameId']>,
+  sessionIndex: string | undefined,
+): Record<string, string> {
+  return {
+    name_id: value,
+    format,
+    ...qualifiers,
+    ...(sessionIndex !== undefined && { session_index: sessionIndex }),
+  };
+}

@@ -1,0 +1,112 @@
+// A SAML identity provider as a connection's options, or its own metadata, describe it.
+import type { KeyObject } from 'node:crypto';
+import { OutboundError } from '../../http/outbound-error.ts';
+import type { Connection } from '../../records/collections.ts';
+import { rsaPublicKey } from '../../records/samlp.ts';
+import { certificateTexts, type SamlpOptions, samlpOptionsSchema } from '../../records/samlp-connection.ts';
+import type { Verifier } from '../../saml-messages/signature.ts';
+import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import { type ProviderMetadata, readMetadata } from './metadata-import.ts';
+
+export interface SamlProvider {
+  options: SamlpOptions;
+  /** Where AuthnRequests go. */
+  signIn: string;
+  /** Where LogoutRequests go; undefined where the connection logs nobody out there. */
+  signOut: string | undefined;
+  /** Where LogoutResponses go. */
+  signOutResponse: string | undefined;
+  /** Its entity ID, where it is known. */
+  issuer: string | undefined;
+  verifier: Verifier;
+}
+
+/** How long metadata that was fetched is used, milliseconds: keys are announced for longer before they sign. */
+const FRESH = 3_600_000;
+const LARGEST_METADATA = 1024 * 1024;
+
+/** What was fetched, by the connection: another configuration is another object. */
+const fetched = new WeakMap<object, { at: number; metadata: Promise<ProviderMetadata> }>();
+
+export function samlpOptions({ options }: Pick<Connection, 'options'>): SamlpOptions {
+  return samlpOptionsSchema.parse(options);
+}
+
+/** The provider of a connection. @throws AuthError by {@link upstreamFault} when its metadata cannot be had. */
+export async function providerOf(
+  deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>,
+  connection: Pick<Connection, 'options'>,
+): Promise<SamlProvider> {
+  const options = samlpOptions(connection);
+  const metadata = await metadataOf(deps, connection, options);
+  const { pingFederateBaseUrl: ping, disableSignout } = options;
+  const signIn =
+    metadata?.signInEndpoint ?? options.signInEndpoint ?? (ping && `${withoutSlash(ping)}/idp/SSO.saml2`);
+  const signOut =
+    metadata?.signOutEndpoint ?? options.signOutEndpoint ?? (ping && `${withoutSlash(ping)}/idp/SLO.saml2`);
+  const given = metadata?.signingCert ?? options.signingCert ?? options.cert;
+  if (signIn === undefined || given === undefined) {
+    throw upstreamFault('invalid_request', 'The connection has no signInEndpoint or no signingCert.');
+  }
+  const hasSignOut = !disableSignout && signOut !== undefined && signOut !== '';
+  return {
+    options,
+    signIn,
+    signOut: hasSignOut ? signOut : undefined,
+    signOutResponse: hasSignOut ? (metadata?.signOutResponse ?? signOut) : undefined,
+    issuer: metadata?.issuer ?? options.issuer,
+    verifier: {
+      publicKeys: certificateTexts(given).map(publicKey),
+      allowSha1: options.signatureAlgorithm === 'rsa-sha1',
+    },
+  };
+}
+
+const publicKey = (text: string): KeyObject => rsaPublicKey(text);
+const withoutSlash = (url: string) => url.replace(/\/+$/, '');
+
+/** What the provider says of itself; undefined where the options say it. */
+async function metadataOf(
+  deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>,
+  connection: Pick<Connection, 'options'>,
+  { metadataXml, metadataUrl, signInEndpoint, signingCert }: SamlpOptions,
+): Promise<ProviderMetadata | undefined> {
+  if (metadataXml !== undefined) return readMetadata(metadataXml);
+  // What the Management API has read from it already is in the options.
+  if (metadataUrl === undefined || (signInEndpoint !== undefined && signingCert !== undefined))
+    return undefined;
+  const known = fetched.get(connection.options);
+  if (known !== undefined && deps.clock() - known.at < FRESH) return known.metadata;
+  const metadata = fetchMetadata(deps, metadataUrl);
+  fetched.set(connection.options, { at: deps.clock(), metadata });
+  try {
+    return await metadata;
+  } catch (thrown) {
+    // Asked again at the next login; until then with what was good before.
+    fetched.delete(connection.options);
+    if (known !== undefined) return known.metadata;
+    throw thrown;
+  }
+}
+
+/** Fetches metadata. @throws AuthError by {@link upstreamFault}, or 400 for what is no metadata. */
+export async function fetchMetadata(
+  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
+  url: string,
+): Promise<ProviderMetadata> {
+  const response = await fetch(url, { maxBytes: LARGEST_METADATA }).catch((thrown: unknown) => {
+    const why = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
+    throw upstreamFault(
+      'invalid_request',
+      `The metadata of the identity provider cannot be fetched: ${why}.`,
+      thrown,
+    );
+  });
+  if (!response.ok) {
+    throw upstreamFault(
+      'invalid_request',
+      `The metadata of the identity provider cannot be fetched: status ${response.status}.`,
+    );
+  }
+  return readMetadata(await response.text());
+}

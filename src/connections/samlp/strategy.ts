@@ -1,0 +1,87 @@
+// The strategies `samlp` and `pingfederate`: users of a SAML 2.0 identity provider, whose service provider we are (SAML
+// Profiles §4.1).
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { STRATEGIES } from '../../records/connections.ts';
+import { countOnce } from '../../saml-messages/message.ts';
+import {
+  type RedirectStrategy,
+  type UpstreamDependencies,
+  type UpstreamIdentity,
+  type UpstreamResponse,
+  upstreamFault,
+} from '../redirect.ts';
+import { readAssertion } from './assertion.ts';
+import { authnRedirect, requestId } from './authn-request.ts';
+import { logoutRedirect } from './logout.ts';
+import { identityOf } from './profile.ts';
+import { providerOf } from './provider.ts';
+import { assertionOf, checkIssuer } from './response.ts';
+import { decryptionKeys, entityId } from './service-provider.ts';
+
+const saml = {
+  page: 'redirect',
+  // What a provider says of how somebody was proved counts for nothing here.
+  amr: [],
+  isSocial: false,
+  idsWithin: 'connection',
+  redirect: async (deps, request) => authnRedirect(deps, await providerOf(deps, request.connection), request),
+  identify: (deps, { connection, nonce, parameters, redirectUri }) =>
+    identify(deps, { connection, parameters, redirectUri }, requestId(nonce)),
+  logout: logoutRedirect,
+} as const satisfies Omit<RedirectStrategy, 'name' | 'record'>;
+
+export const samlStrategies: readonly RedirectStrategy[] = [
+  { ...saml, name: 'samlp', record: STRATEGIES.samlp },
+  { ...saml, name: 'pingfederate', record: STRATEGIES.pingfederate },
+];
+
+/** Whether a strategy is one of these. */
+export function isSaml(strategy: { name: string } | undefined): boolean {
+  return samlStrategies.some(({ name }) => name === strategy?.name);
+}
+
+/**
+ * Verifies a Response.
+ * @param inResponseTo the ID of the request that it must answer; undefined for one that nobody asked for.
+ * @throws AuthError by {@link upstreamFault}, or 400.
+ */
+export async function identify(
+  deps: UpstreamDependencies,
+  {
+    connection,
+    parameters,
+    redirectUri,
+  }: Pick<UpstreamResponse, 'connection' | 'parameters' | 'redirectUri'>,
+  inResponseTo: string | undefined,
+): Promise<UpstreamIdentity> {
+  const { SAMLResponse: encoded = '' } = parameters;
+  if (encoded === '') throw upstreamFault('invalid_request', 'The identity provider sent no SAMLResponse.');
+  const { options, verifier, issuer: known } = await providerOf(deps, connection);
+  const address = options.recipientUrl || redirectUri;
+  const { wallClock: clock } = deps;
+  const keys = async () =>
+    (await decryptionKeys(deps, connection, options)).map(({ privateKey }) => privateKey);
+  const expected = { destination: address, inResponseTo, verifier, keys, clock };
+  const { assertion, issuer } = await assertionOf(encoded, expected);
+  checkIssuer(assertion, issuer, known);
+  const audience = entityId(deps, connection, options);
+  const about = { audience, recipient: address, connection: connection.name, inResponseTo, clock };
+  const stated = readAssertion(assertion, about);
+  await countAssertion(deps, connection, stated.id);
+  return identityOf(options, stated);
+}
+
+/** @throws AuthError by {@link upstreamFault} for an assertion that was taken before. */
+async function countAssertion(
+  { store, clock }: UpstreamDependencies,
+  { id }: Connection,
+  assertionId: string,
+): Promise<void> {
+  try {
+    await countOnce(store, clock, id, `assertion ${assertionId}`);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    throw upstreamFault('access_denied', 'The assertion of the identity provider was already used.', thrown);
+  }
+}

@@ -1,0 +1,143 @@
+// The options of connections to a SAML identity provider (`samlp`, `pingfederate`), in the words of the hosted service.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { z } from 'zod';
+import { rsaPublicKey } from './samlp.ts';
+import { upstreamOptions, withoutNull } from './upstream.ts';
+
+const BINDINGS = 'urn:oasis:names:tc:SAML:2.0:bindings:';
+/** Characters of metadata that is given as it is. */
+const LONGEST_METADATA = 102_400;
+
+/** Browsers are sent there, or to its host's address of PingFederate. */
+const webAddress = z
+  .string()
+  .max(2048)
+  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be an http or https address');
+
+const certificates = z
+  .union([z.string().max(LONGEST_METADATA), z.array(z.string().max(LONGEST_METADATA)).min(1).max(20)])
+  .refine(
+    areCertificates,
+    'must be certificates (PEM, or base64 of it or of DER) with RSA keys of at least 2048 bits',
+  );
+
+const key = z.string().max(16_384).refine(isRsaKey, 'must be a private RSA key of at least 2048 bits (PEM)');
+const cert = z.string().max(16_384).refine(isCertificate, 'must be a certificate (PEM)');
+
+const idpInitiated = z.looseObject({
+  enabled: z.boolean().default(false),
+  client_id: z.string().max(255).optional(),
+  client_protocol: z.enum(['oidc', 'oauth2', 'samlp', 'wsfed']).optional(),
+  /** Parameters of the authorization request, as a query. */
+  client_authorizequery: z.string().max(2048).optional(),
+});
+
+const address = webAddress.optional();
+const optionalAddress = z.union([z.literal(''), webAddress]).optional();
+
+/** The options, as they are meant. */
+export const samlpOptionsSchema = z.preprocess(
+  withoutNull,
+  z
+    .looseObject({
+      ...upstreamOptions,
+      signInEndpoint: address,
+      signOutEndpoint: optionalAddress,
+      metadataUrl: address,
+      metadataXml: z.string().min(1).max(LONGEST_METADATA).optional(),
+      pingFederateBaseUrl: address,
+      signingCert: certificates.optional(),
+      /** What `signingCert` is called in older exports. */
+      cert: certificates.optional(),
+      /** Ours: the provider's entity ID. Without it messages are known by their signature alone. */
+      issuer: z.string().min(1).max(1024).optional(),
+      /** Our entity ID. */
+      entityId: z.string().min(1).max(1024).optional(),
+      disableSignout: z.boolean().default(false),
+      protocolBinding: z
+        .enum([`${BINDINGS}HTTP-Redirect`, `${BINDINGS}HTTP-POST`])
+        .default(`${BINDINGS}HTTP-Redirect`),
+      signSAMLRequest: z.boolean().default(false),
+      signatureAlgorithm: z.enum(['rsa-sha1', 'rsa-sha256', 'rsa-sha512']).default('rsa-sha256'),
+      digestAlgorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+      deflate: z.boolean().default(true),
+      requestTemplate: z
+        .string()
+        .max(16_384)
+        .refine(isTemplate, 'must be an AuthnRequest with @@ID@@, which the answer is known by')
+        .optional(),
+      destinationUrl: optionalAddress,
+      recipientUrl: optionalAddress,
+      user_id_attribute: z.string().max(1024).optional(),
+      fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
+      idpinitiated: z.preprocess(withoutNull, idpInitiated).prefault({}),
+      signing_key: z.looseObject({ key, cert }).optional(),
+      decryptionKey: z.union([key, z.looseObject({ key, cert: cert.optional() })]).optional(),
+    })
+    .superRefine((options, context) => {
+      const fault = (member: string, message: string) =>
+        context.addIssue({ code: 'custom', path: [member], message });
+      const {
+        signInEndpoint,
+        pingFederateBaseUrl,
+        metadataUrl,
+        metadataXml,
+        signingCert,
+        cert: older,
+      } = options;
+      if ((metadataUrl ?? metadataXml) === undefined) {
+        if ((signInEndpoint ?? pingFederateBaseUrl) === undefined) {
+          fault('signInEndpoint', 'is needed where neither metadataUrl nor metadataXml is given');
+        }
+        if ((signingCert ?? older) === undefined) {
+          fault('signingCert', 'is needed where neither metadataUrl nor metadataXml is given');
+        }
+      }
+      if (options.idpinitiated.enabled && options.idpinitiated.client_id === undefined) {
+        context.addIssue({ code: 'custom', path: ['idpinitiated', 'client_id'], message: 'is needed' });
+      }
+    }),
+);
+
+export type SamlpOptions = z.output<typeof samlpOptionsSchema>;
+
+/** The certificates of options: of each text one in bare base64, or all that it has in PEM, which may be in base64 itself. */
+export function certificateTexts(given: string | readonly string[]): string[] {
+  return [given].flat().flatMap((text) => {
+    // Deploy tools write line ends as the two characters `\n`.
+    const plain = String(text).replaceAll('\\n', '\n').trim();
+    const pem = plain.match(/-----BEGIN [\s\S]+?-----END [A-Z ]+-----/g);
+    if (pem !== null) return [...pem];
+    const decoded = Buffer.from(plain, 'base64').toString('latin1');
+    return decoded.startsWith('-----BEGIN ') ? certificateTexts(decoded) : [plain];
+  });
+}
+
+function areCertificates(given: string | string[]): boolean {
+  try {
+    return certificateTexts(given).map(rsaPublicKey).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem.replaceAll('\\n', '\n')).publicKey.asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
+}
+
+function isRsaKey(pem: string): boolean {
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem.replaceAll('\\n', '\n'));
+    return asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  } catch {
+    return false;
+  }
+}
+
+function isTemplate(text: string): boolean {
+  return /<(\w+:)?AuthnRequest\s/.test(text) && /\sID="@@ID@@"/.test(text) && !text.includes('<!');
+}

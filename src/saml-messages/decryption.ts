@@ -1,0 +1,105 @@
+// Decrypts an assertion (XML Encryption 1.1). AES-GCM, and AES-CBC as older providers send it; keys are wrapped by
+// RSA-OAEP alone: PKCS #1 v1.5 can be decrypted by whoever may ask often enough (Bleichenbacher).
+import { constants, createDecipheriv, type KeyObject, privateDecrypt } from 'node:crypto';
+import type { Element } from '@xmldom/xmldom';
+import { NS } from './names.ts';
+import { attribute, badMessage, childOf, textOf } from './xml.ts';
+
+const XENC11 = 'http://www.w3.org/2009/xmlenc11#';
+
+interface BlockCipher {
+  name: 'aes-128-gcm' | 'aes-192-gcm' | 'aes-256-gcm' | 'aes-128-cbc' | 'aes-192-cbc' | 'aes-256-cbc';
+  keyBytes: number;
+}
+
+const CIPHERS: Readonly<Record<string, BlockCipher>> = {
+  [`${XENC11}aes128-gcm`]: { name: 'aes-128-gcm', keyBytes: 16 },
+  [`${XENC11}aes192-gcm`]: { name: 'aes-192-gcm', keyBytes: 24 },
+  [`${XENC11}aes256-gcm`]: { name: 'aes-256-gcm', keyBytes: 32 },
+  [`${NS.encryption}aes128-cbc`]: { name: 'aes-128-cbc', keyBytes: 16 },
+  [`${NS.encryption}aes192-cbc`]: { name: 'aes-192-cbc', keyBytes: 24 },
+  [`${NS.encryption}aes256-cbc`]: { name: 'aes-256-cbc', keyBytes: 32 },
+};
+
+const DIGESTS: Readonly<Record<string, string>> = {
+  [`${NS.signature}sha1`]: 'sha1',
+  [`${NS.encryption}sha256`]: 'sha256',
+  [`${NS.encryption}sha512`]: 'sha512',
+};
+
+/** The one error for all that can go wrong, which tells who tries ciphertexts nothing. */
+export function unreadable(cause?: unknown) {
+  return badMessage('The encrypted assertion cannot be read.', cause);
+}
+
+/**
+ * The text of an `EncryptedAssertion`.
+ * @param keys ours, each of which it may be for.
+ * @throws AuthError 400, the same for whatever is wrong.
+ */
+export function decryptAssertion(encrypted: Element, keys: readonly KeyObject[]): string {
+  try {
+    const data = required(encrypted, NS.encryption, 'EncryptedData');
+    const cipher = CIPHERS[algorithmOf(data)];
+    if (cipher === undefined) throw new Error('the encryption algorithm is not accepted');
+    const value = cipherValue(data);
+    let cause: unknown;
+    for (const key of keys) {
+      try {
+        return decrypt(cipher, unwrap(encryptedKey(encrypted, data), key), value).toString('utf8');
+      } catch (thrown) {
+        cause = thrown;
+      }
+    }
+    throw new Error('no key of ours decrypts it', { cause });
+  } catch (thrown) {
+    throw unreadable(thrown);
+  }
+}
+
+/** In the data's KeyInfo, or beside the data (SAML Core §2.2.4). */
+function encryptedKey(encrypted: Element, data: Element): Element {
+  const info = required(data, NS.signature, 'KeyInfo');
+  return childOf(info, NS.encryption, 'EncryptedKey') ?? required(encrypted, NS.encryption, 'EncryptedKey');
+}
+
+function unwrap(wrapped: Element, key: KeyObject): Buffer {
+  const method = required(wrapped, NS.encryption, 'EncryptionMethod');
+  const digest = childOf(method, NS.signature, 'DigestMethod');
+  const oaepHash = digest === undefined ? 'sha1' : DIGESTS[attribute(digest, 'Algorithm') ?? ''];
+  // One hash for both functions of OAEP: with two different ones no provider is known.
+  const isOaep = [`${NS.encryption}rsa-oaep-mgf1p`, `${XENC11}rsa-oaep`].includes(algorithmOf(wrapped));
+  if (!isOaep || oaepHash === undefined) throw new Error('the key encryption algorithm is not accepted');
+  return privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash }, cipherValue(wrapped));
+}
+
+function decrypt({ name, keyBytes }: BlockCipher, key: Buffer, value: Buffer): Buffer {
+  if (key.length !== keyBytes) throw new Error('the key has another length');
+  if (name === 'aes-128-gcm' || name === 'aes-192-gcm' || name === 'aes-256-gcm') {
+    // IV, ciphertext, tag (XML Encryption 1.1 §5.2.4).
+    const decipher = createDecipheriv(name, key, value.subarray(0, 12), { authTagLength: 16 });
+    decipher.setAuthTag(value.subarray(-16));
+    return Buffer.concat([decipher.update(value.subarray(12, -16)), decipher.final()]);
+  }
+  const decipher = createDecipheriv(name, key, value.subarray(0, 16)).setAutoPadding(false);
+  const padded = Buffer.concat([decipher.update(value.subarray(16)), decipher.final()]);
+  // The last byte alone says how much padding there is (XML Encryption 1.1 §5.2).
+  const padding = padded.at(-1) ?? 0;
+  if (padding < 1 || padding > 16) throw new Error('the padding is wrong');
+  return padded.subarray(0, -padding);
+}
+
+function algorithmOf(encrypted: Element): string {
+  return attribute(required(encrypted, NS.encryption, 'EncryptionMethod'), 'Algorithm') ?? '';
+}
+
+function cipherValue(encrypted: Element): Buffer {
+  const data = required(encrypted, NS.encryption, 'CipherData');
+  return Buffer.from(textOf(required(data, NS.encryption, 'CipherValue')).replaceAll(/\s/g, ''), 'base64');
+}
+
+function required(element: Element, namespace: string, name: string): Element {
+  const found = childOf(element, namespace, name);
+  if (found === undefined) throw new Error(`there is no ${name}`);
+  return found;
+}
