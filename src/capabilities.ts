@@ -25,6 +25,7 @@ import { createOutbound, type Outbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
 import { managementApi, withApi } from './management/api.ts';
 import { createViews } from './pages/views.ts';
+import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
 import { createChallenges } from './protection/challenges.ts';
@@ -84,12 +85,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     challenges,
     rateLimits,
     /** @throws AuthError 429 when a user is tried too often from one address. */
-    limitLogin: ((ctx, connection, identifier) =>
-      rateLimits.takeFrom(
-        ctx,
-        'login',
-        `${connection.name}\n${identifier.trim().toLowerCase()}`,
-      )) as LimitLogin,
+    limitLogin: limitLogins(rateLimits),
     background,
     directories,
     outbound,
@@ -101,8 +97,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
       callers,
       clock,
       onLocked: notice,
-      onThrottled: ({ connection, identifier, ip }) =>
-        events.record({ type: 'limit_mu', connection, user_name: identifier, ip }),
+      onThrottled: noteThrottled(events),
     }),
     outbox,
     messages,
@@ -120,6 +115,16 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
       { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },
     ),
   };
+}
+
+function limitLogins(rateLimits: RateLimits): LimitLogin {
+  return (ctx, connection, identifier) =>
+    rateLimits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
+}
+
+function noteThrottled(events: Events) {
+  return ({ connection, identifier, ip }: Attempt) =>
+    events.record({ type: 'limit_mu', connection, user_name: identifier, ip });
 }
 
 export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;

@@ -1,5 +1,4 @@
 // The `gatehouse` command's subcommands. What few of them need, above all the server itself, is loaded by those.
-
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -22,9 +21,7 @@ import { readSettings, type Settings } from './settings.ts';
 import { TENANT_FILE } from './settings-schema.ts';
 import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
-import { repairStore } from './store/repair.ts';
-import { keyFile } from './store/sealing/key.ts';
-import { resealStore, resetSealed } from './store/sealing/reseal.ts';
+import { repair, reseal, resetSecrets } from './store-commands.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
@@ -152,32 +149,6 @@ async function testScript(connection: string, { token, context }: { token: strin
   const outcome = await testProfileScript(settings, script, given);
   console.log(scriptReport(outcome));
   if (outcome.failure !== undefined) process.exitCode = 1;
-}
-
-/** Seals the secrets in the store with another key. */
-async function reseal(): Promise<void> {
-  const { dataDir, secretsKey: given, secretsKeyBefore: before } = readSettings(process.env);
-  await resealStore({ dataDir, given, before, random: systemRandom });
-  const where = given === undefined ? `the new key in ${keyFile(dataDir)}` : 'SECRETS_KEY';
-  console.log(`the secrets in the store are sealed with ${where} from now on`);
-}
-
-/** For a key of the store's secrets that is lost for good. */
-async function resetSecrets(): Promise<void> {
-  const { dataDir, secretsKey: given } = readSettings(process.env);
-  const { records, members } = await resetSealed({ dataDir, given });
-  const name = given === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
-  console.log(
-    `removed ${records} signing keys and authenticator apps, and ${members} secrets of the configuration, that ${name} does not open: users enrol the apps anew, and gatehouse apply puts back what the tenant file has`,
-  );
-}
-
-/** Repairs a damaged store, with loss. */
-async function repair(): Promise<void> {
-  const { dataDir } = readSettings(process.env);
-  const found = await repairStore(dataDir);
-  for (const line of found) console.log(line);
-  if (found.length === 0) console.log(`nothing in the store in ${dataDir} is damaged or missing`);
 }
 
 /** Takes users in or out: by the server that runs on the data directory, by this process where none does. */

@@ -120,7 +120,8 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   };
 }
 
-/** The routes of all features, each given what it needs by name. Long, because it is the one list of all dependencies. */
+/** The routes of all features, each given what it needs by name. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the one list of all features and of what each is given
 function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,

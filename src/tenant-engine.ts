@@ -39,14 +39,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const own = { factors, mfaApi, readApiToken, backChannel, idp };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const callbacks = samlCallbacks(baseUrl);
-  const logins = delegatedLogins({
-    callbacks,
-    challenges,
-    clock,
-    random,
-    users,
-    redeemOwnCode: (value, expected) => engine.redeemOwnCode(value, expected),
-  });
+  const redeemOwnCode: Engine['redeemOwnCode'] = (value, expected) => engine.redeemOwnCode(value, expected);
+  const logins = delegatedLogins({ callbacks, challenges, clock, random, users, redeemOwnCode });
   const upstream = upstreamDependencies(deps, capabilities);
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({

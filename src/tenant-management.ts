@@ -40,15 +40,15 @@ export function managementDependencies(
   const { settings, store, users, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
   const { config, events, challenges, background, authenticators, browsers, messages } = capabilities;
-  const { endBlocked, removeUser, ending } = own;
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
-  startLogStreams({ ...deps, ...capabilities, ending });
+  const proofOf = (connection: string) => firstProof(config, connection);
+  startLogStreams({ ...deps, ...capabilities, ending: own.ending });
   return {
     baseUrl,
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
-    jobs: resumedJobs(deps, { background, now, endSessions: endBlocked, removeUser, ending }),
+    jobs: resumedJobs(deps, { ...own, background, now, endSessions: own.endBlocked }),
     linkTo: (job) => exportLink({ clock, baseUrl }, job),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = clientId === undefined ? undefined : await config.client(clientId);
@@ -74,18 +74,11 @@ export function managementDependencies(
     readIdTokenHint,
     readToken: readCallerToken,
     refreshTokens: refreshTokenDirectory({ store, config }),
-    removeUser,
+    removeUser: own.removeUser,
     renewProviderTokens: renewProviderTokens({ ...upstream, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
     rotateKeys: () => rotateSigningKeys(store, wallClock, tenantName),
-    sessionDirectory: sessionDirectory({
-      store,
-      config,
-      clock,
-      wallClock,
-      sessions,
-      firstProof: (connection) => firstProof(config, connection),
-    }),
+    sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
     scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
     store,
     systemApis: () => [managementApi(issuer)],

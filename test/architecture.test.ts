@@ -10,7 +10,7 @@ import { cruise, type ICruiseResult } from 'dependency-cruiser';
 const LAYERS: string[][] = [
   ['main.ts', 'cli.ts', 'testing'],
   ['commands.ts', 'node-version.ts'],
-  ['run.ts'],
+  ['run.ts', 'store-commands.ts'],
   ['terminal.ts'],
   ['start.ts'],
   ['administration', 'server.ts'],
@@ -31,6 +31,15 @@ const LAYERS: string[][] = [
   ['records'],
   ['http'],
   ['runtime'],
+];
+
+/** Where a function is longer than 50 lines; at most five. The reason stands above it. */
+const LONG = [
+  'src/scripts/pool.ts',
+  'src/scripts/thread.ts',
+  'src/server.ts',
+  'src/store/memory/collection.ts',
+  'src/store/sql/collection.ts',
 ];
 
 const pathOf = (name: string) => `^src/${name}${name.endsWith('.ts') ? '$' : '/'}`.replaceAll('.', '\\.');
@@ -120,6 +129,15 @@ describe('the architecture', () => {
   it('keeps its import rules', () => {
     const broken = result.summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`);
     expect(broken).to.deep.equal([]);
+  });
+
+  it('has few functions of more than 50 lines, each with its reason (the linter counts)', () => {
+    const named = result.modules
+      .filter(({ source }) => source.startsWith('src/') && source.endsWith('.ts'))
+      .flatMap(({ source }) =>
+        (readFileSync(source, 'utf8').match(/noExcessiveLinesPer(Function|File)/g) ?? []).map(() => source),
+      );
+    expect(named.sort()).to.deep.equal(LONG);
   });
 
   it('has no name of a feature in the engine: what is theirs is passed in', () => {

@@ -3,7 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import PQueue from 'p-queue';
 
 /** A job, retried while its failures are temporary. */
-export interface Job {
+interface Job {
   run(): Promise<void>;
   /** Whether the failure is temporary. @param tries how many there were. */
   mayPass(error: unknown, tries: number): boolean;

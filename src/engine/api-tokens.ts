@@ -18,7 +18,7 @@ export interface ApiToken {
 export type ApiTokenReader = (token: string, audience: string) => Promise<ApiToken | undefined>;
 
 /** A verified access token of an application or of a user. */
-export interface CallerToken {
+interface CallerToken {
   /** `<client_id>@clients` for an application's own. */
   subject: string;
   clientId: string;

@@ -44,7 +44,7 @@ export interface PendingInteraction {
 export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params'>;
 
 /** How a waiting request goes on. */
-export type Answer =
+type Answer =
   | { login: Login }
   /** The user keeps the account that is logged in. */
   | 'account'

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { errors } from 'oidc-provider';
 import type { ClientGrant, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
-import { namedOrganization, ORGANIZATION_REQUIRED } from './organizations.ts';
+import { namedOrganization, ORGANIZATION_REQUIRED } from './organization-parameter.ts';
 
 /** The organizations that requests of applications for themselves are for. */
 export interface MachineOrganizations {

@@ -15,15 +15,12 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import { applicationSettings } from './applications.ts';
+import { checkOrganization, namesAllowed } from './organization-parameter.ts';
 
-/** The hosted service's text. */
-export const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
-const NOT_ALLOWED = 'parameter organization is not allowed for this client';
 const NO_INVITATION = 'invitation not found or already used';
 
 /** What a request asks of its login. */
-export interface WantedOrganization {
+interface WantedOrganization {
   clientId: string;
   /** An id: names were resolved when the request came. */
   organization?: string | undefined;
@@ -120,11 +117,6 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
 }
 
 const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
-
-/** Whether requests may name organizations, and tokens do. */
-export function namesAllowed(config: Config): boolean {
-  return config.settings().tenant.allow_organization_name_in_authentication_api === true;
-}
 
 async function byId(config: Config, id: string): Promise<Organization | undefined> {
   const found = await config.organization(id);
@@ -228,64 +220,6 @@ async function adopt({ users }: OrganizationsDependencies, userId: string, invit
     app_metadata: structuredClone({ ...app_metadata, ...user.app_metadata }) as Record<string, unknown>,
     user_metadata: structuredClone({ ...user_metadata, ...user.user_metadata }) as Record<string, unknown>,
   });
-}
-
-async function checkOrganization(
-  config: Config,
-  { oidc: { params } }: KoaContextWithOIDC,
-  idOrName: string | undefined,
-  client: object,
-): Promise<void> {
-  const { organizationUsage: usage, organizationPrompt: prompt } = applicationSettings(client);
-  if (params === undefined) return;
-  if (idOrName === undefined || idOrName === '') {
-    params.organization = undefined;
-    // An invitation is to an organization, whatever the user would choose.
-    if (params.invitation !== undefined || (usage === 'require' && prompt === 'no_prompt'))
-      throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
-    return;
-  }
-  params.organization = await usableOrganization(config, idOrName, client);
-}
-
-async function usableOrganization(config: Config, idOrName: string, client: object): Promise<string> {
-  if (applicationSettings(client).organizationUsage === 'deny') throw new errors.InvalidRequest(NOT_ALLOWED);
-  return (await namedOrganization(config, idOrName)).id;
-}
-
-/**
- * The organization that a request names by its id, or by its name where the tenant allows that.
- * @throws errors.InvalidRequest where there is none.
- */
-export async function namedOrganization(config: Config, idOrName: string): Promise<Organization> {
-  const found = await config.organization(idOrName);
-  const isNamed = found !== undefined && found.id !== idOrName;
-  if (found === undefined || (isNamed && !namesAllowed(config)))
-    throw new errors.InvalidRequest('the organization was not found');
-  return found;
-}
-
-/**
- * The organization that a request at the token endpoint is for, where no page can ask for one.
- * @param sent the request's `organization`.
- * @param earlier that of the request which this one completes: nothing else is granted at its end.
- * @returns its id; undefined where none is asked for.
- * @throws errors.InvalidRequest where there is none of that name, or the application denies or requires one.
- */
-export async function organizationAtToken(
-  config: Config,
-  client: object,
-  sent: string | undefined,
-  earlier?: { organization?: string | undefined },
-): Promise<string | undefined> {
-  const asked =
-    sent === undefined || sent === '' ? undefined : await usableOrganization(config, sent, client);
-  if (earlier !== undefined && asked !== undefined && asked !== earlier.organization)
-    throw new errors.InvalidRequest('parameter organization is not that of the login');
-  const id = earlier?.organization ?? asked;
-  if (id === undefined && applicationSettings(client).organizationUsage === 'require')
-    throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
-  return id;
 }
 
 /** The organization that a request's tokens are for: of its grant, or, where that is being made, of its parameters. */

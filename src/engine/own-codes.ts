@@ -21,7 +21,7 @@ export interface OwnCodeLogin extends Pick<Login, 'userId' | 'authTime' | 'amr' 
 }
 
 /** What a code must be of. */
-export interface OwnCode {
+interface OwnCode {
   clientId: string;
   redirectUri: string;
   codeChallenge: string;

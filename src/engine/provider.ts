@@ -102,17 +102,10 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
   const waiting = interactions(provider, { store, users });
+  const authorizing = { provider, sessions, enter, grants, browsers, interactions: waiting };
   return {
     enter,
-    authorization: authorizationEndpoint({
-      ...deps,
-      provider,
-      sessions,
-      enter,
-      grants,
-      browsers,
-      interactions: waiting,
-    }),
+    authorization: authorizationEndpoint({ ...deps, ...authorizing }),
     tokens: tokenEndpoint({ ...deps, failures, enter, machines }),
     interactions: waiting,
     settle,

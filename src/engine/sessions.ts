@@ -19,7 +19,7 @@ export interface UserSession {
   connection?: string | undefined;
 }
 
-export interface EndOptions {
+interface EndOptions {
   reason: SessionEnd;
   /** The user's own browser, if it is there. */
   browser?: LogoutBrowser | undefined;
@@ -29,7 +29,7 @@ export interface EndOptions {
   requestsStay?: boolean;
 }
 
-export interface EndAllOptions {
+interface EndAllOptions {
   reason: SessionEnd;
   /** A session to keep, with its tokens: that of the asking browser. */
   keepSid?: string | undefined;

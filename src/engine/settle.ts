@@ -18,14 +18,14 @@ interface SettleDependencies {
 }
 
 /** What may become of a login: nothing, for a reason; nothing before a second factor; or all that is asked for. */
-export type Verdict =
+type Verdict =
   | { is: 'refused'; refusal: AuthError }
   | { is: 'incomplete' }
   /** With the user as it was judged. */
   | { is: 'complete'; user: User };
 
 /** What a login creates: a session, or a grant with its tokens. */
-export interface Made {
+interface Made {
   /** @param loginWrite the write that records the login with the user: in the same commit, or beside it. */
   store(loginWrite: Write): Promise<unknown>;
   /** Removes it again, where the login turned out to hold no more. */

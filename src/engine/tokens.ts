@@ -8,7 +8,7 @@ import type { EventType } from '../records/log-events.ts';
 import type { Login } from '../users/login.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
-import { organizationAtToken } from './organizations.ts';
+import { organizationAtToken } from './organization-parameter.ts';
 import type { CompletedRequest } from './second-factor.ts';
 import { respondWithTokens, type TokenDependencies } from './token-response.ts';
 

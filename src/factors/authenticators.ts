@@ -26,7 +26,7 @@ export interface Beginner {
 }
 
 /** An authenticator that a user is given: its kind, and what the id begins with. */
-export interface GivenAuthenticator {
+interface GivenAuthenticator {
   kind: string;
   prefix: string;
   fields: OwnFields;

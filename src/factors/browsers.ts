@@ -13,7 +13,7 @@ const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
 
 /** A user with the credential version: a new password makes all browsers unknown. */
-export type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
+type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
 export interface KnownBrowsers {
   /** Whether the user wants no second factor in this browser. */

@@ -96,7 +96,7 @@ export interface Challenge {
 export type Verification = { ok: true; recoveryCode?: string } | { ok: false; outcome: Outcome };
 
 /** How an authenticator of a factor is enrolled. */
-export interface Enrollment {
+interface Enrollment {
   /** The `authenticator_types` by which applications ask for it. */
   requestedAs: readonly string[];
   /** Where it leads, of a factor that is reached by an address. @throws AuthError 400 */

@@ -14,7 +14,7 @@ import { sha256 } from '../runtime/secrets.ts';
 import type { Users } from '../users/users.ts';
 
 /** A login to be done for another protocol. */
-export interface NewDelegatedLogin {
+interface NewDelegatedLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
   params: Readonly<Record<string, string | undefined>>;

@@ -17,7 +17,7 @@ import { type Login, withSecondFactor } from '../users/login.ts';
 export const FACTOR_STEP = 'mfa';
 
 /** A second factor verified at its pages. */
-export type GivenFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
+type GivenFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
 
 export interface Finish {
   /**

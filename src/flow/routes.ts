@@ -25,7 +25,7 @@ import {
  * Shows the page of a login.
  * @param form which of its forms, where one was asked for by its own address.
  */
-export type ShowLogin = (ctx: Context, form?: string) => Promise<void>;
+type ShowLogin = (ctx: Context, form?: string) => Promise<void>;
 
 /**
  * How a request's user logs in, as the connections have it.

@@ -53,7 +53,7 @@ const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
  * unspecified, reserved, of a tunnel, or a cloud's metadata service (RFC 6890).
  * @returns false for a text that is no IP address.
  */
-export function isPublicAddress(text: string): boolean {
+function isPublicAddress(text: string): boolean {
   const address = parsePlain(text);
   if (address === undefined) return false;
   if (address instanceof ipaddr.IPv4) {

@@ -62,15 +62,12 @@ const TIMEOUT = 10_000;
 const MAX_BYTES = 1024 * 1024;
 const MAX_REDIRECTS = 5;
 
-/** The client. */
-export function createOutbound({
-  rules,
-  lookup = (host) => systemLookup(host, { all: true }),
-}: OutboundDependencies): Outbound {
-  // Agents of our own: the global ones may have a proxy (NODE_USE_ENV_PROXY). Connections are not kept: a request on one
-  // that the other side just closes is lost, and may not be sent twice.
-  const agents = { 'http:': new http.Agent(), 'https:': new https.Agent() };
-  const resolve = async (given: string): Promise<OutboundConnection> => {
+/** Finds the addresses of a host, and those of them that may be called. */
+function resolver(
+  rules: OutboundRules,
+  lookup: NonNullable<OutboundDependencies['lookup']>,
+): Outbound['resolve'] {
+  return async (given) => {
     const host = given.replace(/^\[(.*)\]$/, '$1');
     const all = isIP(host) === 0 ? await lookup(host).catch(noAddress(host)) : [literal(host)];
     const addresses = all.filter(({ address }) => rules.mayConnect(host, address));
@@ -82,6 +79,17 @@ export function createOutbound({
       lookup: fixedLookup(addresses),
     };
   };
+}
+
+/** The client. */
+export function createOutbound({
+  rules,
+  lookup = (host) => systemLookup(host, { all: true }),
+}: OutboundDependencies): Outbound {
+  // Agents of our own: the global ones may have a proxy (NODE_USE_ENV_PROXY). Connections are not kept: a request on one
+  // that the other side just closes is lost, and may not be sent twice.
+  const agents = { 'http:': new http.Agent(), 'https:': new https.Agent() };
+  const resolve = resolver(rules, lookup);
   const once = async (
     request: Request,
     body: Buffer | undefined,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { MultipartRules } from '../http/multipart.ts';
 
-export type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 /** Who calls. */
 export interface Caller {

@@ -9,6 +9,7 @@ import { lookCalls } from './resources/branding.ts';
 import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
 import { type ClientGrantsDependencies, clientGrantCalls } from './resources/client-grants.ts';
 import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
+import { connectionClientCalls } from './resources/connection-clients.ts';
 import { type ConnectionKeysDependencies, connectionKeyCalls } from './resources/connection-keys.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
 import { customDomainCalls } from './resources/custom-domains.ts';
@@ -87,6 +88,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...resourceServerCalls,
   ...clientGrantCalls,
   ...connectionCalls,
+  ...connectionClientCalls,
   ...connectionKeyCalls,
   ...userRecordCalls,
   ...userSearchCalls,

@@ -85,7 +85,7 @@ export function managementOpenApi(
 }
 
 /** The first word of a path. */
-export const tagOf = (path: string): string => path.split('/')[1] ?? '';
+const tagOf = (path: string): string => path.split('/')[1] ?? '';
 
 function operationOf(call: CallRules): Json {
   const { method, path, summary, scopes, allScopes, ownScopes } = call;

@@ -80,47 +80,19 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     const described = describeTenant(tenant, branding);
     const html: unknown = await liquid.renderFile(template, model, {
       globals: {
-        page: {
-          locale: locale.tag,
-          direction: locale.direction,
-          nonce,
-          theme: themeCss(branding.colors) + font.css,
-        },
+        page: describePage(locale, nonce, themeCss(branding.colors) + font.css),
         tenant: described,
         locale,
       },
     });
     ctx.status = status;
-    setPageHeaders(ctx, template, {
-      nonce,
-      locale,
-      frames,
-      // The tenant's own template may show whatever it likes.
-      images: isWithinTemplate ? 'any' : imagesOf(described, model),
-      font: font.origin,
-      formTargets: [formAction ?? []].flat(),
-    });
-    ctx.body = isWithinTemplate
-      ? framed(around, String(html), {
-          nonce,
-          mark: random(16).toString('hex'),
-          model: templateModel({ tenant, branding }, { template, model, organization, locale }),
-        })
-      : html;
-  };
-
-  /** Our page within the tenant's; alone where that one fails, so that people can still log in. */
-  const framed = (
-    around: string,
-    html: string,
-    { model, nonce, mark }: { model: TemplateModel; nonce: string; mark: string },
-  ): string => {
-    try {
-      return inTemplate(around, html, model, nonce, mark) ?? html;
-    } catch (thrown) {
-      log?.warn({ err: thrown }, 'the page template failed: the page is shown without it');
-      return html;
-    }
+    const formTargets = [formAction ?? []].flat();
+    // The tenant's own template may show whatever it likes.
+    const images = isWithinTemplate ? 'any' : imagesOf(described, model);
+    setPageHeaders(ctx, template, { nonce, locale, frames, images, font: font.origin, formTargets });
+    const mark = random(16).toString('hex');
+    const given = () => templateModel({ tenant, branding }, { template, model, organization, locale });
+    ctx.body = isWithinTemplate ? framed(around, String(html), { nonce, mark, model: given() }, log) : html;
   };
 
   return {
@@ -130,6 +102,25 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     error: (ctx, error, options = {}) =>
       page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
   };
+}
+
+function describePage({ tag, direction }: Locale, nonce: string, theme: string) {
+  return { locale: tag, direction, nonce, theme };
+}
+
+/** Our page within the tenant's; alone where that one fails, so that people can still log in. */
+function framed(
+  around: string,
+  html: string,
+  { model, nonce, mark }: { model: TemplateModel; nonce: string; mark: string },
+  log: ViewsDependencies['log'],
+): string {
+  try {
+    return inTemplate(around, html, model, nonce, mark) ?? html;
+  } catch (thrown) {
+    log?.warn({ err: thrown }, 'the page template failed: the page is shown without it');
+    return html;
+  }
 }
 
 const organizationBranding = z.object({

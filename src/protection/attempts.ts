@@ -9,7 +9,7 @@ import { createFailures } from './failures.ts';
 import { createReservations } from './reservations.ts';
 
 /** A try that may be judged; it must end in exactly one of these. */
-export interface AdmittedAttempt {
+interface AdmittedAttempt {
   /** The room of a caller by whom the account was proved before; undefined for a stranger. */
   known: string | undefined;
   /** The proof was wrong. */

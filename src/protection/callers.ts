@@ -15,7 +15,7 @@ export interface Caller {
 }
 
 /** A caller who logged in to the account before. */
-export interface KnownCaller {
+interface KnownCaller {
   /** Key of the caller's own limits, a hash. */
   room: string;
   by: 'browser' | 'address';

@@ -30,7 +30,7 @@ export function isTicket(secret: string): boolean {
   return TICKET.test(secret);
 }
 
-export interface TryOptions {
+interface TryOptions {
   /** Whether a right one is used up, with all others of the subject; of any number of racers exactly one succeeds. */
   spend: boolean;
   /** The keys of the caller that tries. */

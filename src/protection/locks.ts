@@ -7,7 +7,7 @@ import { failuresNow } from './failures.ts';
 import { protectionSettings } from './settings.ts';
 
 /** An account as it is typed at a login. */
-export interface LockedAccount {
+interface LockedAccount {
   /** The connection's name. */
   connection: string;
   identifier: string;

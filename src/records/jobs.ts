@@ -1,7 +1,7 @@
 // Work that the Management API begins and that outlives the request: imports, exports, mails.
 import type { Stored } from './record.ts';
 
-export type JobStatus = 'pending' | 'processing' | 'completed' | 'failed';
+type JobStatus = 'pending' | 'processing' | 'completed' | 'failed';
 
 export interface JobRecord extends Stored {
   type: 'users_import' | 'users_export' | 'verification_email';

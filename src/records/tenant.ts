@@ -100,7 +100,7 @@ export const brandingSchema = z.looseObject({
 });
 
 /** A development user of the tenant file (`users`), in the connection named or the default directory. */
-export const developmentUserSchema = z.looseObject({
+const developmentUserSchema = z.looseObject({
   email: z.string().min(3),
   password: z.string().min(1),
   connection: z.string().optional(),

@@ -4,7 +4,7 @@ import { badMessage } from './xml.ts';
 
 const NAMES = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SAMLEncoding', 'SigAlg', 'Signature'] as const;
 
-export type ParameterName = (typeof NAMES)[number];
+type ParameterName = (typeof NAMES)[number];
 
 /** A parameter, raw and decoded. */
 export interface Parameter {

@@ -37,6 +37,7 @@ interface Waiting {
 }
 
 /** The pool; nothing is loaded until the first job. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its threads and waiting jobs are one state
 export function createPool({ outbound, limits, most, idleMs, waitMs }: PoolOptions): Pool {
   const all = new Set<Thread>();
   const ready = new Map<Thread, NodeJS.Timeout>();

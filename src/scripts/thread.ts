@@ -57,6 +57,7 @@ interface Current {
 }
 
 /** Starts one. It does not keep the process alive, except while it runs a script. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its jobs and their requests are one state
 export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: ThreadOptions): Thread {
   const worker = newWorker({ wasmModule, limits });
   let jobs = 0;

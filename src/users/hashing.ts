@@ -17,7 +17,7 @@ export interface HashCost {
 const RECOMMENDED: HashCost = { memoryCost: 19456, timeCost: 2 };
 const BCRYPT = /^\$2[aby]\$\d\d\$/;
 
-export interface Verification {
+interface Verification {
   ok: boolean;
   /** The hash is not of today's parameters: hash the password again. */
   stale: boolean;

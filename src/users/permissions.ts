@@ -5,7 +5,7 @@ import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 
 /** Where a user has a permission from. */
-export interface PermissionSource {
+interface PermissionSource {
   source_type: 'DIRECT' | 'ROLE';
   /** The role's; empty for one that was given to the user. */
   source_id: string;

@@ -5,7 +5,7 @@ const MOST_OF_USER = 10;
 const MOST_IN_ALL = 2_000;
 
 /** An open stream. */
-export interface OpenStream {
+interface OpenStream {
   /** Aborted when a newer one took its place. */
   replaced: AbortSignal;
   /** Makes room again; to be called when it ends, for whatever reason. */

@@ -90,7 +90,7 @@ function chosenOf(user: Record<string, unknown>, fields: readonly Field[]): Reco
 }
 
 /** The value at a path such as `identities[0].connection` or `user_metadata.city`. */
-export function valueAt(user: Record<string, unknown>, path: string): unknown {
+function valueAt(user: Record<string, unknown>, path: string): unknown {
   let value: unknown = user;
   for (const name of path.split(/[.[\]]+/).filter((part) => part !== '')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;

@@ -4,7 +4,8 @@ import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
-import { documentsOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
+import { documentsOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
+import { keptCalls } from '../kept-calls.ts';
 import { pageQuery } from '../list.ts';
 import { merged, notFound } from '../resource.ts';
 

@@ -6,7 +6,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import type { Users } from '../../users/users.ts';
-import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { type Call, callsWith, noContent } from '../call.ts';
 import {
   noteRemoval,
   type RemovalDependencies,
@@ -15,7 +15,6 @@ import {
 } from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
-import { arrayAnswer, arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
@@ -77,12 +76,14 @@ function checked(record: Record<string, unknown>): Records['connections'] {
   return checkedBy(schema as z.ZodType, record) as Records['connections'];
 }
 
-const textsOf = (value: unknown): string[] =>
+/** A query member that may be repeated, as a list. */
+export const textsOf = (value: unknown): string[] =>
   (Array.isArray(value) ? value : value === undefined ? [] : [value]).map(String);
 
 const missing = notFound('The connection does not exist', 'inexistent_connection');
 
-const repeatable = z.union([z.string(), z.array(z.string())]).optional();
+/** A query member that may be repeated. */
+export const repeatable = z.union([z.string(), z.array(z.string())]).optional();
 
 const resource: Resource<'connections', ConnectionsDependencies> = {
   collection: 'connections',
@@ -154,7 +155,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
 };
 
 /** A connection as it is answered. Tools take options without a member for options that they may not read. */
-function connectionView(connection: Connection): object {
+export function connectionView(connection: Connection): object {
   return {
     show_as_button: false,
     authentication: { active: true },
@@ -171,12 +172,14 @@ function optionsView({ strategy, options }: Connection): object {
   return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }
 
-async function requireClient(store: Store, clientId: string): Promise<void> {
+/** @throws AuthError 404 where there is no such application. */
+export async function requireClient(store: Store, clientId: string): Promise<void> {
   if ((await store.collection('clients').get(clientId)) !== undefined) return;
   throw apiError(404, 'The client does not exist', 'inexistent_client');
 }
 
-async function find({ store }: ConnectionsDependencies, id = ''): Promise<Connection> {
+/** The connection of a path. @throws AuthError 404 */
+export async function connectionOf({ store }: { store: Store }, id = ''): Promise<Connection> {
   const found = await store.collection('connections').get(id);
   if (found === undefined) throw missing();
   return found;
@@ -189,51 +192,11 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
   ...resourceCalls(resource),
   call({
     method: 'GET',
-    path: '/connections/:id/clients',
-    scopes: ['read:connections'],
-    summary: 'Get enabled clients of a connection',
-    query: z.strictObject(cursorQuery),
-    handle: async (deps, { params, query }) => {
-      const { enabled_clients } = await find(deps, params.id);
-      const clients = enabled_clients.map((client_id) => ({ client_id }));
-      return ok(
-        await arrayAnswer({ take: 50, ...query }, clients, ({ client_id }) => client_id, {
-          key: 'clients',
-          isByCursor: true,
-        }),
-      );
-    },
-  }),
-  call({
-    method: 'PATCH',
-    path: '/connections/:id/clients',
-    scopes: ['update:connections'],
-    summary: 'Update enabled clients of a connection',
-    body: z
-      .array(z.strictObject({ client_id: z.string().max(255), status: z.boolean() }))
-      .min(1)
-      .max(50),
-    handle: async (deps, { params, body }) => {
-      const { id, enabled_clients: before } = await find(deps, params.id);
-      for (const { client_id, status } of body) if (status) await requireClient(deps.store, client_id);
-      const after = await deps.store.collection('connections').update(id, (current) => {
-        const enabled = new Set(current.enabled_clients);
-        for (const { client_id, status } of body) {
-          if (status) enabled.add(client_id);
-          else enabled.delete(client_id);
-        }
-        return { ...current, enabled_clients: [...enabled] };
-      });
-      return noContent({ before, after: after?.enabled_clients });
-    },
-  }),
-  call({
-    method: 'GET',
     path: '/connections/:id/status',
     scopes: ['read:connections'],
     summary: 'Check the status of a connection',
     handle: async (deps, { params }) => {
-      await find(deps, params.id);
+      await connectionOf(deps, params.id);
       return { status: 200 };
     },
   }),
@@ -244,33 +207,9 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
     summary: 'Delete a user of a connection',
     query: z.strictObject({ email: z.string().max(320) }),
     handle: async (deps, { params, query }) => {
-      const user = await deps.users.findInConnection(await find(deps, params.id), query.email);
+      const user = await deps.users.findInConnection(await connectionOf(deps, params.id), query.email);
       if (user !== undefined) await deps.removeUser(user.id);
       return noContent();
-    },
-  }),
-  call({
-    method: 'GET',
-    path: '/clients/:id/connections',
-    scopes: ['read:connections', 'read:clients', 'read:client_summary'],
-    summary: 'Get enabled connections of a client',
-    query: z.strictObject({
-      ...cursorQuery,
-      strategy: z.union([z.string(), z.array(z.string())]).optional(),
-      fields: z.string().optional(),
-      include_fields: z.string().optional(),
-    }),
-    handle: async (deps, { params, query }) => {
-      const clientId = params.id ?? '';
-      await requireClient(deps.store, clientId);
-      const enabled = (await listAll(deps.store.collection('connections')))
-        .filter((one) => one.enabled_clients.includes(clientId))
-        .filter((one) => query.strategy === undefined || textsOf(query.strategy).includes(one.strategy));
-      const source = arraySource(
-        enabled.map((one) => connectionView(one) as Connection),
-        ({ id }) => id,
-      );
-      return ok(await listAnswer({ take: 50, ...query }, source, { key: 'connections', isByCursor: true }));
     },
   }),
 ];

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { idOf } from '../ids.ts';
-import { documentOf, type Kept, type KeptDependencies, keptCalls, keptView } from '../kept.ts';
+import { documentOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
+import { keptCalls } from '../kept-calls.ts';
 import { notFound } from '../resource.ts';
 import { deeplyMerged } from '../section.ts';
 

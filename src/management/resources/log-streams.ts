@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import type { Call } from '../call.ts';
 import { idOf } from '../ids.ts';
-import { type KeptDependencies, keptCalls } from '../kept.ts';
+import type { KeptDependencies } from '../kept.ts';
+import { keptCalls } from '../kept-calls.ts';
 import { CATEGORIES } from '../log-streams/categories.ts';
 import { notFound } from '../resource.ts';
 

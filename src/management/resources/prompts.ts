@@ -11,7 +11,7 @@ const texts = z.record(z.string().max(255), z.record(z.string().max(255), z.stri
 const partials = z.record(z.string().max(255), z.unknown());
 
 /** The id of a prompt's texts in a language. */
-export const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;
+const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;
 
 const call = callsWith<KeptDependencies>();
 

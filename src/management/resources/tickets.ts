@@ -12,7 +12,7 @@ import { apiError } from '../errors.ts';
 import { noUser } from './users/user.ts';
 
 /** A ticket to be made. */
-export interface NewTicket {
+interface NewTicket {
   user: User;
   connection: Connection;
   ttlSeconds: number;

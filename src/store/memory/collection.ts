@@ -16,8 +16,9 @@ const alone: IsHeld = () => false;
 
 /**
  * The collection over a table. `check` is called at the start of each method and throws when the store
- * is not to be used. Long, because its methods share the pending changes.
+ * is not to be used.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the pending changes
 export function createCollection(
   table: rows.Table,
   commit: Commit,

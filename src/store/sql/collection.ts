@@ -22,7 +22,8 @@ interface SqlCollectionOptions {
   check(): void;
 }
 
-/** The collection of a table. Long, because its methods share one table, writer and check. */
+/** The collection of a table. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share one table, writer and check
 export function createSqlCollection({
   table,
   writer,

@@ -50,7 +50,7 @@ export function searchThreads(start: () => Thread, longest = LONGEST): SearchThr
   const timeOut = (one: Asked) => {
     const at = waiting.indexOf(one);
     if (at >= 0) waiting.splice(at, 1);
-    one.reject(new QueryTimeout());
+    refuse(one, new QueryTimeout());
     if (one.thread !== undefined) giveUp(one.thread);
     next();
   };
@@ -88,11 +88,13 @@ export function searchThreads(start: () => Thread, longest = LONGEST): SearchThr
     },
     async end() {
       isOver = true;
-      for (const one of waiting.splice(0)) {
-        clearTimeout(one.timer);
-        one.reject(new Error('the store was closed'));
-      }
+      for (const one of waiting.splice(0)) refuse(one, new Error('the store was closed'));
       await Promise.all([...[...idle, ...busy].map((thread) => thread.end()), ...ending]);
     },
   };
+}
+
+function refuse(one: Asked, error: Error): void {
+  clearTimeout(one.timer);
+  one.reject(error);
 }

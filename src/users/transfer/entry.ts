@@ -29,7 +29,7 @@ export interface Entry {
 }
 
 /** A second factor that the user brings. */
-export type ImportedFactor =
+type ImportedFactor =
   | { totp: { secret: string } }
   | { phone: { value: string } }
   | { email: { value: string } };

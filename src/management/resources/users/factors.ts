@@ -13,14 +13,14 @@ import { userOf } from './user.ts';
 type Authenticator = Frozen<AuthenticatorRecord>;
 
 /** What is given of a new one. */
-export interface NewFactor {
+interface NewFactor {
   kind: string;
   prefix: string;
   fields: Pick<AuthenticatorRecord, 'phone_number' | 'email' | 'secret' | 'name'>;
 }
 
 /** The second factors that users have. */
-export interface UserFactors {
+interface UserFactors {
   of(userId: string): Promise<Authenticator[]>;
   get(id: string): Promise<Authenticator | undefined>;
   give(

@@ -1,0 +1,174 @@
+// The calls of what is kept as documents: list, create, get, update, replace, delete.
+import { z } from 'zod';
+import type { DocumentRecord } from '../records/documents.ts';
+import { UniqueKeyError } from '../store/contract.ts';
+import { type Call, callsWith, created, noContent, ok } from './call.ts';
+import { fieldsQuery, selectFields } from './fields.ts';
+import {
+  documentOf,
+  documentsOf,
+  type Kept,
+  type KeptDependencies,
+  keptView,
+  withSecretsOf,
+} from './kept.ts';
+import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
+import { conflict, merged } from './resource.ts';
+
+const call = callsWith<KeptDependencies>();
+
+/** The calls of such a resource: list, create, get, update, delete, and replace where it is replaced, too. */
+export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
+  return [...collectionCalls(resource), ...documentCalls(resource)];
+}
+
+/** What no two documents share, as they are indexed by it. */
+function nameOf({ uniqueMember }: Kept, body: Readonly<Record<string, unknown>>) {
+  return uniqueMember === undefined ? {} : { name: String(body[uniqueMember]).toLowerCase() };
+}
+
+function refuseTaken({ taken }: Kept) {
+  return (thrown: unknown): never => {
+    throw thrown instanceof UniqueKeyError ? conflict(taken)() : thrown;
+  };
+}
+
+/** Changes a document in one step; hidden members that the change leaves out stay. @throws AuthError 404, 409 */
+async function changeOf(
+  deps: KeptDependencies,
+  resource: Kept,
+  id: string | undefined,
+  change: (before: Record<string, unknown>) => Record<string, unknown>,
+) {
+  const before = await documentOf(deps.store, resource, id);
+  const at = deps.now();
+  const after = await deps.store
+    .collection('documents')
+    .update(before.id, (current) => {
+      const changed = withSecretsOf(
+        resource.hidden ?? [],
+        current.body,
+        change(structuredClone(current.body) as Record<string, unknown>),
+      );
+      return { ...current, ...nameOf(resource, changed), body: changed, updated_at: at };
+    })
+    .catch(refuseTaken(resource));
+  if (after === undefined) throw resource.missing();
+  const view = keptView(resource, after);
+  return ok(view, { before: keptView(resource, before), after: view });
+}
+
+/** Those at the resource's path. */
+function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
+  const { path, name, noun, kind } = resource;
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: [`read:${noun}`],
+      summary: `List ${name}s`,
+      query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
+      handle: async (deps, { query }) => {
+        const all = (await documentsOf(deps.store, kind))
+          .map((one) => keptView(resource, one))
+          .filter((item) => resource.matches?.(item, query) ?? true);
+        const isByNumber = query.take === undefined && query.from === undefined;
+        if (resource.whole === 'wrapped') return ok({ [resource.list.key]: all });
+        if (resource.whole === 'bare' || (resource.whole === 'bare unless taken' && isByNumber))
+          return ok(all);
+        const source = arraySource(all, (item) => String(item[resource.idMember ?? 'id']));
+        const paging = resource.isByCursorAlone === true ? { take: 50, ...query } : query;
+        return ok(
+          await listAnswer(
+            paging,
+            mapped(source, (item) => selectFields(item, query)),
+            resource.list,
+          ),
+        );
+      },
+    }),
+    call({
+      method: 'POST',
+      path,
+      scopes: [`create:${noun}`],
+      summary: `Create a ${name}`,
+      body: resource.createBody,
+      handle: async (deps, { body }) => {
+        const at = deps.now();
+        const whole = merged({ ...resource.usual }, body);
+        const record: DocumentRecord = {
+          id: resource.newId(deps.random),
+          kind,
+          ...nameOf(resource, whole),
+          body: whole,
+          created_at: at,
+          updated_at: at,
+        };
+        await deps.store.collection('documents').insert(record).catch(refuseTaken(resource));
+        return { ...created(keptView(resource, record)), status: resource.createStatus ?? 201 };
+      },
+    }),
+  ];
+}
+
+/** Those at the path of one document. */
+function documentCalls(resource: Kept): Call<KeptDependencies>[] {
+  const { path, name, noun } = resource;
+  return [
+    call({
+      method: 'GET',
+      path: `${path}/:id`,
+      scopes: [`read:${noun}`],
+      summary: `Get a ${name}`,
+      query: z.strictObject(fieldsQuery),
+      handle: async (deps, { params, query }) =>
+        ok(selectFields(keptView(resource, await documentOf(deps.store, resource, params.id)), query)),
+    }),
+    call({
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scopes: [`update:${noun}`],
+      summary: `Update a ${name}`,
+      body: resource.patchBody,
+      handle: (deps, { params, body }) =>
+        changeOf(deps, resource, params.id, (before) =>
+          (resource.change ?? merged)(before, structuredClone(body)),
+        ),
+    }),
+    deleteCall(resource),
+    ...(resource.isPutToo === true
+      ? [
+          call({
+            method: 'PUT',
+            path: `${path}/:id`,
+            scopes: [`update:${noun}`],
+            summary: `Replace a ${name}`,
+            body: resource.createBody,
+            handle: (deps, { params, body }) =>
+              changeOf(deps, resource, params.id, () => ({ ...resource.usual, ...structuredClone(body) })),
+          }),
+        ]
+      : []),
+  ];
+}
+
+function deleteCall(resource: Kept): Call<KeptDependencies> {
+  const { path, name, noun, kind } = resource;
+  return call({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    scopes: [`delete:${noun}`],
+    summary: `Delete a ${name}`,
+    query: z.strictObject({ force: z.string().optional() }),
+    handle: async (deps, { params }) => {
+      const found = await deps.store.collection('documents').get(params.id ?? '');
+      if (found === undefined || found.kind !== kind) {
+        if (resource.isRemovalStrict === true) throw resource.missing();
+        return noContent();
+      }
+      await deps.store.collection('documents').delete(found.id);
+      await resource.removed?.(deps, found.id);
+      return noContent({ before: keptView(resource, found) });
+    },
+  });
+}

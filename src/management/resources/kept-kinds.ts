@@ -1,0 +1,239 @@
+// The kinds of what deploy tools write and read back, and what nothing here acts on: rules and hooks of older tenants,
+// forms and flows, profiles of enterprise sign-up, event streams. Each is kept as it was sent; docs/decisions.md says why.
+import { z } from 'zod';
+import { flag } from '../fields.ts';
+import type { Kept } from '../kept.ts';
+
+const object = z.record(z.string(), z.unknown());
+const objects = z.array(object).max(1000);
+const text = z.string().max(2048);
+const name = z.string().min(1).max(255);
+const script = z.string().max(100_000);
+const texts = z.union([z.string(), z.array(z.string())]);
+
+/** A kind, with the members that a new one needs and those that it may have. */
+export interface Settings
+  extends Pick<
+    Kept,
+    | 'path'
+    | 'name'
+    | 'noun'
+    | 'whole'
+    | 'isByCursorAlone'
+    | 'hasDates'
+    | 'isPutToo'
+    | 'removed'
+    | 'hidden'
+    | 'uniqueMember'
+    | 'usual'
+    | 'filters'
+  > {
+  prefix: string;
+  key: string;
+  needed: z.ZodRawShape;
+  more?: z.ZodRawShape;
+  /** Members that are there from the beginning and stay as they are. */
+  fixed?: z.ZodRawShape;
+  missing?: string;
+}
+
+const hydrate = { hydrate: texts.optional() };
+
+/** All of them. */
+export const KINDS: readonly Settings[] = [
+  {
+    path: '/rate-limit-policies',
+    name: 'rate limit policy',
+    noun: 'rate_limit_policies',
+    prefix: 'rlp',
+    key: 'rate_limit_policies',
+    needed: { configuration: object },
+    fixed: { resource: text, consumer: text, consumer_selector: text },
+    filters: { resource: text.optional(), consumer: text.optional(), consumer_selector: text.optional() },
+  },
+  {
+    path: '/rules',
+    name: 'rule',
+    noun: 'rules',
+    prefix: 'rul',
+    key: 'rules',
+    hasDates: false,
+    needed: { name, script },
+    more: { order: z.number(), enabled: z.boolean() },
+    fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
+    usual: { enabled: true, stage: 'login_success' },
+    uniqueMember: 'name',
+    filters: { enabled: flag.optional() },
+  },
+  {
+    path: '/hooks',
+    name: 'hook',
+    noun: 'hooks',
+    prefix: 'hok',
+    key: 'hooks',
+    hasDates: false,
+    needed: { name, script },
+    more: { enabled: z.boolean(), dependencies: object },
+    fixed: { triggerId: text },
+    removed: async ({ store }, id) => {
+      await store.collection('documents').delete(`hook-secrets/${id}`);
+    },
+    usual: { enabled: false },
+    uniqueMember: 'name',
+    filters: { enabled: flag.optional(), triggerId: text.optional() },
+  },
+  {
+    path: '/forms',
+    name: 'form',
+    noun: 'forms',
+    prefix: 'ap',
+    key: 'forms',
+    needed: { name },
+    more: {
+      description: text,
+      messages: object,
+      languages: object,
+      translations: object,
+      nodes: objects,
+      start: object,
+      ending: object,
+      style: object,
+    },
+    filters: hydrate,
+    missing: 'Form not found',
+  },
+  {
+    path: '/flows',
+    name: 'flow',
+    noun: 'flows',
+    prefix: 'af',
+    key: 'flows',
+    needed: { name },
+    more: { actions: objects },
+    filters: { ...hydrate, synchronous: flag.optional() },
+    missing: 'Flow not found',
+  },
+  {
+    path: '/flows/vault/connections',
+    name: 'connection of flows',
+    noun: 'flows_vault_connections',
+    prefix: 'ac',
+    key: 'connections',
+    needed: { name },
+    more: { setup: object },
+    fixed: { app_id: text, account_name: text, environment: text },
+    usual: { ready: false },
+    hidden: ['setup'],
+  },
+  {
+    path: '/self-service-profiles',
+    name: 'self-service profile',
+    noun: 'self_service_profiles',
+    prefix: 'ssp',
+    key: 'self_service_profiles',
+    needed: { name },
+    more: {
+      description: text,
+      branding: object,
+      allowed_strategies: z.array(text).max(100),
+      user_attributes: objects,
+      user_attribute_profile_id: text,
+    },
+  },
+  {
+    path: '/event-streams',
+    name: 'event stream',
+    noun: 'event_streams',
+    prefix: 'est',
+    key: 'eventStreams',
+    isByCursorAlone: true,
+    needed: { destination: object },
+    more: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
+    usual: { status: 'enabled', subscriptions: [] },
+    hidden: ['destination.configuration.webhook_authorization'],
+  },
+  {
+    path: '/token-exchange-profiles',
+    name: 'token exchange profile',
+    noun: 'token_exchange_profiles',
+    prefix: 'tep',
+    key: 'token_exchange_profiles',
+    needed: { name, subject_token_type: text },
+    fixed: { action_id: text, type: z.enum(['custom_authentication', 'on_behalf_of_token_exchange']) },
+    uniqueMember: 'subject_token_type',
+  },
+  {
+    path: '/user-attribute-profiles',
+    name: 'user attribute profile',
+    noun: 'user_attribute_profiles',
+    prefix: 'uap',
+    key: 'user_attribute_profiles',
+    hasDates: false,
+    isByCursorAlone: true,
+    needed: { name, user_attributes: object },
+    more: { user_id: object },
+  },
+  {
+    path: '/connection-profiles',
+    name: 'connection profile',
+    noun: 'connection_profiles',
+    prefix: 'cop',
+    key: 'connection_profiles',
+    hasDates: false,
+    isByCursorAlone: true,
+    needed: { name },
+    more: {
+      organization: object,
+      connection_name_prefix_template: text,
+      enabled_features: z.array(text).max(100),
+      connection_config: object,
+      strategy_overrides: object,
+      provisioning: object,
+      cross_app_access_resource_app: object,
+    },
+  },
+  {
+    path: '/network-acls',
+    name: 'network ACL',
+    noun: 'network_acls',
+    prefix: 'acl',
+    key: 'network_acls',
+    isPutToo: true,
+    // A list that is in force would be believed to keep somebody out, and nothing here asks it.
+    needed: {
+      description: text,
+      rule: object,
+      active: z.literal(false, 'Network ACLs are kept, and cannot be active'),
+    },
+    more: { priority: z.int().min(1).max(100) },
+  },
+  {
+    path: '/branding/phone/providers',
+    name: 'phone provider',
+    noun: 'phone_providers',
+    prefix: 'pro',
+    key: 'providers',
+    needed: { name: z.enum(['twilio', 'custom']), credentials: object },
+    more: { disabled: z.boolean(), configuration: object },
+    usual: { channel: 'phone', disabled: false },
+    uniqueMember: 'channel',
+    hidden: ['credentials'],
+    whole: 'wrapped',
+    filters: { disabled: flag.optional() },
+  },
+  {
+    path: '/branding/phone/templates',
+    name: 'phone template',
+    noun: 'phone_templates',
+    prefix: 'tem',
+    key: 'templates',
+    hasDates: false,
+    needed: {},
+    more: { disabled: z.boolean(), content: object },
+    fixed: { type: text },
+    usual: { channel: 'phone', customizable: true, disabled: false },
+    uniqueMember: 'type',
+    whole: 'wrapped',
+    filters: { disabled: flag.optional() },
+  },
+];
