@@ -57,7 +57,7 @@ function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, asked: string | un
 
 /** What an option maps comes before what is fixed, and that before what the application adds: it cannot undo either. */
 function furtherParameters(
-  { authParams, authParamsMap, upstream_params }: OAuth2Options,
+  { authorizationURL, authParams, authParamsMap, upstream_params }: OAuth2Options,
   { params, additional }: UpstreamRequest,
 ): Record<string, string> {
   const given: Readonly<Record<string, string | undefined>> = { ...params, ...additional };
@@ -67,8 +67,10 @@ function furtherParameters(
   const mapped = [...Object.entries(authParamsMap), ...dynamic];
   const sources = new Set(mapped.map(([, source]) => source));
   const passedOn = PASSED_ON.filter((name) => params[name] !== 'none').map((name) => [name, params[name]]);
+  // Nor can it undo what the operator wrote into the address itself.
+  const written = new URL(authorizationURL).searchParams;
   const unmapped = [...Object.entries(additional), ...passedOn].filter(
-    ([name]) => !sources.has(String(name)),
+    ([name]) => !sources.has(String(name)) && !written.has(String(name)),
   );
   const fixed = Object.entries(upstream_params).flatMap(([name, to]) =>
     'value' in to ? [[name, to.value] as const] : [],

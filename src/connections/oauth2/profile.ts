@@ -33,7 +33,11 @@ export async function identityOf(
   const profile: Record<string, unknown> = { ...rest, ...mapped(fieldsMap, rest) };
   // Scripts that hand on what GitHub and others answer have an `id` alone.
   const id = profile.user_id ?? profile.id;
-  if ((typeof id !== 'string' || id === '') && typeof id !== 'number') {
+  // A larger number was rounded when it was read: several users would share it.
+  if (typeof id === 'number' && !Number.isSafeInteger(id)) {
+    throw upstreamFault('access_denied', 'The user_id of the profile is too large for a number.');
+  }
+  if (typeof id !== 'number' && (typeof id !== 'string' || id === '')) {
     throw upstreamFault('access_denied', 'The profile has no user_id.');
   }
   const metadata = {

@@ -73,7 +73,7 @@ async function askTokenEndpoint(
   } as const;
   const response = await fetch(tokenURL, { ...sent, maxBytes: LARGEST_ANSWER }).catch(unreachable);
   const text = await response.text().catch(unreachable);
-  return tokenAnswer(response, text);
+  return tokenAnswer(response, text, client_secret);
 }
 
 /** What an endpoint that gives no answer is told as. */
@@ -92,7 +92,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   invalid: 'sent no valid answer',
 };
 
-function tokenAnswer(response: Response, text: string): TokenAnswer {
+function tokenAnswer(response: Response, text: string, secret: string): TokenAnswer {
   const { status } = response;
   const wrong = (what: string) =>
     upstreamFault('invalid_request', `The identity provider's token endpoint ${what}.`);
@@ -101,7 +101,7 @@ function tokenAnswer(response: Response, text: string): TokenAnswer {
   const { error, access_token, token_type } = answer ?? {};
   // Some providers answer errors with 200, and some name them in an object.
   if (error !== undefined && error !== null && error !== '' && error !== false) {
-    throw wrong(`answered with the error ${codeOf(error)}`);
+    throw wrong(`answered with the error ${codeOf(error, secret)}`);
   }
   if (status !== 200 && status !== 201) throw wrong(`answered with status ${status}`);
   if (answer === undefined) throw wrong('sent an answer that is neither JSON nor a form');
@@ -112,10 +112,10 @@ function tokenAnswer(response: Response, text: string): TokenAnswer {
   return { ...answer, access_token };
 }
 
-/** An error code (RFC 6749 §5.2), and no free text: that may repeat what was sent. */
-function codeOf(error: unknown): string {
+/** An error code (RFC 6749 §5.2), and nothing that may repeat what was sent: free text, or the secret in its place. */
+function codeOf(error: unknown, secret: string): string {
   const code = typeof error === 'object' && error !== null ? (error as Record<string, unknown>).code : error;
-  return typeof code === 'string' && /^[\w.-]{1,64}$/.test(code) ? code : 'unknown';
+  return typeof code === 'string' && /^[a-z][a-z_]{1,40}$/.test(code) && code !== secret ? code : 'unknown';
 }
 
 function parseAnswer(type: string, text: string): Record<string, unknown> | undefined {

@@ -75,8 +75,9 @@ describe('the authorization request to a provider', () => {
     expect(await asked('spaces', { connection_scope: 'a,b c' })).to.deep.equal({ scope: 'profile a,b c' });
   });
 
-  it('keeps the query of the authorization URL', async () => {
+  it('keeps the query of the authorization URL, whatever the application adds', async () => {
     expect(await asked('query')).to.deep.equal({ tenant: '1', scope: 'profile email' });
+    expect(await asked('query', { tenant: '2' })).to.deep.equal({ tenant: '1', scope: 'profile email' });
   });
 
   it('has a challenge where the connection has PKCE, and the token request its verifier', async () => {

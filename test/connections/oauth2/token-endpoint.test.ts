@@ -51,7 +51,7 @@ const BAD: [string, Misbehaviour, string][] = [
   ],
   [
     'repeats the secret in its error',
-    answer({ error: 'upstream-secret is wrong' }, 401),
+    answer({ error: 'upstream-secret' }, 401),
     said('answered with the error unknown'),
   ],
   ['fails with a page', plain('<h1>Oops</h1>', 'text/html', 500), said('answered with status 500')],

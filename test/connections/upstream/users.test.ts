@@ -214,6 +214,8 @@ describe('a user of a provider', () => {
   for (const [what, profile] of [
     ['no id', { email: 'a@upstream.test' }],
     ['an empty id', { id: '' }],
+    ['an id that is too large for a number', { id: 1e19 }],
+    ['an id that is a fraction', { id: 1.5 }],
     ['an id that is an object', { id: { a: 1 } }],
     ['an id that is far too long', { id: 'x'.repeat(600) }],
     ['an id with a line break', { id: 'a\nb' }],
