@@ -36,6 +36,19 @@
     throw error;
   }
 
+  // Each run begins with the same memory: numbers of the engine's own would be the same in each.
+  let numbers = [];
+  const random = () => {
+    if (numbers.length === 0) numbers = Array.from(new Uint32Array(host('random', '512')));
+    return (numbers.pop() * 2097152 + (numbers.pop() >>> 11)) / 9007199254740992;
+  };
+  Object.defineProperty(Math, 'random', {
+    value: random,
+    writable: true,
+    configurable: true,
+    enumerable: false,
+  });
+
   // Timers: the host knows when the next is due, and no more.
   const timers = new Map();
   const wake = () => {
@@ -190,6 +203,13 @@
   };
 
   return {
+    /** Loads what scripts may require, once for all runs. */
+    load: () => {
+      for (const name of host('modules').split(',')) load(name);
+      // Those that are globals besides are looked up, so that a run finds values.
+      for (const name of ['Buffer', 'URL', 'TextEncoder', 'fetch', 'request', 'crypto'])
+        void globalThis[name];
+    },
     /** Begins a run. */
     start: (source, entry, args, globals) =>
       guarded(() => {

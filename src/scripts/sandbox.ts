@@ -1,4 +1,5 @@
-// One sandbox: QuickJS in a WebAssembly instance of its own, with a memory of its own, for one run.
+// A sandbox: QuickJS in a WebAssembly instance. Before each run its memory, which is all that it knows, is what it was when
+// it was made; where that cannot be, it is made anew.
 import { readFileSync } from 'node:fs';
 import * as quickjs from '@jitl/quickjs-ng-wasmfile-release-sync';
 import {
@@ -56,6 +57,8 @@ export interface Uncaught {
 }
 
 export interface Sandbox {
+  /** Undoes all that a run did. @returns false when it cannot: this sandbox is not to be used again. */
+  reset(): boolean;
   /** Calls what the runtime of the sandbox gives, then all that waits on promises. @returns what was not caught. */
   call(name: 'start' | 'deliver', args: readonly Plain[]): Uncaught | undefined;
   memoryBytes(): number;
@@ -102,23 +105,55 @@ export async function createSandbox({
   const make = context.unwrapResult(context.evalCode(textOf('runtime'), 'runtime.js'));
   const parts = context.unwrapResult(context.callFunction(make, context.undefined, hostFunction));
   const functions = { start: context.getProp(parts, 'start'), deliver: context.getProp(parts, 'deliver') };
+  context.unwrapResult(context.callFunction(context.getProp(parts, 'load'), context.undefined));
   runtime.setInterruptHandler(isOver);
   const uncaught = (error: QuickJSHandle): Uncaught => {
     const { name = 'Error', message = '' } = (context.dump(error) ?? {}) as Partial<Uncaught>;
     return { name: String(name), message: String(message) };
   };
+  const memory = snapshot(wasmMemory);
+  // A call that ended in the engine's own failure leaves its stack behind, which is not in the memory.
+  let isBroken = false;
   return {
+    reset: () => !isBroken && memory.restore(),
     memoryBytes: () => wasmMemory.buffer.byteLength,
     isFull: () => wasmMemory.buffer.byteLength > 0.75 * pages * WASM_PAGE,
     call: (name, args) => {
+      isBroken = true;
       const handles = args.map((one) => texts.handleOf(one));
       const called = context.callFunction(functions[name], context.undefined, ...handles);
-      if (called.error !== undefined) return uncaught(called.error);
-      while (runtime.hasPendingJob() && !isOver()) {
-        const jobs = runtime.executePendingJobs();
-        if (jobs.error !== undefined) return uncaught(jobs.error);
+      let error = called.error;
+      while (error === undefined && runtime.hasPendingJob() && !isOver()) {
+        error = runtime.executePendingJobs().error;
       }
-      return undefined;
+      const thrown = error === undefined ? undefined : uncaught(error);
+      isBroken = false;
+      return thrown;
+    },
+  };
+}
+
+/** What is compared at once, bytes. */
+const CHUNK = 256 * 1024;
+
+/** A memory as it is now. */
+function snapshot(wasmMemory: WebAssembly.Memory) {
+  const zeros = Buffer.alloc(CHUNK);
+  const { byteLength } = wasmMemory.buffer;
+  const chunks: { at: number; was: Buffer }[] = [];
+  for (let at = 0; at < byteLength; at += CHUNK) {
+    const is = Buffer.from(wasmMemory.buffer, at, CHUNK);
+    chunks.push({ at, was: is.equals(zeros) ? zeros : Buffer.from(is) });
+  }
+  return {
+    /** @returns false for a memory that has grown, which it cannot undo. */
+    restore: (): boolean => {
+      if (wasmMemory.buffer.byteLength !== byteLength) return false;
+      for (const { at, was } of chunks) {
+        const is = Buffer.from(wasmMemory.buffer, at, CHUNK);
+        if (!is.equals(was)) is.set(was);
+      }
+      return true;
     },
   };
 }

@@ -43,7 +43,7 @@ const GRACE = 500;
 /** How often that is looked at, milliseconds. */
 const CHECK = 100;
 /** The thread's own memory, beside that of the sandbox. */
-const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 };
+const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
 interface Current {
   job: number;

@@ -1,5 +1,5 @@
-// A thread that runs scripts, one after the other, each in a sandbox of its own. The next sandbox is made while the thread
-// waits. What a script may use of processor, memory, output and requests is counted here; time is counted by the process,
+// A thread that runs scripts, one after the other, each in a sandbox that knows nothing of those before. It is made ready while
+// the thread waits. What a script may use of processor, memory, output and requests is counted here; time is counted by the process,
 // which also ends a thread that does not answer any more.
 import { parentPort, workerData } from 'node:worker_threads';
 import { HOST_FUNCTIONS, type Plain } from './host-functions.ts';
@@ -55,15 +55,17 @@ function newState(): State {
   };
 }
 
-async function prepare(): Promise<void> {
-  const own = newState();
-  state = own;
-  own.sandbox = await createSandbox({
-    wasmModule,
-    memoryBytes: limits.memoryBytes,
-    host: (name, args) => answer(own, name, args),
-    isOver: () => isOver(own),
-  });
+async function prepare(sandbox: Sandbox | undefined): Promise<void> {
+  const isReady = sandbox?.reset() === true;
+  state = newState();
+  state.sandbox = isReady
+    ? sandbox
+    : await createSandbox({
+        wasmModule,
+        memoryBytes: limits.memoryBytes,
+        host: (name, args) => answer(state, name, args),
+        isOver: () => isOver(state),
+      });
   say({ type: 'ready' });
 }
 
@@ -190,7 +192,7 @@ function end(own: State, outcome: NonNullable<State['outcome']>): void {
     outputBytes: own.result + own.printed,
     requests: own.requests,
   });
-  void prepare();
+  void prepare(own.sandbox);
 }
 
 function start({ run, source, entry, args, globals }: RunMessage): void {
@@ -206,4 +208,4 @@ parentPort?.on('message', (message: ToThread) => {
   return enter(state, 'deliver', [message.id, message.head, message.content]);
 });
 
-await prepare();
+await prepare(undefined);

@@ -165,6 +165,36 @@ describe('a hostile script', () => {
       });
     }
 
+    it('whatever the runs before did: two hundred, each another way', async () => {
+      const ways = [
+        'cb(null, 1)',
+        'throw new Error("no")',
+        'const all = []; for (;;) all.push(new Uint8Array(1e6))',
+        '(function f() { f() })()',
+        'let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; JSON.stringify(o)',
+        'globalThis.left = "behind".repeat(1e5); setInterval(() => {}, 1); cb(null, 1)',
+        'Promise.reject(1); cb(null, [require("jose"), require("lodash")].length)',
+        'console.log("x".repeat(1e5)); cb()',
+      ];
+      for (let n = 0; n < 200; n++) await alone.run(script(ways[n % ways.length] ?? ''));
+      const { result, used } = await alone.run(
+        'async (t) => [t, typeof left, [1, 2].map((x) => x * 2), Buffer.from("ü").length]',
+      );
+      expect(result).to.deep.equal(['token', 'undefined', [2, 4], 2]);
+      expect(used.memoryBytes).to.equal(16 * MIB);
+    });
+
+    it('and does not begin with the same numbers', async () => {
+      const source =
+        'async () => [Math.random(), crypto.randomUUID(), crypto.randomBytes(8).toString("hex")]';
+      const runs = [];
+      for (let n = 0; n < 5; n++) runs.push((await alone.run(source)).result as unknown[]);
+      expect(new Set(runs.flat()).size).to.equal(15);
+      const many = await alone.run('async () => Array.from({ length: 1000 }, Math.random)');
+      for (const one of many.result as number[]) expect(one).to.be.within(0, 1).and.not.equal(1);
+      expect(new Set(many.result as number[]).size).to.equal(1000);
+    });
+
     it('in this process: a result is data', async () => {
       const source =
         'cb(null, JSON.parse(\'{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toJSON":1}\'))';
