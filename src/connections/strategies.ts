@@ -7,6 +7,7 @@ import { oauth2 } from './oauth2/strategy.ts';
 import { email } from './passwordless/email.ts';
 import { sms } from './passwordless/sms.ts';
 import { samlStrategies } from './samlp/strategy.ts';
+import { socialStrategies } from './social/strategy.ts';
 import type { Strategy } from './strategy.ts';
 
 /** All of them. */
@@ -17,6 +18,7 @@ export const strategies: readonly Strategy[] = [
   oauth2,
   ...directoryStrategies,
   ...samlStrategies,
+  ...socialStrategies,
 ];
 
 /** The strategy of a connection; undefined where it is not built in. */

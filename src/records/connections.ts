@@ -4,6 +4,7 @@ import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { oauth2OptionsSchema } from './oauth2.ts';
 import { samlpOptionsSchema } from './samlp-connection.ts';
+import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
@@ -99,12 +100,19 @@ const upstream = { isDatabase: false, unique: [], isUpstream: true } as const;
 
 const passwordless = { options: passwordlessOptionsSchema, isDatabase: false };
 
+const socialRecord: StrategyRecord = { ...upstream, options: socialOptionsSchema };
+const social = Object.fromEntries(SOCIAL_STRATEGIES.map((name) => [name, socialRecord])) as Record<
+  SocialStrategyName,
+  StrategyRecord
+>;
+
 /** The strategies that are built in, by name. A tenant file may have connections of others, which are kept. */
 export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ['email', 'username'] },
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: oauth2OptionsSchema },
+  ...social,
   ad: { ...upstream, options: ldapOptionsSchema },
   'auth0-adldap': { ...upstream, options: ldapOptionsSchema },
   samlp: { ...upstream, options: samlpOptionsSchema },

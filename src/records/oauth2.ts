@@ -19,7 +19,8 @@ const OWN_HEADERS = new Set([
   'expect',
 ]);
 
-const endpoint = z
+/** The address of an endpoint. */
+export const endpoint = z
   .string()
   .max(2048)
   .refine((text) => isHttpsOrLoopback(text) && !text.includes('#'), {

@@ -1,20 +1,14 @@
 // The token request to an OAuth 2.0 provider (RFC 6749 §4.1.3), and what providers make of its answer.
-import { OutboundError } from '../../http/outbound-error.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { type UpstreamDependencies, type UpstreamResponse, upstreamFault } from '../redirect.ts';
+import { askProvider, endpointFault, type ProviderAnswer, refuseError, USER_AGENT } from './ask.ts';
 
 /** The answer of a token endpoint: what RFC 6749 §5.1 names, and whatever else the provider adds. */
 export interface TokenAnswer {
   access_token: string;
   [member: string]: unknown;
 }
-
-/** Time for the token endpoint, milliseconds. */
-const TIMEOUT = 10_000;
-/** Bytes of its answer. */
-const LARGEST_ANSWER = 256 * 1024;
-const USER_AGENT = 'Gatehouse';
 
 /** Token types that a bearer cannot use (RFC 9449; RFC 6749 §7.1). Others are read as `bearer`: many providers have words of their own. */
 const BOUND_TYPES = new Set(['dpop', 'mac', 'pop', 'n_a']);
@@ -64,45 +58,17 @@ async function askTokenEndpoint(
   const headers = new Headers({ accept: 'application/json', 'user-agent': USER_AGENT });
   for (const [name, value] of Object.entries(customHeaders)) headers.set(name, value);
   headers.set('content-type', 'application/x-www-form-urlencoded');
-  const sent = {
-    method: 'POST',
-    headers,
-    body: form.toString(),
-    redirect: 'manual',
-    timeout: TIMEOUT,
-  } as const;
-  const response = await fetch(tokenURL, { ...sent, maxBytes: LARGEST_ANSWER }).catch(unreachable);
-  const text = await response.text().catch(unreachable);
-  return tokenAnswer(response, text, client_secret);
+  const sent = { method: 'POST', headers, body: form.toString() };
+  return tokenAnswer(await askProvider({ fetch }, 'token endpoint', tokenURL, sent), client_secret);
 }
 
-/** What an endpoint that gives no answer is told as. */
-function unreachable(thrown: unknown): never {
-  const failure = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
-  const words = FAILURES[failure] ?? FAILURES.unreachable;
-  throw upstreamFault('invalid_request', `The identity provider's token endpoint ${words}.`, thrown);
-}
-
-const FAILURES: Readonly<Record<string, string>> = {
-  refused: 'is at an address that may not be called',
-  unreachable: 'cannot be reached',
-  timeout: 'did not answer in time',
-  'too-large': 'sent an answer that is too large',
-  redirects: 'redirects',
-  invalid: 'sent no valid answer',
-};
-
-function tokenAnswer(response: Response, text: string, secret: string): TokenAnswer {
+function tokenAnswer({ response, text }: ProviderAnswer, secret: string): TokenAnswer {
   const { status } = response;
-  const wrong = (what: string) =>
-    upstreamFault('invalid_request', `The identity provider's token endpoint ${what}.`);
-  if (status >= 300 && status < 400) throw wrong('redirects');
+  const wrong = (what: string) => endpointFault('token endpoint', what);
   const answer = parseAnswer(response.headers.get('content-type') ?? '', text);
   const { error, access_token, token_type } = answer ?? {};
-  // Some providers answer errors with 200, and some name them in an object.
-  if (error !== undefined && error !== null && error !== '' && error !== false) {
-    throw wrong(`answered with the error ${codeOf(error, secret)}`);
-  }
+  // Some providers answer errors with 200.
+  refuseError('token endpoint', error, [secret]);
   if (status !== 200 && status !== 201) throw wrong(`answered with status ${status}`);
   if (answer === undefined) throw wrong('sent an answer that is neither JSON nor a form');
   if (typeof access_token !== 'string' || access_token === '') throw wrong('gave no access token');
@@ -110,12 +76,6 @@ function tokenAnswer(response: Response, text: string, secret: string): TokenAns
     throw wrong('gave a token of a type that is not supported');
   }
   return { ...answer, access_token };
-}
-
-/** An error code (RFC 6749 §5.2), and nothing that may repeat what was sent: free text, or the secret in its place. */
-function codeOf(error: unknown, secret: string): string {
-  const code = typeof error === 'object' && error !== null ? (error as Record<string, unknown>).code : error;
-  return typeof code === 'string' && /^[a-z][a-z_]{1,40}$/.test(code) && code !== secret ? code : 'unknown';
 }
 
 function parseAnswer(type: string, text: string): Record<string, unknown> | undefined {

@@ -1,0 +1,101 @@
+// Providers of source code and tools.
+import { at, email, list, readClaims, type SocialPreset, texts } from './preset.ts';
+
+/** GitHub; its enterprise server by endpoints of the connection's own. */
+export const github: SocialPreset = {
+  displayName: 'GitHub',
+  authorization: 'https://github.com/login/oauth/authorize',
+  token: 'https://github.com/login/oauth/access_token',
+  userInfo: 'https://api.github.com/user',
+  scope: ['user:email'],
+  scopes: {
+    email: 'user:email',
+    read_user: 'read:user',
+    follow: 'user:follow',
+    ...Object.fromEntries(
+      ['public_repo', 'repo', 'repo_deployment', 'repo_status', 'delete_repo', 'notifications', 'gist'].map(
+        (name) => [name, name],
+      ),
+    ),
+    ...Object.fromEntries(
+      ['org', 'public_key', 'repo_hook'].flatMap((what) =>
+        ['read', 'write', 'admin'].map((how) => [`${how}_${what}`, `${how}:${what}`]),
+      ),
+    ),
+  },
+  further: { emails: '/emails' },
+  read: ({ user, further: { emails } }) => {
+    const primary = list(emails).find((one) => at(one, 'primary') === true);
+    // The profile's own address is one that the user shows, whether GitHub has verified it or not.
+    const address =
+      primary === undefined ? email(user.email, false) : email(at(primary, 'email'), at(primary, 'verified'));
+    const { name, login: nickname, avatar_url: picture, html_url: profile, blog: website } = user;
+    return { id: user.id, profile: { ...texts({ name, nickname, picture, profile, website }), ...address } };
+  },
+};
+
+/** GitLab; one's own by endpoints of the connection's own. */
+export const gitlab: SocialPreset = {
+  displayName: 'GitLab',
+  authorization: 'https://gitlab.com/oauth/authorize',
+  token: 'https://gitlab.com/oauth/token',
+  userInfo: 'https://gitlab.com/oauth/userinfo',
+  required: ['openid'],
+  scope: ['profile', 'email'],
+  scopes: { profile: 'profile', email: 'email', read_user: 'read_user', read_api: 'read_api', api: 'api' },
+  pkce: true,
+  read: readClaims,
+};
+
+export const bitbucket: SocialPreset = {
+  displayName: 'Bitbucket',
+  authorization: 'https://bitbucket.org/site/oauth2/authorize',
+  token: 'https://bitbucket.org/site/oauth2/access_token',
+  userInfo: 'https://api.bitbucket.org/2.0/user',
+  required: ['account'],
+  scope: ['email'],
+  scopes: { profile: 'account', email: 'email' },
+  basic: true,
+  further: { emails: '/emails' },
+  read: ({ user, further: { emails } }) => {
+    const primary = list(at(emails, 'values')).find((one) => at(one, 'is_primary') === true);
+    const { display_name: name, nickname, username } = user;
+    const picture = at(user, 'links', 'avatar', 'href');
+    return {
+      id: user.uuid,
+      profile: {
+        ...texts({ name, nickname: nickname ?? username, picture }),
+        ...email(at(primary, 'email'), at(primary, 'is_confirmed')),
+      },
+    };
+  },
+};
+
+export const digitalocean: SocialPreset = {
+  displayName: 'DigitalOcean',
+  authorization: 'https://cloud.digitalocean.com/v1/oauth/authorize',
+  token: 'https://cloud.digitalocean.com/v1/oauth/token',
+  userInfo: 'https://api.digitalocean.com/v2/account',
+  scope: ['read'],
+  read: ({ user: { account } }) => ({
+    id: at(account, 'uuid'),
+    profile: {
+      ...texts({ name: at(account, 'name') }),
+      ...email(at(account, 'email'), at(account, 'email_verified')),
+    },
+  }),
+};
+
+export const figma: SocialPreset = {
+  displayName: 'Figma',
+  authorization: 'https://www.figma.com/oauth',
+  token: 'https://api.figma.com/v1/oauth/token',
+  userInfo: 'https://api.figma.com/v1/me',
+  scope: ['current_user:read'],
+  basic: true,
+  pkce: true,
+  read: ({ user: { id, handle, img_url: picture, email: address } }) => ({
+    id,
+    profile: { ...texts({ name: handle, nickname: handle, picture }), ...email(address, false) },
+  }),
+};

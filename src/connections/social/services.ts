@@ -1,0 +1,222 @@
+// Shops, media, files and business software.
+import { at, email, list, readClaims, type SocialPreset, sameNames, texts } from './preset.ts';
+
+/** Microsoft accounts, of persons and of organizations. */
+export const windowslive: SocialPreset = {
+  displayName: 'Microsoft',
+  authorization: 'https://login.microsoftonline.com/common/oauth2/v2.0/authorize',
+  token: 'https://login.microsoftonline.com/common/oauth2/v2.0/token',
+  userInfo: 'https://graph.microsoft.com/v1.0/me',
+  required: ['User.Read'],
+  scopes: {
+    offline_access: 'offline_access',
+    graph_user: 'User.Read',
+    graph_user_update: 'User.ReadWrite',
+    graph_user_activity: 'UserActivity.ReadWrite.CreatedByApp',
+    graph_calendars: 'Calendars.Read',
+    graph_calendars_update: 'Calendars.ReadWrite',
+    graph_contacts: 'Contacts.Read',
+    graph_contacts_update: 'Contacts.ReadWrite',
+    graph_device: 'Device.Read',
+    graph_device_command: 'Device.Command',
+    graph_emails: 'Mail.Read',
+    graph_emails_update: 'Mail.ReadWrite',
+    graph_files: 'Files.Read',
+    graph_files_all: 'Files.Read.All',
+    graph_files_all_update: 'Files.ReadWrite.All',
+    graph_files_update: 'Files.ReadWrite',
+    graph_notes: 'Notes.Read',
+    graph_notes_create: 'Notes.Create',
+    graph_notes_update: 'Notes.ReadWrite',
+    graph_tasks: 'Tasks.Read',
+    graph_tasks_update: 'Tasks.ReadWrite',
+  },
+  pkce: true,
+  read: ({
+    user: { id, displayName: name, givenName, surname, mail, userPrincipalName, preferredLanguage },
+  }) => ({
+    id,
+    profile: {
+      ...texts({ name, given_name: givenName, family_name: surname, locale: preferredLanguage }),
+      // An organization's administrator writes any address there.
+      ...email(mail ?? addressIn(userPrincipalName), false),
+    },
+  }),
+};
+
+/** The sign-in name of a guest only looks like an address. */
+function addressIn(name: unknown): string | undefined {
+  return typeof name === 'string' && name.includes('@') && !name.includes('#EXT#') ? name : undefined;
+}
+
+const paypalAt = (site: string, api: string): SocialPreset => ({
+  displayName: 'PayPal',
+  authorization: `https://${site}/connect`,
+  token: `https://${api}/v1/oauth2/token`,
+  userInfo: `https://${api}/v1/identity/oauth2/userinfo`,
+  required: ['openid'],
+  scope: ['profile', 'email'],
+  scopes: sameNames('email profile address phone'),
+  basic: true,
+  ask: () => ({ query: { schema: 'paypalv1.1' } }),
+  read: ({ user: { user_id, name, given_name, family_name, emails, locale } }) => {
+    const primary = list(emails).find((one) => at(one, 'primary') === true);
+    return {
+      // An address that ends with the id.
+      id: typeof user_id === 'string' ? user_id.split('/').at(-1) : undefined,
+      profile: {
+        ...texts({ name, given_name, family_name, locale }),
+        ...email(at(primary, 'value'), at(primary, 'confirmed')),
+      },
+    };
+  },
+});
+
+export const paypal = paypalAt('www.paypal.com', 'api-m.paypal.com');
+export const paypalSandbox = paypalAt('www.sandbox.paypal.com', 'api-m.sandbox.paypal.com');
+
+export const amazon: SocialPreset = {
+  displayName: 'Amazon',
+  authorization: 'https://www.amazon.com/ap/oa',
+  token: 'https://api.amazon.com/auth/o2/token',
+  userInfo: 'https://api.amazon.com/user/profile',
+  scope: ['profile'],
+  scopes: { profile: 'profile', postal_code: 'postal_code' },
+  pkce: true,
+  read: ({ user: { user_id, name, email: address } }) => ({
+    id: user_id,
+    profile: { ...texts({ name }), ...email(address, false) },
+  }),
+};
+
+export const spotify: SocialPreset = {
+  displayName: 'Spotify',
+  authorization: 'https://accounts.spotify.com/authorize',
+  token: 'https://accounts.spotify.com/api/token',
+  userInfo: 'https://api.spotify.com/v1/me',
+  scope: ['user-read-email'],
+  basic: true,
+  pkce: true,
+  // The address is what the user typed; "there is no proof that it actually belongs to the user" (Web API reference).
+  read: ({ user: { id, display_name: name, images, email: address } }) => ({
+    id,
+    profile: { ...texts({ name, picture: at(images, 0, 'url') }), ...email(address, false) },
+  }),
+};
+
+export const twitch: SocialPreset = {
+  displayName: 'Twitch',
+  authorization: 'https://id.twitch.tv/oauth2/authorize',
+  token: 'https://id.twitch.tv/oauth2/token',
+  userInfo: 'https://api.twitch.tv/helix/users',
+  scope: ['user:read:email'],
+  scopes: { email: 'user:read:email' },
+  ask: ({ clientId }) => ({ headers: { 'client-id': clientId } }),
+  read: ({ user: { data } }) => {
+    const name = at(data, 0, 'display_name');
+    const picture = at(data, 0, 'profile_image_url');
+    return {
+      id: at(data, 0, 'id'),
+      profile: {
+        ...texts({ name, nickname: at(data, 0, 'login'), picture }),
+        // The API has the verified address, or none.
+        ...email(at(data, 0, 'email'), true),
+      },
+    };
+  },
+};
+
+export const dropbox: SocialPreset = {
+  displayName: 'Dropbox',
+  authorization: 'https://www.dropbox.com/oauth2/authorize',
+  token: 'https://api.dropboxapi.com/oauth2/token',
+  userInfo: 'https://api.dropboxapi.com/2/users/get_current_account',
+  scope: ['account_info.read'],
+  pkce: true,
+  ask: () => ({ method: 'POST' }),
+  read: ({
+    user: { account_id, name, email: address, email_verified, profile_photo_url: picture, locale },
+  }) => ({
+    id: account_id,
+    profile: {
+      ...texts({ name: at(name, 'display_name'), given_name: at(name, 'given_name') }),
+      ...texts({ family_name: at(name, 'surname'), picture, locale }),
+      ...email(address, email_verified),
+    },
+  }),
+};
+
+export const box: SocialPreset = {
+  displayName: 'Box',
+  authorization: 'https://account.box.com/api/oauth2/authorize',
+  token: 'https://api.box.com/oauth2/token',
+  userInfo: 'https://api.box.com/2.0/users/me',
+  read: ({ user: { id, name, login, avatar_url: picture } }) => ({
+    id,
+    profile: { ...texts({ name, picture }), ...email(login, false) },
+  }),
+};
+
+const salesforceAt = (host: string): SocialPreset => ({
+  displayName: 'Salesforce',
+  authorization: `https://${host}/services/oauth2/authorize`,
+  token: `https://${host}/services/oauth2/token`,
+  userInfo: `https://${host}/services/oauth2/userinfo`,
+  required: ['openid'],
+  scope: ['profile', 'email'],
+  scopes: sameNames('email profile'),
+  pkce: true,
+  read: readClaims,
+});
+
+export const salesforce: SocialPreset = {
+  ...salesforceAt('login.salesforce.com'),
+  read: (answers) => ({ ...readClaims(answers), id: answers.user.user_id }),
+};
+
+export const salesforceSandbox: SocialPreset = {
+  ...salesforceAt('test.salesforce.com'),
+  // Copies of one organization have the same users' ids.
+  read: (answers) => {
+    const { organization_id: organization, user_id: user } = answers.user;
+    const isKnown = typeof organization === 'string' && organization !== '' && typeof user === 'string';
+    return { ...readClaims(answers), id: isKnown && user !== '' ? `${organization}-${user}` : undefined };
+  },
+};
+
+export const wordpress: SocialPreset = {
+  displayName: 'WordPress',
+  authorization: 'https://public-api.wordpress.com/oauth2/authorize',
+  token: 'https://public-api.wordpress.com/oauth2/token',
+  userInfo: 'https://public-api.wordpress.com/rest/v1.1/me',
+  scope: ['auth'],
+  read: ({ user: { ID: id, display_name: name, username, email: address, email_verified, avatar_URL } }) => ({
+    id,
+    profile: {
+      ...texts({ name, nickname: username, picture: avatar_URL }),
+      ...email(address, email_verified),
+    },
+  }),
+};
+
+export const fitbit: SocialPreset = {
+  displayName: 'Fitbit',
+  authorization: 'https://www.fitbit.com/oauth2/authorize',
+  token: 'https://api.fitbit.com/oauth2/token',
+  userInfo: 'https://api.fitbit.com/1/user/-/profile.json',
+  scope: ['profile'],
+  scopes: sameNames('profile activity heartrate location nutrition settings sleep social weight'),
+  basic: true,
+  pkce: true,
+  read: ({ user: { user } }) => ({
+    id: at(user, 'encodedId'),
+    profile: texts({
+      name: at(user, 'fullName'),
+      given_name: at(user, 'firstName'),
+      family_name: at(user, 'lastName'),
+      nickname: at(user, 'displayName'),
+      picture: at(user, 'avatar'),
+      locale: at(user, 'locale'),
+    }),
+  }),
+};

@@ -1,0 +1,41 @@
+// Well-known providers: each is data (`presets.ts`) over OAuth 2.0.
+import { STRATEGIES } from '../../records/connections.ts';
+import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../records/social.ts';
+import { authorizationUrl } from '../oauth2/authorization.ts';
+import { exchangeAnswer } from '../oauth2/response.ts';
+import { grantOf, refreshToken } from '../oauth2/token.ts';
+import type { RedirectStrategy } from '../redirect.ts';
+import { socialConnection } from './options.ts';
+import { presets } from './presets.ts';
+import { socialIdentity } from './userinfo.ts';
+
+/** A strategy for each. */
+export const socialStrategies: readonly RedirectStrategy[] = SOCIAL_STRATEGIES.map(social);
+
+function social(name: SocialStrategyName): RedirectStrategy {
+  const preset = presets[name];
+  return {
+    name,
+    page: 'redirect',
+    amr: [],
+    record: STRATEGIES[name],
+    isSocial: true,
+    label: preset.displayName,
+    idsWithin: 'strategy',
+    redirect: async (_deps, request) => ({
+      url: authorizationUrl(socialConnection(preset, request.connection).oauth2, request),
+    }),
+    identify: async (deps, response) => {
+      const connection = socialConnection(preset, response.connection);
+      const answer = await exchangeAnswer(deps, connection.oauth2, response);
+      return {
+        ...(await socialIdentity(deps, preset, connection, answer.access_token)),
+        grant: grantOf(answer, deps.wallClock),
+      };
+    },
+    // None of them ends a session for others.
+    logout: async () => undefined,
+    refresh: async (deps, { connection, refreshToken: token }) =>
+      grantOf(await refreshToken(deps, socialConnection(preset, connection).oauth2, token), deps.wallClock),
+  };
+}

@@ -1,0 +1,318 @@
+// What well-known providers answer badly, and what nobody may be known by.
+import { expect } from 'chai';
+import { connectionSchema } from '../../../src/records/connections.ts';
+import { createAgent } from '../../support/agent.ts';
+import { authorize, responseOf, tenant, webRequest } from '../../support/flows.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { type Answer, type SocialProvider, startSocialProvider } from '../../support/social-provider.ts';
+import { failedLogins, logInUpstream } from '../../support/upstream-login.ts';
+import { KNOWN } from './answers.ts';
+
+const github = KNOWN.github.answers[''] as Record<string, unknown>;
+
+describe('the answers of well-known providers', () => {
+  let provider: SocialProvider;
+  let server: TestServer;
+  before(async () => {
+    provider = await startSocialProvider();
+    const own = {
+      client_id: 'ours',
+      client_secret: 'our-secret',
+      authorizationURL: `${provider.url}/authorize`,
+      tokenURL: `${provider.url}/token`,
+      userInfoURL: `${provider.url}/userinfo`,
+    };
+    const connection = (name: string, strategy: string, options: object) => ({
+      name,
+      strategy,
+      enabled_clients: ['web'],
+      options,
+    });
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        connections: [
+          ...['github', 'facebook', 'slack', 'discord', 'twitter', 'bitbucket', 'windowslive', 'paypal'].map(
+            (name) => connection(name, name, own),
+          ),
+          connection('enterprise', 'github', own),
+          connection('no-client', 'github', { ...own, client_id: '', client_secret: null }),
+          connection('no-secret', 'facebook', { client_id: 'ours' }),
+          connection('no-userinfo', 'github', { ...own, userInfoURL: '' }),
+          connection('hosted', 'github', { client_id: 'ours', client_secret: 'our-secret' }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+  beforeEach(() => {
+    for (const path of Object.keys(provider.answers)) delete provider.answers[path];
+    provider.answers['/userinfo/emails'] = [];
+  });
+
+  const logIn = (connection: string, user: Answer) => {
+    provider.answers['/userinfo'] = user;
+    return logInUpstream(server, { connection });
+  };
+  const made = async (id: string) => (await server.users.get(id)) ?? {};
+
+  describe('prove an address', () => {
+    let ids = 900_000;
+    const address = async (strategy: string, user: object, id: unknown, emails?: Answer) => {
+      if (emails !== undefined) provider.answers['/userinfo/emails'] = emails;
+      const told = await logIn(strategy, user);
+      expect(told).to.have.property('code');
+      const { email, email_verified } = (await made(`${strategy}|${id}`)) as Record<string, unknown>;
+      return [email, email_verified];
+    };
+    const mail = 'grace@example.test';
+
+    it('not at GitHub, where the primary one is not verified', async () => {
+      const id = ++ids;
+      const emails = [
+        { email: 'other@example.test', primary: false, verified: true },
+        { email: mail, primary: true, verified: false },
+      ];
+      expect(await address('github', { ...github, id }, id, emails)).to.deep.equal([mail, false]);
+    });
+
+    it('not by the one that a GitHub profile shows', async () => {
+      const id = ++ids;
+      expect(await address('github', { ...github, id, email: mail }, id)).to.deep.equal([mail, false]);
+    });
+
+    it('not where GitHub does not let the addresses be read', async () => {
+      for (const status of [401, 403, 404]) {
+        const id = ++ids;
+        const emails = () => ({ status, body: { message: 'Not Found' } });
+        expect(await address('github', { ...github, id }, id, emails)).to.deep.equal([undefined, false]);
+      }
+    });
+
+    it('not at Bitbucket, where it is not confirmed', async () => {
+      const emails = { values: [{ email: mail, is_primary: true, is_confirmed: false }] };
+      expect(await address('bitbucket', { uuid: '{b}' }, '{b}', emails)).to.deep.equal([mail, false]);
+    });
+
+    it('not at Discord, where it is not verified', async () => {
+      const of = (verified: unknown, id: string) => address('discord', { id, email: mail, verified }, id);
+      expect(await of(false, 'd1')).to.deep.equal([mail, false]);
+      expect(await of(undefined, 'd2')).to.deep.equal([mail, false]);
+      expect(await of('yes', 'd3')).to.deep.equal([mail, false]);
+      expect(await of(1, 'd4')).to.deep.equal([mail, false]);
+    });
+
+    it('never at Facebook and Microsoft, whatever they add', async () => {
+      const claimed = { email: mail, mail, email_verified: true, verified: true };
+      expect(await address('facebook', { id: 'f1', ...claimed }, 'f1')).to.deep.equal([mail, false]);
+      expect(await address('windowslive', { id: 'w1', ...claimed }, 'w1')).to.deep.equal([mail, false]);
+    });
+
+    it('not at PayPal, where another one is confirmed', async () => {
+      const emails = [
+        { value: mail, primary: true, confirmed: false },
+        { value: 'other@example.test', confirmed: true },
+      ];
+      expect(await address('paypal', { user_id: 'https://p.test/user/p1', emails }, 'p1')).to.deep.equal([
+        mail,
+        false,
+      ]);
+    });
+  });
+
+  describe('with an id', () => {
+    it('that is a number keep every digit of it', async () => {
+      for (const id of ['9007199254740993', '9007199254740992', '123456789012345678901234567890']) {
+        expect(await logIn('github', `{"id": ${id}, "login": "grace"}`)).to.have.property('code');
+        expect(await made(`github|${id}`)).to.include({ nickname: 'grace' });
+      }
+    });
+
+    const none: [string, string, Answer][] = [
+      ['GitHub has none', 'github', { login: 'grace' }],
+      ['it is null', 'github', { ...github, id: null }],
+      ['it is empty', 'github', { ...github, id: '' }],
+      ['it is of spaces', 'github', { ...github, id: ' ' }],
+      ['it is an object', 'github', { ...github, id: { toString: 'admin' } }],
+      ['it is a list', 'github', { ...github, id: ['1'] }],
+      ['it is a fraction', 'github', { ...github, id: 1.5 }],
+      ['it is a number that none has', 'github', '{"id": 1e400}'],
+      ['it is true', 'github', { ...github, id: true }],
+      ['it is longer than any', 'github', { ...github, id: '1'.repeat(513) }],
+      ['it has control characters', 'github', { ...github, id: '1\u0000' }],
+      ['X has errors alone', 'twitter', { errors: [{ title: 'Forbidden' }] }],
+      ['Slack names no workspace', 'slack', { ok: true, sub: 'U1' }],
+      ['PayPal has none', 'paypal', { emails: [] }],
+    ];
+    for (const [what, connection, user] of none)
+      it(`log nobody in where ${what}`, async () => {
+        expect(await logIn(connection, user)).to.include({
+          error: 'access_denied',
+          error_description: 'The identity provider gave no user id that can be used.',
+        });
+      });
+
+    it('of another connection log nobody in as its user', async () => {
+      await logIn('github', { ...github, id: 77 });
+      expect(await logIn('enterprise', { ...github, id: 77 })).to.include({
+        error: 'access_denied',
+        error_description: 'The user is known by another connection.',
+      });
+    });
+
+    it('are all of their connection: strategies have the same ids apart', async () => {
+      await logIn('github', { ...github, id: 78 });
+      await logIn('facebook', { id: '78', name: 'Somebody' });
+      expect(await made('github|78')).to.include({ name: 'Grace Hopper' });
+      expect(await made('facebook|78')).to.include({ name: 'Somebody' });
+    });
+  });
+
+  describe('that are faults', () => {
+    const profile = (what: string) => `The identity provider's profile endpoint ${what}.`;
+    const status = (status: number, body: object | string) => () => ({ status, body });
+    const faults: [string, string, Answer, string][] = [
+      [
+        'Facebook names errors in an object',
+        'facebook',
+        status(400, { error: { message: 'our-secret', type: 'OAuthException', code: 190 } }),
+        profile('answered with the error unknown'),
+      ],
+      [
+        'Slack answers errors with 200',
+        'slack',
+        { ok: false, error: 'invalid_auth' },
+        profile('answered with the error invalid_auth'),
+      ],
+      [
+        'it refuses the token',
+        'github',
+        status(401, { message: 'Bad credentials' }),
+        profile('answered with status 401'),
+      ],
+      ['it is down', 'github', status(503, '<h1>Unicorn</h1>'), profile('answered with status 503')],
+      ['it answers a page', 'github', '<h1>Hello</h1>', profile('sent an answer that is no JSON')],
+      ['it answers a list', 'github', [github], profile('sent no profile')],
+      ['it answers null', 'github', 'null', profile('sent no profile')],
+      ['it redirects', 'github', status(302, {}), profile('redirects')],
+      [
+        'it sends more than anybody needs',
+        'github',
+        { ...github, x: 'x'.repeat(300_000) },
+        profile('sent an answer that is too large'),
+      ],
+    ];
+    for (const [what, connection, user, description] of faults)
+      it(`are told the application, without what was sent: ${what}`, async () => {
+        // Failed logins of one address are recorded ten at a time, and then one in ten minutes.
+        server.tick(20 * 60_000);
+        expect(await logIn(connection, user)).to.include({
+          error: 'invalid_request',
+          error_description: description,
+        });
+        expect(server.logged()).not.to.contain('our-secret');
+        expect(await failedLogins(server)).to.include(description);
+      });
+
+    it('are told where the addresses fail: an account does not lose its proof by it', async () => {
+      provider.answers['/userinfo/emails'] = status(502, {});
+      expect(await logIn('github', { ...github, id: 901 })).to.include({
+        error: 'invalid_request',
+        error_description: profile('answered with status 502'),
+      });
+      expect(await server.users.get('github|901')).to.equal(undefined);
+    });
+
+    it('are told of the token endpoint: GitHub answers errors with 200', async () => {
+      provider.answers['/token'] = {
+        error: 'bad_verification_code',
+        error_description: 'The code passed is incorrect or expired.',
+      };
+      expect(await logIn('github', github)).to.include({
+        error: 'invalid_request',
+        error_description:
+          "The identity provider's token endpoint answered with the error bad_verification_code.",
+      });
+    });
+  });
+
+  describe('are not asked for where the connection', () => {
+    const refused: [string, string, string][] = [
+      [
+        'has no client: the hosted service lends its own',
+        'no-client',
+        'The connection has no client_id of GitHub.',
+      ],
+      ['has no secret', 'no-secret', 'The connection has no client_secret of Facebook.'],
+    ];
+    for (const [what, connection, description] of refused)
+      it(what, async () => {
+        const agent = createAgent(server);
+        let answer = await authorize(agent, webRequest({ connection }));
+        for (let hops = 0; hops < 5 && !answer.location.startsWith('http://localhost:3001'); hops++)
+          answer = await agent.get(new URL(answer.location, server.url).href);
+        expect(responseOf(answer)).to.include({ error: 'invalid_request', error_description: description });
+      });
+
+    it('has a token endpoint of its own, and does not say where the profile is', async () => {
+      const agent = createAgent(server);
+      const asked = provider.seen.length;
+      let answer = await authorize(agent, webRequest({ connection: 'no-userinfo' }));
+      for (let hops = 0; hops < 5 && !answer.location.startsWith('http://localhost:3001'); hops++)
+        answer = await agent.get(new URL(answer.location, server.url).href);
+      expect(responseOf(answer)).to.include({
+        error: 'invalid_request',
+        error_description: 'The connection has a tokenURL of its own, but no userInfoURL.',
+      });
+      expect(provider.seen.length).to.equal(asked);
+    });
+  });
+
+  it('are those of GitHub itself where the connection names no endpoints', async () => {
+    const { location } = await authorize(createAgent(server), webRequest({ connection: 'hosted' }));
+    expect(location).to.match(/^https:\/\/github\.com\/login\/oauth\/authorize\?/);
+  });
+});
+
+describe('the options of a connection to a well-known provider', () => {
+  const faults = (options: object) =>
+    (connectionSchema.safeParse({ name: 'gh', strategy: 'github', options }).error?.issues ?? []).map(
+      ({ path }) => path.join('.'),
+    );
+
+  const taken: [string, object][] = [
+    ['nothing', {}],
+    [
+      'what the hosted service exports',
+      { scope: ['user:email'], email: true, profile: true, allowed_audiences: [] },
+    ],
+    [
+      'null and empty texts for what is not set',
+      { client_id: null, client_secret: '', scope: null, tokenURL: '' },
+    ],
+    [
+      'endpoints of its own',
+      { authorizationURL: 'https://git.example.test/a', tokenURL: 'https://git.example.test/t' },
+    ],
+  ];
+  for (const [what, options] of taken)
+    it(`may be ${what}`, () => {
+      expect(faults(options)).to.deep.equal([]);
+    });
+
+  const refused: [string, object, string][] = [
+    ['an endpoint without TLS', { userInfoURL: 'http://git.example.test/u' }, 'userInfoURL'],
+    ['an endpoint of another scheme', { authorizationURL: 'javascript:alert(1)' }, 'authorizationURL'],
+    ['an endpoint with a password', { tokenURL: 'https://a:b@git.example.test/t' }, 'tokenURL'],
+    ['a client_id that is no text', { client_id: 1 }, 'client_id'],
+    ['a scope that is no text', { scope: { email: true } }, 'scope'],
+    ['another time for root attributes', { set_user_root_attributes: 'x' }, 'set_user_root_attributes'],
+  ];
+  for (const [what, options, at] of refused)
+    it(`may not be ${what}`, () => {
+      expect(faults(options)).to.deep.equal([`options.${at}`]);
+    });
+});

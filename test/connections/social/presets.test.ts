@@ -1,0 +1,146 @@
+// Logins at well-known providers: each preset against a provider that answers as that one does.
+import { createHmac } from 'node:crypto';
+import { expect } from 'chai';
+import { presets } from '../../../src/connections/social/presets.ts';
+import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../../src/records/social.ts';
+import { tenant } from '../../support/flows.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { type SocialProvider, startSocialProvider } from '../../support/social-provider.ts';
+import { fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
+import { KNOWN } from './answers.ts';
+
+const CLIENT = { client_id: 'our id', client_secret: 's/cret+1' };
+
+describe('logins at well-known providers', () => {
+  let provider: SocialProvider;
+  let server: TestServer;
+  before(async () => {
+    provider = await startSocialProvider();
+    const own = {
+      ...CLIENT,
+      authorizationURL: `${provider.url}/authorize`,
+      tokenURL: `${provider.url}/token`,
+      userInfoURL: `${provider.url}/userinfo`,
+    };
+    const connection = (name: string, strategy: string, options: object) => ({
+      name,
+      strategy,
+      enabled_clients: ['web'],
+      options,
+    });
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        connections: [
+          ...SOCIAL_STRATEGIES.map((name) => connection(name, name, own)),
+          connection('scoped', 'facebook', { ...own, scope: 'email,public_profile', user_birthday: true }),
+          connection('listed', 'github', { ...own, scope: ['user:email'], freeform_scopes: ['project'] }),
+          connection('with-email', 'twitter', { ...own, email: true }),
+          connection('params', 'gitlab', {
+            ...own,
+            upstream_params: { hd: { value: 'example.test' }, login: { alias: 'login_hint' } },
+          }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+  beforeEach(() => {
+    for (const path of Object.keys(provider.answers)) delete provider.answers[path];
+  });
+
+  const answer = (answers: Record<string, object | string>) => {
+    for (const [path, one] of Object.entries(answers)) provider.answers[`/userinfo${path}`] = one;
+  };
+  const userOf = async (id: string) => {
+    const user = await server.users.get(id);
+    if (user === undefined) throw new Error(`there is no user ${id}`);
+    return user;
+  };
+
+  for (const name of SOCIAL_STRATEGIES) {
+    it(`know the user by the provider's id, and take the address for proved where it says so: ${name}`, async () => {
+      const known = KNOWN[name];
+      answer(known.answers);
+      const login = await toProvider(server, { connection: name });
+      expect(login.at.searchParams.get('scope') ?? '').to.equal(known.scope);
+      expect(login.at.searchParams.has('code_challenge')).to.equal(presets[name].pkce === true);
+      const told = await fromProvider(server, login);
+      expect(told.location).to.contain('code=');
+      const user = await userOf(`${name}|${known.id}`);
+      expect(user).to.deep.include(known.profile);
+      if (!('email' in known.profile)) expect(user).not.to.have.property('email');
+      const [identity] = await server.users.identitiesOf(user.id);
+      expect(identity).to.deep.include({
+        provider: name,
+        connection: name,
+        upstream_id: known.id,
+        isSocial: true,
+      });
+    });
+
+    it(`authenticate as the provider expects: ${name}`, async () => {
+      answer(KNOWN[name].answers);
+      await logInUpstream(server, { connection: name });
+      const { form, headers } = provider.last('/token');
+      expect(form).to.include({ grant_type: 'authorization_code', code: 'their-code', client_id: 'our id' });
+      const basic = `Basic ${Buffer.from('our+id:s%2Fcret%2B1').toString('base64')}`;
+      expect([form.client_secret, headers.authorization]).to.deep.equal(
+        presets[name].basic ? [undefined, basic] : ['s/cret+1', undefined],
+      );
+      const profile = provider.last('/userinfo');
+      expect(profile.headers).to.include({ authorization: 'Bearer their-token', 'user-agent': 'Gatehouse' });
+      expect(profile.method).to.equal(name === ('dropbox' satisfies SocialStrategyName) ? 'POST' : 'GET');
+    });
+  }
+
+  it('send Facebook a proof that the token is used with the secret', async () => {
+    answer(KNOWN.facebook.answers);
+    await logInUpstream(server, { connection: 'facebook' });
+    const { query } = provider.last('/userinfo');
+    const proof = createHmac('sha256', CLIENT.client_secret).update('their-token').digest('hex');
+    expect(query.appsecret_proof).to.equal(proof);
+    expect(query.fields).to.contain('email');
+  });
+
+  it('ask X for the address where the connection does', async () => {
+    answer(KNOWN.twitter.answers);
+    const login = await toProvider(server, { connection: 'with-email' });
+    expect(login.at.searchParams.get('scope')).to.equal('users.read tweet.read users.email');
+    await fromProvider(server, login);
+    expect(provider.last('/userinfo').query['user.fields']).to.contain('confirmed_email');
+    await logInUpstream(server, { connection: 'twitter' });
+    expect(provider.last('/userinfo').query['user.fields']).not.to.contain('confirmed_email');
+  });
+
+  it('name themselves to Twitch by the client', async () => {
+    answer(KNOWN.twitch.answers);
+    await logInUpstream(server, { connection: 'twitch' });
+    expect(provider.last('/userinfo').headers['client-id']).to.equal('our id');
+  });
+
+  describe('ask for the scopes', () => {
+    const scopeOf = async (connection: string, more = {}) =>
+      (await toProvider(server, { connection, ...more })).at.searchParams.get('scope');
+
+    it('of a text with commas and of options', async () => {
+      expect(await scopeOf('scoped')).to.equal('public_profile email user_birthday');
+    });
+    it('of a list and of free form', async () => {
+      expect(await scopeOf('listed')).to.equal('user:email project');
+    });
+    it('of connection_scope beside', async () => {
+      expect(await scopeOf('listed', { connection_scope: 'read:org,gist' })).to.equal(
+        'user:email project read:org gist',
+      );
+    });
+  });
+
+  it('have the parameters of upstream_params', async () => {
+    const { at } = await toProvider(server, { connection: 'params', login_hint: 'grace' });
+    expect(Object.fromEntries(at.searchParams)).to.include({ hd: 'example.test', login: 'grace' });
+  });
+});
