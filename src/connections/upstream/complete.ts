@@ -27,6 +27,8 @@ export interface Brought {
   pending: PendingLogin;
   state: string;
   parameters: Readonly<Record<string, string>>;
+  /** The name of the connection whose callback it is, where the address says so. */
+  connection: string | undefined;
 }
 
 /** Has the strategy verify the answer. @returns how the login ended; what went wrong is recorded. */
@@ -40,6 +42,9 @@ export async function complete(
   try {
     const upstream = await upstreamOf(deps.config, pending);
     connection = upstream.connection;
+    if (brought.connection !== undefined && brought.connection !== connection.name) {
+      throw upstreamFault('access_denied', 'The answer came to the address of another connection.');
+    }
     const { nonce, codeVerifier } = pending;
     const identity = await upstream.strategy.identify(deps, {
       connection,

@@ -60,11 +60,17 @@ async function comeBack(
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
     throw requestExpired();
   }
-  const outcome = await complete(deps, ctx, { pending, state, parameters });
+  const connection = connectionOfAddress(ctx);
+  const outcome = await complete(deps, ctx, { pending, state, parameters, connection });
   // On at an address where the request's own cookies are, and with them whether it still waits.
   const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
   ctx.status = 303;
   ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);
+}
+
+/** The connection that the address of a posted answer names (SAML). */
+function connectionOfAddress({ method, query }: Context): string | undefined {
+  return method === 'POST' && query.connection !== undefined ? String(query.connection) : undefined;
 }
 
 /**

@@ -1,0 +1,179 @@
+// Encrypted assertions: what is decrypted, and what tells nobody why it is not.
+import { constants, createCipheriv, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { certificateOf, type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
+import { type Away, assertion, response, type SamlWorld, SIGN_IN, samlWorld, signed } from './provider.ts';
+
+const XENC = 'http://www.w3.org/2001/04/xmlenc#';
+const XENC11 = 'http://www.w3.org/2009/xmlenc11#';
+const DS = 'http://www.w3.org/2000/09/xmldsig#';
+
+interface Encryption {
+  cipher?: 'aes-256-gcm' | 'aes-128-gcm' | 'aes-256-cbc' | 'aes-128-cbc';
+  /** Of the key. */
+  wrapping?: string;
+  digest?: string;
+  /** The key beside the data, and not in it. */
+  beside?: boolean;
+  bend?: (sealed: Buffer) => Buffer;
+}
+
+const PADDING: Record<string, number> = { [`${XENC}rsa-1_5`]: constants.RSA_PKCS1_PADDING };
+
+function encrypted(text: string, certificate: string, over: Encryption = {}): string {
+  const { cipher = 'aes-256-gcm', wrapping = `${XENC}rsa-oaep-mgf1p`, digest, beside = false } = over;
+  const bits = Number(cipher.slice(4, 7));
+  const key = randomBytes(bits / 8);
+  const sealed = cipher.endsWith('gcm') ? gcm(cipher as 'aes-256-gcm', key, text) : cbc(cipher, key, text);
+  const oaepHash = digest?.endsWith('sha256') === true ? 'sha256' : 'sha1';
+  const padding = PADDING[wrapping] ?? constants.RSA_PKCS1_OAEP_PADDING;
+  const wrapped = publicEncrypt(
+    {
+      key: createPublicKey(certificate),
+      padding,
+      ...(padding === constants.RSA_PKCS1_OAEP_PADDING && { oaepHash }),
+    },
+    key,
+  );
+  const method = cipher.endsWith('gcm') ? `${XENC11}aes${bits}-gcm` : `${XENC}aes${bits}-cbc`;
+  const value = (bytes: Buffer) =>
+    `<xenc:CipherData><xenc:CipherValue>${bytes.toString('base64')}</xenc:CipherValue></xenc:CipherData>`;
+  const digestMethod = digest === undefined ? '' : `<ds:DigestMethod Algorithm="${digest}"/>`;
+  const encryptedKey = `<xenc:EncryptedKey xmlns:xenc="${XENC}" xmlns:ds="${DS}"><xenc:EncryptionMethod Algorithm="${wrapping}">${digestMethod}</xenc:EncryptionMethod>${value(wrapped)}</xenc:EncryptedKey>`;
+  const info = `<ds:KeyInfo xmlns:ds="${DS}">${beside ? '' : encryptedKey}</ds:KeyInfo>`;
+  const data = `<xenc:EncryptedData xmlns:xenc="${XENC}" Type="${XENC}Element"><xenc:EncryptionMethod Algorithm="${method}"/>${info}${value(over.bend?.(sealed) ?? sealed)}</xenc:EncryptedData>`;
+  return `<saml:EncryptedAssertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">${data}${beside ? encryptedKey : ''}</saml:EncryptedAssertion>`;
+}
+
+function gcm(name: 'aes-256-gcm' | 'aes-128-gcm', key: Buffer, text: string): Buffer {
+  const iv = randomBytes(12);
+  const cipher = createCipheriv(name, key, iv);
+  return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** Padded as XML Encryption 1.1 §5.2 says: any bytes, and their number. */
+function cbc(name: string, key: Buffer, text: string): Buffer {
+  const iv = randomBytes(16);
+  const plain = Buffer.from(text);
+  const length = 16 - (plain.length % 16);
+  const padding = Buffer.concat([randomBytes(length - 1), Buffer.from([length])]);
+  const cipher = createCipheriv(name, key, iv).setAutoPadding(false);
+  return Buffer.concat([iv, cipher.update(Buffer.concat([plain, padding])), cipher.final()]);
+}
+
+describe('an encrypted assertion', () => {
+  let world: SamlWorld;
+  let ours: KeyAndCertificate;
+  before(async () => {
+    ours = await makeCertificate();
+    world = await samlWorld(
+      () => ({ decryptionKey: { key: ours.privateKey, cert: ours.certificate } }),
+      (key) => ({
+        connections: [
+          {
+            name: 'plain',
+            strategy: 'samlp',
+            enabled_clients: ['web'],
+            options: { signInEndpoint: SIGN_IN, signingCert: key.certificate },
+          },
+        ],
+      }),
+    );
+  });
+  after(() => world.server.stop());
+
+  const respond = (away: Away, content: string) =>
+    response(world.server, content, { inResponseTo: away.requestId });
+  const inner = (away: Away, over = {}) =>
+    signed(
+      assertion(world.server, { inResponseTo: away.requestId, ...over }),
+      'Assertion',
+      world.key.privateKey,
+    );
+  const told = async (away: Away, xml: string) => world.finish(away.agent, await world.post(away, xml));
+
+  const ways: Record<string, Encryption> = {
+    'AES-256-GCM': {},
+    'AES-128-GCM, the key beside the data': { cipher: 'aes-128-gcm', beside: true },
+    'AES-256-CBC': { cipher: 'aes-256-cbc' },
+    'AES-128-CBC': { cipher: 'aes-128-cbc' },
+    'RSA-OAEP with SHA-256': { wrapping: `${XENC11}rsa-oaep`, digest: `${XENC}sha256` },
+  };
+  for (const [what, over] of Object.entries(ways)) {
+    it(`logs in by ${what}`, async () => {
+      const away = await world.away();
+      expect(
+        await told(away, respond(away, encrypted(inner(away), ours.certificate, over))),
+      ).to.have.property('code');
+    });
+  }
+
+  it('logs in when the response is signed around it', async () => {
+    const away = await world.away();
+    const plain = assertion(world.server, { inResponseTo: away.requestId });
+    const xml = respond(away, encrypted(plain, ours.certificate));
+    expect(await told(away, signed(xml, 'Response', world.key.privateKey))).to.have.property('code');
+  });
+
+  it('may be for the key of the tenant, which our metadata has where the connection has none', async () => {
+    const certificate = await certificateOf(world.server);
+    const away = await world.away({ connection: 'plain' });
+    const content = encrypted(inner(away, { audience: 'urn:auth0:localhost:plain' }), certificate);
+    expect(await told(away, respond(away, content))).to.have.property('code');
+  });
+
+  const refusals: Record<string, (away: Away) => string> = {
+    'is for another key': (away) => encrypted(inner(away), world.foreign.certificate),
+    'has a key wrapped by PKCS #1 v1.5': (away) =>
+      encrypted(inner(away), ours.certificate, { wrapping: `${XENC}rsa-1_5` }),
+    'is not signed inside': (away) =>
+      encrypted(assertion(world.server, { inResponseTo: away.requestId }), ours.certificate),
+    'is signed by another key inside': (away) =>
+      encrypted(
+        signed(
+          assertion(world.server, { inResponseTo: away.requestId }),
+          'Assertion',
+          world.foreign.privateKey,
+        ),
+        ours.certificate,
+      ),
+    'was changed on its way (CBC)': (away) =>
+      encrypted(inner(away), ours.certificate, {
+        cipher: 'aes-256-cbc',
+        bend: (sealed) => {
+          sealed[20] = (sealed[20] ?? 0) ^ 1;
+          return sealed;
+        },
+      }),
+    'has a wrong padding (CBC)': (away) =>
+      encrypted(inner(away), ours.certificate, {
+        cipher: 'aes-256-cbc',
+        bend: (sealed) => sealed.subarray(0, -16),
+      }),
+    'was changed on its way (GCM)': (away) =>
+      encrypted(inner(away), ours.certificate, {
+        bend: (sealed) => {
+          sealed[20] = (sealed[20] ?? 0) ^ 1;
+          return sealed;
+        },
+      }),
+    'is cut short': (away) =>
+      encrypted(inner(away), ours.certificate, { bend: (sealed) => sealed.subarray(0, 10) }),
+    'is no assertion': () => encrypted('<a/>', ours.certificate),
+  };
+  for (const [what, make] of Object.entries(refusals)) {
+    it(`is refused in the same words when it ${what}`, async () => {
+      const away = await world.away();
+      expect(await told(away, respond(away, make(away)))).to.include({
+        error: 'invalid_request',
+        error_description: 'The encrypted assertion cannot be read.',
+      });
+    });
+  }
+
+  it('is one: none stands beside it', async () => {
+    const away = await world.away();
+    const xml = respond(away, `${encrypted(inner(away), ours.certificate)}${inner(away)}`);
+    expect(await told(away, xml)).to.have.property('error');
+  });
+});
