@@ -51,6 +51,10 @@ export function createPool({ outbound, limits, most, idleMs, waitMs }: PoolOptio
   const mostOfOne = Math.max(1, Math.ceil(most / 2));
 
   const mayRun = ({ key }: { key: string }) => (running.get(key) ?? 0) < mostOfOne;
+  /** Where no thread can be started: another try for those who wait would end as this one. */
+  const turnAway = () => {
+    for (const one of waiting.splice(0)) one.take(undefined);
+  };
   /** Gives ready threads to those who wait, and starts more where that is not enough. */
   const serve = () => {
     for (const [thread, timer] of [...ready].reverse()) {
@@ -65,7 +69,7 @@ export function createPool({ outbound, limits, most, idleMs, waitMs }: PoolOptio
     // One more than is needed: it takes a while to start one, and what runs may never let go of its thread.
     const short = waiting.filter(mayRun).length + 1 - ready.size - starting - preparing.size;
     const wanted = Math.min(short, most - all.size - starting);
-    for (let i = 0; i < wanted; i++) void start();
+    for (let i = 0; i < wanted; i++) start().catch(turnAway);
   };
   const start = async () => {
     starting++;
@@ -73,9 +77,11 @@ export function createPool({ outbound, limits, most, idleMs, waitMs }: PoolOptio
       wasmModule ??= loadModule();
       const options = { wasmModule: await wasmModule, limits, outbound };
       if (isClosed) return;
+      let wasReady = false;
       const thread: Thread = startThread({
         ...options,
         onReady: () => {
+          wasReady = true;
           preparing.delete(thread);
           ready.set(thread, setTimeout(() => void thread.end(), idleMs).unref());
           serve();
@@ -83,7 +89,8 @@ export function createPool({ outbound, limits, most, idleMs, waitMs }: PoolOptio
         onEnd: () => {
           clearTimeout(ready.get(thread));
           for (const set of [ready, preparing, all]) set.delete(thread);
-          if (!isClosed) serve();
+          if (!wasReady) turnAway();
+          else if (!isClosed) serve();
         },
       });
       all.add(thread);

@@ -73,10 +73,10 @@ export function createScripts({
     }
     const job = { source, entry, args: JSON.stringify(args), globals: JSON.stringify(globals) };
     const outcome = await pool.run(of, job);
-    if (outcome === undefined) return failed('busy', 'too many scripts are running');
+    if (outcome === undefined) return failed('busy', 'there was no thread to run it');
     const { result, failure, ...rest } = outcome;
     return failure === undefined
-      ? { ...rest, result: result === undefined ? null : JSON.parse(result) }
+      ? { ...rest, result: result === undefined ? null : JSON.parse(result, asData) }
       : { ...rest, failure };
   };
   return {
@@ -91,6 +91,9 @@ export function createScripts({
     },
   };
 }
+
+/** Without what would become the prototype of a copy. */
+const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);
 
 const failed = (kind: ScriptFailure['kind'], message: string): ScriptOutcome => ({
   failure: { kind, message },

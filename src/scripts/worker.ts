@@ -10,8 +10,9 @@ import { createSandbox, type Sandbox, type Uncaught } from './sandbox.ts';
 const { wasmModule, limits } = workerData as ThreadData;
 const say = (message: FromThread) => parentPort?.postMessage(message);
 
-/** The largest body of a request, bytes. */
+/** The largest body of a request, bytes; and what else it has, as JSON. */
 const LARGEST_BODY = 1024 * 1024;
+const LARGEST_HEAD = 64 * 1024;
 /** What a printed line counts at least, bytes: there must be no end of empty ones, either. */
 const LINE = 50;
 
@@ -87,7 +88,7 @@ function answer(own: State, name: string, args: readonly Plain[]): Plain | undef
   const [first = '', second = '', third = '', fourth = ''] = args;
   switch (name) {
     case 'log':
-      print(own, String(first), String(second));
+      print(own, String(first).slice(0, 10), String(second));
       return undefined;
     case 'wake':
       wake(own, String(first));
@@ -123,7 +124,11 @@ function scriptFailure(own: State, { name, message }: Uncaught, isOfSource = fal
   if (isMemory || (own.sandbox?.isFull() === true && (message === 'null' || message === ''))) {
     return { kind: 'memory', message: `it used more than ${limits.memoryBytes} bytes of memory` };
   }
-  return { kind: isOfSource ? 'syntax' : 'script', name, message: message.slice(0, 1000) };
+  return {
+    kind: isOfSource ? 'syntax' : 'script',
+    name: name.slice(0, 100),
+    message: message.slice(0, 1000),
+  };
 }
 
 function print(own: State, level: string, text: string): void {
@@ -147,7 +152,9 @@ function wake(own: State, ms: string): void {
 
 function request(own: State, asked: { id: string; head: string; body: Plain }): void {
   if (own.outcome !== undefined) return;
-  if (asked.body.length > LARGEST_BODY) throw new Error('the body of the request is too large');
+  if (asked.body.length > LARGEST_BODY || asked.head.length > LARGEST_HEAD) {
+    throw new Error('the request is too large');
+  }
   own.requests++;
   if (own.requests > limits.requests) {
     fail(own, { kind: 'requests', message: `it made more than ${limits.requests} requests` });

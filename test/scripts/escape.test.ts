@@ -21,8 +21,6 @@ describe('a hostile script', () => {
       '/large': (_request, response) => response.end(Buffer.alloc(5 * MIB, 'x')),
     });
     sandbox = startSandbox({ limits: LIMITS, threads: 4 });
-    // Two threads that wait: what is measured below is not how long it takes to start one.
-    await Promise.all([sandbox.run('async () => 1', { of: 'a' }), sandbox.run('async () => 1', { of: 'b' })]);
   });
   after(async () => {
     await sandbox.stop();
@@ -32,6 +30,9 @@ describe('a hostile script', () => {
 
   /** Runs it, with an innocent script beside it. @returns its outcome. */
   const beside = async (body: string) => {
+    // Two threads that wait: what is measured is not how long a busy machine takes to start one.
+    const waits = 'async () => new Promise((resolve) => setTimeout(resolve, 20, 1))';
+    await Promise.all([sandbox.run(waits, { of: 'a' }), sandbox.run(waits, { of: 'b' })]);
     const outcome = sandbox.run(script(body), { of: 'hostile' });
     const began = performance.now();
     const innocent = await sandbox.run(script('cb(null, { user_id: 1 })'), { of: 'innocent' });
@@ -165,18 +166,17 @@ describe('a hostile script', () => {
       });
     }
 
-    it('whatever the runs before did: two hundred, each another way', async () => {
+    it('whatever the runs before did: fifty, each another way', async () => {
       const ways = [
         'cb(null, 1)',
         'throw new Error("no")',
         'const all = []; for (;;) all.push(new Uint8Array(1e6))',
         '(function f() { f() })()',
-        'let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; JSON.stringify(o)',
         'globalThis.left = "behind".repeat(1e5); setInterval(() => {}, 1); cb(null, 1)',
         'Promise.reject(1); cb(null, [require("jose"), require("lodash")].length)',
         'console.log("x".repeat(1e5)); cb()',
       ];
-      for (let n = 0; n < 200; n++) await alone.run(script(ways[n % ways.length] ?? ''));
+      for (let n = 0; n < 50; n++) await alone.run(script(ways[n % ways.length] ?? ''));
       const { result, used } = await alone.run(
         'async (t) => [t, typeof left, [1, 2].map((x) => x * 2), Buffer.from("ü").length]',
       );
@@ -198,7 +198,8 @@ describe('a hostile script', () => {
     it('in this process: a result is data', async () => {
       const source =
         'cb(null, JSON.parse(\'{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toJSON":1}\'))';
-      await sandbox.run(script(source));
+      const { result } = await sandbox.run(script(source));
+      expect(Object.keys(result as object)).to.deep.equal(['constructor', 'toJSON']);
       expect(({} as Record<string, unknown>).polluted).to.equal(undefined);
       expect(
         (await sandbox.run(script('cb(null, { toJSON: () => ({ user_id: 2 }) })'))).result,
@@ -319,6 +320,16 @@ describe('a hostile script', () => {
       const burst = await beside(`for (let i = 0; i < 1000; i++) fetch('${provider.url}/echo')`);
       expect(burst.failure).to.include({ kind: 'requests' });
       expect(provider.seen.length - before).to.be.at.most(20);
+    });
+
+    it('a request that is too large, in its body or its headers', async () => {
+      for (const options of [
+        'body: "x".repeat(1048577), method: "POST"',
+        'headers: { a: "x".repeat(65536) }',
+      ]) {
+        const { failure } = await beside(`request({ url: '${provider.url}/echo', ${options} }, cb)`);
+        expect(failure).to.include({ kind: 'script', message: 'the request is too large' });
+      }
     });
 
     it('what it does after it answered is not done', async () => {
