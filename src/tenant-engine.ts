@@ -1,6 +1,7 @@
 // The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
+import { openIdProviders } from './connections/oidc/providers.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault } from './connections/resolve.ts';
 import { scriptRunner } from './connections/run-script.ts';
@@ -91,6 +92,7 @@ function upstreamDependencies(
     pendingLogins: pendingLogins({ challenges, clock, random }),
     runScript: scriptRunner(scripts),
     store,
+    openId: openIdProviders({ fetch: outbound.fetch, clock }),
     clock,
     wallClock,
     random,

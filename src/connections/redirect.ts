@@ -10,6 +10,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import type { OpenIdProviders } from './oidc/providers.ts';
 
 /** A script of a connection, to be run. */
 export interface ConnectionScript {
@@ -34,6 +35,8 @@ export interface UpstreamDependencies {
   /** The tenant's. */
   config: Config;
   store: Store;
+  /** What OpenID providers publish of themselves. */
+  openId: OpenIdProviders;
   random: Random;
   /** Elapsed time. */
   clock: Clock;

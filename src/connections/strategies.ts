@@ -4,6 +4,7 @@ import type { Connection } from '../records/collections.ts';
 import { database } from './database/strategy.ts';
 import { directoryStrategies } from './ldap/strategy.ts';
 import { oauth2 } from './oauth2/strategy.ts';
+import { openIdStrategies } from './oidc/strategies.ts';
 import { email } from './passwordless/email.ts';
 import { sms } from './passwordless/sms.ts';
 import { samlStrategies } from './samlp/strategy.ts';
@@ -16,6 +17,7 @@ export const strategies: readonly Strategy[] = [
   email,
   sms,
   oauth2,
+  ...openIdStrategies,
   ...directoryStrategies,
   ...samlStrategies,
   ...socialStrategies,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { oauth2OptionsSchema } from './oauth2.ts';
+import { oidcOptionsSchema } from './openid.ts';
 import { samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 
@@ -112,6 +113,7 @@ export const STRATEGIES = {
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: oauth2OptionsSchema },
+  oidc: { ...upstream, options: oidcOptionsSchema },
   ...social,
   ad: { ...upstream, options: ldapOptionsSchema },
   'auth0-adldap': { ...upstream, options: ldapOptionsSchema },

@@ -38,7 +38,11 @@ describe('the connection of a login', () => {
             name: 'corporate',
             strategy: 'oidc',
             enabled_clients: ['web'],
-            options: { client_id: 'c', end_session_endpoint: 'https://idp.example.test/logout' },
+            options: {
+              client_id: 'c',
+              issuer: 'https://idp.example.test',
+              end_session_endpoint: 'https://idp.example.test/logout',
+            },
           },
         ],
       },

@@ -1,0 +1,71 @@
+// The authentication request to an OpenID provider (OpenID Connect Core 1.0 §3.1.2.1).
+import { createHash } from 'node:crypto';
+import type { OpenIdOptions } from '../../records/openid.ts';
+import { furtherParameters } from '../further-parameters.ts';
+import type { UpstreamRequest } from '../redirect.ts';
+import { endpointOf, type OpenIdConnection } from './connection.ts';
+
+/** The address that the browser goes to. @throws AuthError by `upstreamFault` where there is none. */
+export function authorizationUrl<Options extends OpenIdOptions>(
+  connection: OpenIdConnection<Options>,
+  request: UpstreamRequest,
+): string {
+  const { preset, options, clientId, metadata, isFrontChannel } = connection;
+  const url = new URL(endpointOf(metadata, 'authorization_endpoint'));
+  const responseMode = isFrontChannel ? 'form_post' : preset.responseMode;
+  const own = {
+    response_type: isFrontChannel ? 'id_token' : 'code',
+    ...(responseMode !== undefined && { response_mode: responseMode }),
+    client_id: clientId,
+    redirect_uri: request.redirectUri,
+    scope: scopeOf(connection, request.params.connection_scope),
+    state: request.state,
+    ...(sendsNonce(connection) && { nonce: request.nonce }),
+    ...challenge(pkceMethod(connection), request.codeVerifier),
+    ...preset.parameters?.(options),
+  };
+  for (const [name, value] of Object.entries({ ...furtherParameters(options, request, url), ...own })) {
+    url.searchParams.set(name, value);
+  }
+  return url.href;
+}
+
+/** Whether the answer's ID token must have the nonce of the request. */
+export function sendsNonce<Options extends OpenIdOptions>({
+  options,
+  isFrontChannel,
+}: Pick<OpenIdConnection<Options>, 'options' | 'isFrontChannel'>): boolean {
+  return isFrontChannel || options.send_back_channel_nonce;
+}
+
+/** The way in which the code is bound to the request (RFC 7636); undefined for none. */
+export function pkceMethod<Options extends OpenIdOptions>({
+  options,
+  metadata,
+  isFrontChannel,
+}: OpenIdConnection<Options>): 'S256' | 'plain' | undefined {
+  const { pkce } = options.connection_settings;
+  if (isFrontChannel || pkce === 'disabled') return undefined;
+  if (pkce !== 'auto') return pkce;
+  // Who does not know it ignores it (RFC 6749 §3.1), so it is left out for nobody.
+  const supported = metadata.code_challenge_methods_supported;
+  return supported?.includes('plain') && !supported.includes('S256') ? 'plain' : 'S256';
+}
+
+function challenge(method: 'S256' | 'plain' | undefined, verifier: string): Record<string, string> {
+  if (method === undefined) return {};
+  const code_challenge =
+    method === 'plain' ? verifier : createHash('sha256').update(verifier).digest('base64url');
+  return { code_challenge, code_challenge_method: method };
+}
+
+/** The scopes of the connection, and those that the application asks for beside; always `openid`. */
+function scopeOf<Options extends OpenIdOptions>(
+  { preset, options }: Pick<OpenIdConnection<Options>, 'preset' | 'options'>,
+  asked = '',
+): string {
+  const { scope = preset.scope, attribute_map } = options;
+  const own = [scope].flat().flatMap((one) => one.split(' '));
+  const all = ['openid', ...own, ...attribute_map.userinfo_scope.split(' '), ...asked.split(/[ ,]/)];
+  return [...new Set(all.filter((one) => one !== ''))].join(' ');
+}

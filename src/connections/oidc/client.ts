@@ -1,0 +1,159 @@
+// The requests to OpenID providers, by `openid-client`; loaded with the first of them.
+
+import type { CryptoKey } from 'jose';
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  clockSkew,
+  customFetch,
+  discovery,
+  fetchUserInfo,
+  modifyAssertion,
+  None,
+  PrivateKeyJwt,
+} from 'openid-client';
+import type { Outbound } from '../../http/outbound.ts';
+import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
+
+/** How we authenticate at a token endpoint (OpenID Connect Core 1.0 §9). */
+export type ClientCredential =
+  | { method: 'none' }
+  | { method: 'client_secret_post' | 'client_secret_basic'; secret: string }
+  | { method: 'private_key_jwt'; key: CryptoKey; kid: string; audience: string };
+
+/** An exchange of a code. */
+export interface CodeExchange {
+  metadata: Metadata;
+  clientId: string;
+  credential: ClientCredential;
+  redirectUri: string;
+  code: string;
+  /** Undefined where PKCE is not used. */
+  codeVerifier: string | undefined;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** The answer of a token endpoint; the ID token is not yet verified. */
+export interface Tokens {
+  access_token: string;
+  id_token?: string;
+  [member: string]: unknown;
+}
+
+/** Reads a discovery document. @throws OpenID client's errors, among them for a document of another issuer. */
+export async function discover(fetch: Outbound['fetch'], address: string): Promise<Metadata> {
+  const found = await discovery(new URL(address), 'unused', undefined, None(), {
+    [customFetch]: limited(fetch),
+    execute: [allowInsecureRequests],
+  });
+  return found.serverMetadata() as Metadata;
+}
+
+/**
+ * Exchanges a code.
+ * @throws OpenID client's errors; OutboundError as their cause.
+ */
+export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExchange): Promise<Tokens> {
+  const { redirectUri, code, codeVerifier } = exchange;
+  const config = configurationOf(exchange);
+  let idToken: unknown;
+  config[customFetch] = async (url, init) => {
+    const response = await limited(fetch)(url, init);
+    const { taken, rest } = await withoutIdToken(response);
+    idToken = taken;
+    return rest;
+  };
+  const back = new URL(redirectUri);
+  back.searchParams.set('code', code);
+  const checks = codeVerifier === undefined ? {} : { pkceCodeVerifier: codeVerifier };
+  const tokens = await authorizationCodeGrant(config, back, checks);
+  return { ...tokens, ...(typeof idToken === 'string' && { id_token: idToken }) };
+}
+
+/**
+ * What the provider says of the owner of an access token (OpenID Connect Core 1.0 §5.3).
+ * @throws OpenID client's errors, also where it speaks of somebody else than `subject`.
+ */
+export async function userInfoOf(
+  fetch: Outbound['fetch'],
+  exchange: Omit<CodeExchange, 'code' | 'codeVerifier' | 'redirectUri'>,
+  accessToken: string,
+  subject: string,
+): Promise<Record<string, unknown>> {
+  const config = configurationOf(exchange);
+  config[customFetch] = limited(fetch);
+  return fetchUserInfo(config, accessToken, subject);
+}
+
+function configurationOf({
+  metadata,
+  clientId,
+  credential,
+  now,
+}: Pick<CodeExchange, 'metadata' | 'clientId' | 'credential' | 'now'>): Configuration {
+  const { issuer, token_endpoint, userinfo_endpoint } = metadata;
+  const server = {
+    issuer,
+    ...(token_endpoint !== undefined && { token_endpoint }),
+    ...(userinfo_endpoint !== undefined && { userinfo_endpoint }),
+  };
+  const skew = Math.round((now - Date.now()) / 1000);
+  const config = new Configuration(server, clientId, { [clockSkew]: skew }, clientAuthentication(credential));
+  // Whether an address may go without TLS is decided by the client for requests to others.
+  allowInsecureRequests(config);
+  return config;
+}
+
+function clientAuthentication(credential: ClientCredential): ClientAuth {
+  switch (credential.method) {
+    case 'none':
+      return None();
+    case 'client_secret_post':
+      return ClientSecretPost(credential.secret);
+    case 'client_secret_basic':
+      return ClientSecretBasic(credential.secret);
+    case 'private_key_jwt':
+      return privateKeyJwt(credential);
+  }
+}
+
+function privateKeyJwt({
+  key,
+  kid,
+  audience,
+}: Extract<ClientCredential, { method: 'private_key_jwt' }>): ClientAuth {
+  return PrivateKeyJwt(
+    { key, kid },
+    {
+      [modifyAssertion]: (_header, payload) => {
+        payload.aud = audience;
+      },
+    },
+  );
+}
+
+/** Requests by the one client for addresses that others name. */
+function limited(fetch: Outbound['fetch']) {
+  return (url: string, init: object) => fetch(url, { ...init, maxBytes: LARGEST_DOCUMENT });
+}
+
+/**
+ * ID tokens are judged in one place for every way by which they come (id-token.ts), by the tenant's clock and the
+ * connection's own rules. The library's rules know neither templates of issuers nor signatures by a client secret.
+ */
+async function withoutIdToken(response: Response): Promise<{ taken?: unknown; rest: Response }> {
+  if (response.status !== 200) return { rest: response };
+  const answer = (await response
+    .clone()
+    .json()
+    .catch(() => undefined)) as Record<string, unknown> | undefined;
+  if (typeof answer !== 'object' || answer === null) return { rest: response };
+  const { id_token: taken, ...others } = answer;
+  const rest = new Response(JSON.stringify(others), { status: 200, headers: response.headers });
+  return { taken, rest };
+}

@@ -1,0 +1,137 @@
+// A connection to an OpenID provider, as it is meant: its options, and what the provider publishes of itself.
+import type { Connection } from '../../records/collections.ts';
+import { isHttpsOrLoopback } from '../../records/logout.ts';
+import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../records/openid.ts';
+import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import { providerFault } from './faults.ts';
+import { type Claims, type Expected, verifyIdToken } from './id-token.ts';
+import type { Metadata } from './metadata.ts';
+import type { Preset } from './preset.ts';
+
+/** What is needed for a login. */
+export interface OpenIdConnection<Options extends OpenIdOptions> {
+  preset: Preset<Options>;
+  options: Options;
+  clientId: string;
+  metadata: Metadata;
+  /** Whether the ID token comes by the browser. */
+  isFrontChannel: boolean;
+}
+
+const SUFFIX = '/.well-known/openid-configuration';
+
+/** @throws AuthError by `upstreamFault` where the provider cannot be used. */
+export async function openConnection<Options extends OpenIdOptions>(
+  deps: Pick<UpstreamDependencies, 'openId'>,
+  preset: Preset<Options>,
+  { options: kept }: Pick<Connection, 'options'>,
+): Promise<OpenIdConnection<Options>> {
+  const options = preset.parse(kept);
+  const { client_id: clientId, type = preset.type } = options;
+  if (clientId === undefined) throw upstreamFault('invalid_request', 'The connection has no client_id.');
+  const found = await metadataOf(deps, preset, options);
+  if (found.issuer === undefined) throw upstreamFault('invalid_request', 'The connection names no issuer.');
+  const metadata = { ...found, issuer: found.issuer };
+  return { preset, options, clientId, metadata, isFrontChannel: type === 'front_channel' };
+}
+
+/** What the options name comes before the provider's document, and that before an older one that was kept. */
+async function metadataOf<Options extends OpenIdOptions>(
+  deps: Pick<UpstreamDependencies, 'openId'>,
+  preset: Preset<Options>,
+  options: Options,
+): Promise<Partial<Metadata>> {
+  const old = options.oidc_metadata as Partial<Metadata>;
+  const own = definedOf(options);
+  const address = options.discovery_url ?? own.issuer ?? preset.discovery(options) ?? old.issuer;
+  const found =
+    address === undefined || (options.discovery_url === undefined && isComplete({ ...old, ...own }))
+      ? undefined
+      : await deps.openId.metadata(address).catch(providerFault('discovery document'));
+  if (found !== undefined && address !== undefined) checkDocument(preset, options, address, found);
+  return { ...(found ?? old), ...own };
+}
+
+/** Where a session is ended at the provider; undefined where it does not say. */
+export async function endSessionOf<Options extends OpenIdOptions>(
+  deps: Pick<UpstreamDependencies, 'openId'>,
+  preset: Preset<Options>,
+  { options: kept }: Pick<Connection, 'options'>,
+): Promise<{ address: string; clientId: string | undefined } | undefined> {
+  const options = preset.parse(kept);
+  const old: Partial<Metadata> = options.oidc_metadata;
+  // A provider that does not answer now may have said it before.
+  const address: unknown =
+    options.end_session_endpoint ??
+    (await metadataOf(deps, preset, options).catch(() => old)).end_session_endpoint;
+  return typeof address === 'string' ? { address, clientId: options.client_id } : undefined;
+}
+
+const ENDPOINTS = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'userinfo_endpoint',
+  'jwks_uri',
+  'end_session_endpoint',
+] as const;
+
+function definedOf(options: OpenIdOptions): Partial<Metadata> {
+  const entries = ENDPOINTS.map((name) => [name, options[name]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+function isComplete({ issuer, authorization_endpoint, token_endpoint, jwks_uri }: Partial<Metadata>) {
+  return [issuer, authorization_endpoint, token_endpoint, jwks_uri].every((one) => one !== undefined);
+}
+
+/**
+ * A document is its issuer's own (OpenID Connect Discovery 1.0 §4.3): else whoever serves one could have their keys taken
+ * for another's.
+ */
+function checkDocument<Options extends OpenIdOptions>(
+  { isDocumentOf }: Preset<Options>,
+  options: Options,
+  address: string,
+  { issuer }: Metadata,
+): void {
+  const expected = options.issuer ?? address.split(SUFFIX)[0] ?? '';
+  const isSame = withoutSlash(issuer) === withoutSlash(expected);
+  if (isSame || (options.issuer === undefined && isDocumentOf?.(issuer, options) === true)) return;
+  throw upstreamFault('invalid_request', "The identity provider's discovery document is of another issuer.");
+}
+
+const withoutSlash = (text: string) => text.replace(/\/$/, '');
+
+/** An endpoint that a login needs. @throws AuthError by `upstreamFault` where the provider has none. */
+export function endpointOf(
+  metadata: Metadata,
+  name: 'authorization_endpoint' | 'token_endpoint' | 'jwks_uri',
+): string {
+  const address: unknown = metadata[name];
+  if (typeof address === 'string' && isHttpsOrLoopback(address)) return address;
+  throw upstreamFault('invalid_request', `The identity provider has no ${name} that can be used.`);
+}
+
+/** The claims of an ID token that is for this connection. @throws AuthError by `upstreamFault` for any other. */
+export async function claimsOf<Options extends OpenIdOptions>(
+  deps: Pick<UpstreamDependencies, 'openId' | 'wallClock'>,
+  { preset, options, clientId, metadata }: OpenIdConnection<Options>,
+  token: string,
+  { nonce, accessToken, audiences = [] }: Pick<Expected, 'nonce' | 'accessToken'> & { audiences?: string[] },
+): Promise<Claims> {
+  const { jwks_uri } = metadata;
+  const claims = await verifyIdToken(token, {
+    keys: jwks_uri === undefined ? undefined : deps.openId.keysOf(endpointOf(metadata, 'jwks_uri')),
+    secret: options.client_secret,
+    algorithms: options.id_token_signed_response_algs ?? ASYMMETRIC_ALGS,
+    audiences: [clientId, ...audiences],
+    isIssuer: (issuer, all) =>
+      preset.isIssuer?.(issuer, all, options, metadata) ?? issuer === metadata.issuer,
+    nonce,
+    accessToken,
+    now: deps.wallClock(),
+  });
+  preset.admit?.(claims, options);
+  return claims;
+}

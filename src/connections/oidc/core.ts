@@ -1,0 +1,124 @@
+// The core of all strategies whose providers speak OpenID Connect.
+import { STRATEGIES } from '../../records/connections.ts';
+import type { OpenIdOptions } from '../../records/openid.ts';
+import { grantOf } from '../oauth2/token.ts';
+import {
+  type RedirectStrategy,
+  refuseProviderError,
+  type UpstreamDependencies,
+  type UpstreamIdentity,
+  type UpstreamResponse,
+  upstreamFault,
+  withQuery,
+} from '../redirect.ts';
+import { authorizationUrl, sendsNonce } from './authorization.ts';
+import { claimsOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
+import { exchangeCode, userInfoOf } from './exchange.ts';
+import type { Preset, Said } from './preset.ts';
+import { profileOf } from './profile.ts';
+
+/** Makes a strategy. */
+export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
+  const { name, isSocial, idsWithin } = preset;
+  return {
+    name,
+    page: 'redirect',
+    amr: [],
+    record: STRATEGIES[name],
+    isSocial,
+    idsWithin,
+    redirect: async (deps, request) => ({
+      url: authorizationUrl(await openConnection(deps, preset, request.connection), request),
+    }),
+    identify: async (deps, response) => {
+      const connection = await openConnection(deps, preset, response.connection);
+      checkIssuer(connection, response.parameters);
+      refuseProviderError(response.parameters);
+      return connection.isFrontChannel
+        ? fromFrontChannel(deps, connection, response)
+        : fromBackChannel(deps, connection, response);
+    },
+    logout: async (deps, { connection: kept, grant, callback, state }) => {
+      const there = await endSessionOf(deps, preset, kept);
+      if (there === undefined) return undefined;
+      return withQuery(there.address, {
+        ...(there.clientId !== undefined && { client_id: there.clientId }),
+        ...(grant.id_token !== undefined && { id_token_hint: grant.id_token }),
+        post_logout_redirect_uri: callback,
+        state,
+      });
+    },
+  };
+}
+
+/** The answer must be of the provider that was asked (RFC 9207 §2.4). @throws AuthError by `upstreamFault` */
+function checkIssuer<Options extends OpenIdOptions>(
+  { metadata }: OpenIdConnection<Options>,
+  { iss }: UpstreamResponse['parameters'],
+): void {
+  const isMissing = iss === undefined && metadata.authorization_response_iss_parameter_supported === true;
+  if (isMissing || (iss !== undefined && iss !== metadata.issuer)) {
+    throw upstreamFault('access_denied', 'The answer is of another identity provider.');
+  }
+}
+
+/** The ID token comes by the browser, posted (OAuth 2.0 Form Post Response Mode). */
+async function fromFrontChannel<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  connection: OpenIdConnection<Options>,
+  { nonce, parameters }: UpstreamResponse,
+): Promise<UpstreamIdentity> {
+  const { id_token = '' } = parameters;
+  if (id_token === '') throw upstreamFault('invalid_request', 'The identity provider sent no ID token.');
+  const claims = await claimsOf(deps, connection, id_token, { nonce });
+  return { ...identityOf(connection, { claims, userInfo: {}, parameters }), grant: { id_token } };
+}
+
+async function fromBackChannel<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  connection: OpenIdConnection<Options>,
+  response: UpstreamResponse,
+): Promise<UpstreamIdentity> {
+  const { parameters } = response;
+  const { code = '' } = parameters;
+  if (code === '')
+    throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
+  const tokens = await exchangeCode(deps, connection, response, code);
+  const nonce = sendsNonce(connection) ? response.nonce : undefined;
+  return identityOfTokens(deps, connection, tokens, { nonce, parameters });
+}
+
+/**
+ * Who the user is by the answer of a token endpoint.
+ * @param nonce undefined where none was sent.
+ * @throws AuthError by `upstreamFault`
+ */
+export async function identityOfTokens<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  connection: OpenIdConnection<Options>,
+  tokens: Awaited<ReturnType<typeof exchangeCode>>,
+  { nonce, parameters }: { nonce: string | undefined } & Pick<Said, 'parameters'>,
+): Promise<UpstreamIdentity> {
+  const { id_token, access_token } = tokens;
+  if (id_token === undefined) {
+    throw upstreamFault('invalid_request', "The identity provider's token endpoint gave no ID token.");
+  }
+  const claims = await claimsOf(deps, connection, id_token, { nonce, accessToken: access_token });
+  const userInfo = await userInfoOf(deps, connection, access_token, claims.sub);
+  return {
+    ...identityOf(connection, { claims, userInfo, parameters }),
+    grant: grantOf(tokens, deps.wallClock),
+  };
+}
+
+/** The user as the provider knows them. @throws AuthError by `upstreamFault` where it does not say who they are. */
+export function identityOf<Options extends OpenIdOptions>(
+  { preset, options }: OpenIdConnection<Options>,
+  said: Said,
+): UpstreamIdentity {
+  const profile = profileOf(options, said);
+  return {
+    id: preset.idOf?.(said.claims, options) ?? said.claims.sub,
+    profile: preset.profile?.(profile, said, options) ?? profile,
+  };
+}

@@ -1,0 +1,82 @@
+// The back channel: a code becomes tokens, and the access token what the userinfo endpoint says.
+import { importJWK } from 'jose';
+import type { OpenIdOptions } from '../../records/openid.ts';
+import { type UpstreamDependencies, type UpstreamResponse, upstreamFault } from '../redirect.ts';
+import { pkceMethod } from './authorization.ts';
+import type { ClientCredential, CodeExchange, Tokens } from './client.ts';
+import { endpointOf, type OpenIdConnection } from './connection.ts';
+import { providerFault } from './faults.ts';
+import type { Metadata } from './metadata.ts';
+import { signingKeyOf } from './signing-key.ts';
+
+/** What the provider gives for a code. @throws AuthError by `upstreamFault`; no fault says what was sent. */
+export async function exchangeCode<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  connection: OpenIdConnection<Options>,
+  { connection: { id }, redirectUri, codeVerifier }: Omit<UpstreamResponse, 'parameters'>,
+  code: string,
+): Promise<Tokens> {
+  const { clientId, metadata } = connection;
+  endpointOf(metadata, 'token_endpoint');
+  const exchange: CodeExchange = {
+    metadata,
+    clientId,
+    credential: await credentialOf(deps, connection, id),
+    redirectUri,
+    code,
+    codeVerifier: pkceMethod(connection) === undefined ? undefined : codeVerifier,
+    now: deps.wallClock(),
+  };
+  const client = await import('./client.ts');
+  return client.exchangeCode(deps.fetch, exchange).catch(providerFault('token endpoint'));
+}
+
+/**
+ * What the userinfo endpoint says of the subject; nothing where the provider has none.
+ * @throws AuthError by `upstreamFault`, also where it speaks of somebody else.
+ */
+export async function userInfoOf<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  { clientId, metadata }: OpenIdConnection<Options>,
+  accessToken: string,
+  subject: string,
+): Promise<Record<string, unknown>> {
+  if (metadata.userinfo_endpoint === undefined) return {};
+  const asked = { metadata, clientId, credential: { method: 'none' }, now: deps.wallClock() } as const;
+  const client = await import('./client.ts');
+  return client.userInfoOf(deps.fetch, asked, accessToken, subject).catch(providerFault('userinfo endpoint'));
+}
+
+async function credentialOf<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  { preset, options, metadata }: OpenIdConnection<Options>,
+  connectionId: string,
+): Promise<ClientCredential> {
+  if (preset.secretOf !== undefined) {
+    return { method: 'client_secret_post', secret: await preset.secretOf(deps, options, metadata) };
+  }
+  const { token_endpoint_auth_method: method, client_secret: secret } = options;
+  if (method === 'private_key_jwt') return keyCredential(deps, options, metadata, connectionId);
+  return secret === '' ? { method: 'none' } : { method, secret };
+}
+
+/** The connection's own key signs (RFC 7523 §2.2). */
+async function keyCredential(
+  { store }: UpstreamDependencies,
+  { token_endpoint_auth_signing_alg, token_endpoint_jwtca_aud_format }: OpenIdOptions,
+  metadata: Metadata,
+  connectionId: string,
+): Promise<ClientCredential> {
+  const signing = await signingKeyOf(store, connectionId);
+  if (signing === undefined)
+    throw upstreamFault('invalid_request', 'The connection has no key to sign with.');
+  const { jwk, kid } = signing;
+  const alg = token_endpoint_auth_signing_alg ?? String(jwk.alg);
+  const key = await importJWK({ ...jwk, alg }, alg).catch(() => undefined);
+  if (!(key instanceof CryptoKey)) {
+    throw upstreamFault('invalid_request', "The connection's key is of another algorithm.");
+  }
+  const audience =
+    token_endpoint_jwtca_aud_format === 'issuer' ? metadata.issuer : endpointOf(metadata, 'token_endpoint');
+  return { method: 'private_key_jwt', key, kid, audience };
+}

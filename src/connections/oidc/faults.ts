@@ -1,0 +1,51 @@
+// Why a provider could not be asked, for the application and for the log; never with what was sent or answered.
+
+import { AuthError } from '../../http/errors.ts';
+import { OutboundError } from '../../http/outbound-error.ts';
+import { upstreamFault } from '../redirect.ts';
+
+const FAILURES: Readonly<Record<string, string>> = {
+  refused: 'is at an address that may not be called',
+  unreachable: 'cannot be reached',
+  timeout: 'did not answer in time',
+  'too-large': 'sent an answer that is too large',
+  redirects: 'redirects',
+  invalid: 'sent no valid answer',
+};
+
+/**
+ * Makes a fault of what a request to a provider threw.
+ * @param what was asked.
+ */
+export function providerFault(what: string): (thrown: unknown) => never {
+  return (thrown) => {
+    if (thrown instanceof AuthError) throw thrown;
+    throw upstreamFault(
+      'invalid_request',
+      `The identity provider's ${what} ${wordsOf(thrown)}.`,
+      plain(thrown),
+    );
+  };
+}
+
+function wordsOf(thrown: unknown): string {
+  const outbound = causes(thrown).find((one) => one instanceof OutboundError);
+  if (outbound !== undefined) return FAILURES[outbound.failure] ?? 'cannot be reached';
+  const { error } = (thrown ?? {}) as { error?: unknown };
+  if (typeof error === 'string' && /^[\w.-]{1,64}$/.test(error)) return `answered with the error ${error}`;
+  return 'sent no valid answer';
+}
+
+function causes(thrown: unknown): unknown[] {
+  const all: unknown[] = [];
+  for (let one = thrown; one !== undefined && all.length < 5; one = (one as { cause?: unknown })?.cause) {
+    all.push(one);
+  }
+  return all;
+}
+
+/** For the log: errors of the library have whole answers with them, tokens included. */
+function plain(thrown: unknown): Error {
+  const messages = causes(thrown).flatMap((one) => (one instanceof Error ? [one.message] : []));
+  return new Error(messages.join(': '));
+}

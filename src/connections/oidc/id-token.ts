@@ -1,0 +1,95 @@
+// Judges ID tokens (OpenID Connect Core 1.0 §3.1.3.7, §3.2.2.11), whatever way they came by.
+import { createHash } from 'node:crypto';
+import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { isSameSecret } from '../../runtime/secrets.ts';
+import { upstreamFault } from '../redirect.ts';
+
+/** The claims of somebody whom a provider has verified. */
+export type Claims = JWTPayload & { iss: string; sub: string };
+
+/** What a token must be. */
+export interface Expected {
+  /** The key of a token; for a symmetric algorithm the client secret is taken. */
+  keys: JWTVerifyGetKey | undefined;
+  secret: string;
+  algorithms: readonly string[];
+  /** Whom it may be for. */
+  audiences: readonly string[];
+  /** Whether an issuer is the provider. */
+  isIssuer(issuer: string, claims: JWTPayload): boolean;
+  /** Undefined where none was sent. */
+  nonce: string | undefined;
+  /** Undefined where the token came alone. */
+  accessToken?: string | undefined;
+  /** The time of day, milliseconds. */
+  now: number;
+}
+
+/** How far clocks may be apart, seconds. */
+const TOLERANCE = 60;
+/** Characters of a `sub` (OpenID Connect Core 1.0 §2). */
+const LONGEST_SUBJECT = 255;
+
+/** The claims of a good token. @throws AuthError by `upstreamFault` for any other. */
+export async function verifyIdToken(token: string, expected: Expected): Promise<Claims> {
+  const { audiences, nonce, accessToken, isIssuer } = expected;
+  const { payload, protectedHeader } = await verified(token, expected);
+  const { iss, sub, aud, azp } = payload;
+  if (typeof iss !== 'string' || !isIssuer(iss, payload)) throw refused('is of another issuer');
+  if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUBJECT) throw refused('names nobody');
+  if (azp !== undefined && !audiences.includes(String(azp))) throw refused('is for another client');
+  if (Array.isArray(aud) && aud.length > 1 && azp === undefined) throw refused('is for several clients');
+  if (nonce !== undefined && !(typeof payload.nonce === 'string' && isSameSecret(payload.nonce, nonce))) {
+    throw refused('is not for this login');
+  }
+  const { at_hash } = payload;
+  if (accessToken !== undefined && at_hash !== undefined) {
+    if (at_hash !== hashOf(accessToken, protectedHeader.alg)) throw refused('is of another access token');
+  }
+  return payload as Claims;
+}
+
+async function verified(token: string, { keys, secret, algorithms, audiences, now }: Expected) {
+  const key: JWTVerifyGetKey = async (header, parts) => {
+    if (header.alg?.startsWith('HS')) return Buffer.from(secret);
+    if (keys === undefined) throw new errors.JWKSNoMatchingKey();
+    return keys(header, parts);
+  };
+  // An empty secret is everybody's.
+  const allowed = algorithms.filter((alg) => !alg.startsWith('HS') || secret !== '');
+  try {
+    return await jwtVerify(token, key, {
+      algorithms: allowed,
+      audience: [...audiences],
+      currentDate: new Date(now),
+      clockTolerance: TOLERANCE,
+      requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat'],
+    });
+  } catch (thrown) {
+    throw refused(reasonOf(thrown), thrown);
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof errors.JWTExpired) return 'has expired';
+  if (thrown instanceof errors.JWTClaimValidationFailed) return `has no right claim ${thrown.claim}`;
+  if (thrown instanceof errors.JOSEAlgNotAllowed) return 'is signed by an algorithm that is not allowed';
+  if (thrown instanceof errors.JWSSignatureVerificationFailed) return 'has a signature that is wrong';
+  if (thrown instanceof errors.JWKSNoMatchingKey) return 'is signed by a key that the provider has not';
+  if (thrown instanceof errors.JOSEError) return 'is none';
+  return 'cannot be verified, because the keys cannot be read';
+}
+
+/** @param what for the application: what is wrong, and nothing of what the token says. */
+export function refused(what: string, cause?: unknown) {
+  return upstreamFault('access_denied', `The ID token of the identity provider ${what}.`, cause);
+}
+
+/** The left half of a hash of the token (OpenID Connect Core 1.0 §3.1.3.6). */
+function hashOf(token: string, alg: string): string {
+  const bits = alg.slice(-3);
+  const hash = createHash(bits === '256' || bits === '384' ? `sha${bits}` : 'sha512')
+    .update(token)
+    .digest();
+  return hash.subarray(0, hash.length / 2).toString('base64url');
+}

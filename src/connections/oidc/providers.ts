@@ -1,0 +1,109 @@
+// What OpenID providers publish of themselves: discovery documents (OpenID Connect Discovery 1.0) and keys (RFC 7517),
+// read when they are needed, and kept for a time.
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { Outbound } from '../../http/outbound.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
+
+export interface OpenIdProviders {
+  /**
+   * The document of a provider.
+   * @param address its issuer, or the address of the document.
+   * @throws what the client throws where it cannot be read, or is of another issuer.
+   */
+  metadata(address: string): Promise<Metadata>;
+  /** Finds the key of a token. A key that is not there is looked for once more at the provider, now and then. */
+  keysOf(jwksUri: string): JWTVerifyGetKey;
+}
+
+interface ProvidersDependencies {
+  fetch: Outbound['fetch'];
+  /** Elapsed time. */
+  clock: Clock;
+}
+
+/** How long a document or key set is good, milliseconds. */
+const FRESH = { metadata: 3_600_000, keys: 600_000 };
+/** How long an old one is used while the provider does not answer, milliseconds. */
+const STALE = 86_400_000;
+/** How often a key set is read again because a key is not in it, milliseconds: tokens of others could ask for that. */
+const SEARCH_INTERVAL = 60_000;
+/** Documents and key sets that are kept. */
+const MOST_KEPT = 1_000;
+interface Kept<T> {
+  value: T;
+  readAt: number;
+  /** When a missing key was last looked for. */
+  searchedAt?: number;
+}
+
+/** The providers of a tenant. */
+export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenIdProviders {
+  const metadata = readings(clock, FRESH.metadata, async (address) => {
+    const { discover } = await import('./client.ts');
+    return discover(fetch, address);
+  });
+  const keys = readings(clock, FRESH.keys, (uri) => readKeys(fetch, uri));
+  return {
+    metadata: async (address) => (await metadata.get(address)).value,
+    keysOf: (uri) => async (header, token) => {
+      const known = await keys.get(uri);
+      try {
+        return await createLocalJWKSet(known.value)(header, token);
+      } catch (thrown) {
+        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+        const { searchedAt = Number.NEGATIVE_INFINITY } = known;
+        if (clock() - searchedAt < SEARCH_INTERVAL) throw thrown;
+        known.searchedAt = clock();
+        const found = await keys.read(uri, known.searchedAt);
+        return createLocalJWKSet(found.value)(header, token);
+      }
+    },
+  };
+}
+
+/** Values that are read from elsewhere, by address; of any number of readers at once one reads. */
+function readings<T>(clock: Clock, fresh: number, load: (address: string) => Promise<T>) {
+  const kept = new Map<string, Kept<T>>();
+  const reading = new Map<string, Promise<Kept<T>>>();
+  const start = async (address: string, searchedAt?: number): Promise<Kept<T>> => {
+    const value = await load(address);
+    const one = { value, readAt: clock(), ...(searchedAt !== undefined && { searchedAt }) };
+    kept.delete(address);
+    kept.set(address, one);
+    const [oldest] = kept.keys();
+    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+    return one;
+  };
+  const read = (address: string, searchedAt?: number): Promise<Kept<T>> => {
+    const running = reading.get(address);
+    if (running !== undefined) return running;
+    const begun = start(address, searchedAt).finally(() => reading.delete(address));
+    reading.set(address, begun);
+    return begun;
+  };
+  return {
+    read,
+    get: async (address: string): Promise<Kept<T>> => {
+      const one = kept.get(address);
+      if (one !== undefined && clock() - one.readAt < fresh) return one;
+      return read(address).catch((thrown: unknown) => {
+        if (one === undefined || clock() - one.readAt > STALE) throw thrown;
+        return one;
+      });
+    },
+  };
+}
+
+async function readKeys(fetch: Outbound['fetch'], uri: string): Promise<JSONWebKeySet> {
+  const response = await fetch(uri, {
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+    maxBytes: LARGEST_DOCUMENT,
+  });
+  if (response.status !== 200) throw new Error(`the keys are answered with status ${response.status}`);
+  const set = (await response.json()) as JSONWebKeySet;
+  // It throws for what is no key set.
+  createLocalJWKSet(set);
+  return set;
+}

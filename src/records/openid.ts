@@ -1,0 +1,211 @@
+// The options of connections to OpenID providers: `oidc`, and the strategies that are one with members of its own.
+import { createPrivateKey } from 'node:crypto';
+import { z } from 'zod';
+import { endpoint } from './oauth2.ts';
+import { upstreamOptions, withoutNull } from './upstream.ts';
+
+/** What ID tokens may be signed with by default: the provider's published keys decide. */
+export const ASYMMETRIC_ALGS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+] as const;
+/** Where the connection says so alone: whoever may read the client secret can make them. */
+const SYMMETRIC_ALGS = ['HS256', 'HS384', 'HS512'] as const;
+
+/** An address; some tools write an empty text for none. */
+const address = z
+  .union([z.literal(''), endpoint])
+  .transform((text) => (text === '' ? undefined : text))
+  .optional();
+
+const clientId = z.string().min(1).max(255);
+
+const SCOPE = z.union([z.string().max(4096), z.array(z.string().max(255)).max(200)]);
+
+const attributeMap = z.looseObject({
+  mapping_mode: z.enum(['bind_all', 'use_map', 'basic_profile']).optional(),
+  attributes: z.preprocess(parsedJson, z.record(z.string().max(100), z.unknown())).default({}),
+  userinfo_scope: z.string().max(1000).default(''),
+});
+
+const openIdMembers = {
+  ...upstreamOptions,
+  client_id: clientId.optional(),
+  client_secret: z.string().max(1024).default(''),
+  type: z.enum(['back_channel', 'front_channel']).optional(),
+  discovery_url: address,
+  issuer: address,
+  authorization_endpoint: address,
+  token_endpoint: address,
+  userinfo_endpoint: address,
+  jwks_uri: address,
+  end_session_endpoint: address,
+  /** What an exported connection has of its provider's discovery document. */
+  oidc_metadata: z.record(z.string(), z.unknown()).default({}),
+  scope: SCOPE.optional(),
+  connection_settings: z
+    .looseObject({ pkce: z.enum(['auto', 'S256', 'plain', 'disabled']).default('auto') })
+    .prefault({}),
+  attribute_map: z.preprocess(withoutNull, attributeMap).prefault({}),
+  token_endpoint_auth_method: z
+    .enum(['client_secret_post', 'client_secret_basic', 'private_key_jwt'])
+    .default('client_secret_post'),
+  token_endpoint_auth_signing_alg: z
+    .enum(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'ES256', 'ES384'])
+    .optional(),
+  token_endpoint_jwtca_aud_format: z.enum(['issuer', 'token_endpoint']).default('token_endpoint'),
+  id_token_signed_response_algs: z
+    .array(z.enum([...ASYMMETRIC_ALGS, ...SYMMETRIC_ALGS]))
+    .min(1)
+    .max(20)
+    .optional(),
+  send_back_channel_nonce: z.boolean().default(true),
+  schema_version: z.string().max(100).optional(),
+  should_trust_email_verified_connection: z
+    .enum(['never_set_emails_as_verified', 'always_set_emails_as_verified'])
+    .optional(),
+};
+
+const base = z.looseObject(openIdMembers);
+
+export type OpenIdOptions = z.output<typeof base>;
+
+/** The members of a schema of options for OpenID providers, and those of one strategy beside them. */
+function optionsOf<Shape extends z.ZodRawShape>(more: Shape) {
+  return z.looseObject({ ...openIdMembers, ...more });
+}
+
+/** Whether the provider is named: by its issuer or discovery document, or by each endpoint that a login needs. */
+function namesProvider(options: OpenIdOptions): boolean {
+  const { discovery_url, issuer, authorization_endpoint, oidc_metadata } = options;
+  return Boolean(discovery_url ?? issuer ?? authorization_endpoint ?? oidc_metadata.issuer);
+}
+
+/** Of `oidc`. */
+export const oidcOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({ client_id: clientId }).refine(namesProvider, {
+    path: ['discovery_url'],
+    message: 'or issuer is required',
+  }),
+);
+
+/** A host name, without scheme and path. */
+const domain = z
+  .string()
+  .max(255)
+  .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/, 'must be a host name');
+
+/** Of `okta`. */
+export const oktaOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({ client_id: clientId, domain: domain.optional() }).refine(
+    (options) => options.domain !== undefined || namesProvider(options),
+    { path: ['domain'], message: 'is required' },
+  ),
+);
+
+const flag = z.boolean().optional();
+
+/** Of `waad`. */
+export const waadOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({
+    client_id: clientId,
+    domain: z.union([z.literal(''), domain]).optional(),
+    tenant_domain: z.union([z.literal(''), domain]).optional(),
+    tenantId: z.union([z.literal(''), domain]).optional(),
+    identity_api: z
+      .enum(['microsoft-identity-platform-v2.0', 'azure-active-directory-v1.0'])
+      .default('microsoft-identity-platform-v2.0'),
+    waad_protocol: z.enum(['openid-connect', 'ws-federation']).default('openid-connect'),
+    use_wsfed: flag,
+    useCommonEndpoint: flag,
+    userid_attribute: z.enum(['oid', 'sub']).default('sub'),
+  }),
+);
+
+/** Of `adfs`: a connection that uses WS-Federation has no `client_id`, and is kept. */
+export const adfsOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({
+    adfs_server: z.string().max(1024).optional(),
+    fedMetadataXml: z.string().optional(),
+    user_id_attribute: z.string().max(255).optional(),
+  }),
+);
+
+const audiences = { allowed_audiences: z.array(z.string().min(1).max(255)).max(100).default([]) };
+
+/** Of `google-oauth2`. */
+export const googleOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({ ...audiences, freeform_scopes: z.array(z.string()).optional(), offline_access: flag }),
+);
+
+/** Of `google-apps`. */
+export const googleAppsOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({
+    client_id: clientId,
+    domain: z.union([z.literal(''), domain]).optional(),
+    tenant_domain: z.union([z.literal(''), domain]).optional(),
+    map_user_id_to_id: z.boolean().default(false),
+  }),
+);
+
+/** Of `apple`. */
+export const appleOptionsSchema = z.preprocess(
+  withoutNull,
+  optionsOf({
+    ...audiences,
+    team_id: z.string().max(255).optional(),
+    kid: z.string().max(255).optional(),
+    app_secret: z
+      .string()
+      .max(4096)
+      .refine((text) => text === '' || isEcKey(text), 'must be a private key of P-256 in PEM')
+      .optional(),
+  }),
+);
+
+export type OktaOptions = z.output<typeof oktaOptionsSchema>;
+export type WaadOptions = z.output<typeof waadOptionsSchema>;
+export type AdfsOptions = z.output<typeof adfsOptionsSchema>;
+export type GoogleOptions = z.output<typeof googleOptionsSchema>;
+export type GoogleAppsOptions = z.output<typeof googleAppsOptionsSchema>;
+export type AppleOptions = z.output<typeof appleOptionsSchema>;
+
+function isEcKey(pem: string): boolean {
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem);
+    return asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1';
+  } catch {
+    return false;
+  }
+}
+
+/** Tools write the map as JSON in a text. */
+function parsedJson(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** The claims of the scopes `profile`, `email` and `phone` (OpenID Connect Core 1.0 §5.4). */
+export const STANDARD_PROFILE: ReadonlySet<string> = new Set([
+  ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'profile'],
+  ...['picture', 'website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
+  ...['email', 'email_verified', 'phone_number', 'phone_number_verified'],
+]);
