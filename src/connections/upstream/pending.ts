@@ -49,8 +49,11 @@ const OUTCOME_TTL = 120;
 /** Limits on what waits, because anybody can begin a login. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 
-/** `None`: providers may answer by a form that their page posts. */
-const BROWSER = browserCookie('__Host-gatehouse_upstream', { sameSite: 'none' });
+/**
+ * `None`: providers may answer by a form that their page posts. 30 days from its last use: two tabs that begin at once in a
+ * browser without it would get two, and the first login none.
+ */
+const BROWSER = browserCookie('__Host-gatehouse_upstream', { sameSite: 'none', ttlSeconds: 30 * 86_400 });
 
 interface Bound {
   /** The hash of {@link BROWSER}'s secret. */
