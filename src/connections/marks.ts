@@ -46,12 +46,15 @@ const SHARED = new Map([
   ['salesforce-community', 'salesforce'],
 ]);
 
+/** The mark that stands for any connection. */
+export const GENERIC = 'marks/connection.svg';
+
 /**
  * The mark of a connection, for one that has no `icon_url`.
  * @param strategy a strategy's name, built in or not.
- * @returns the name of an asset (the filter `asset`, or `Assets.path`): a mark that stands for any connection where the
- *   strategy has none.
+ * @returns the name of an asset (the filter `asset`, or `Assets.path`): {@link GENERIC} where the strategy has none.
  */
 export function markOf(strategy: string): string {
-  return `marks/${OWN.has(strategy) ? strategy : (SHARED.get(strategy) ?? 'connection')}.svg`;
+  const name = OWN.has(strategy) ? strategy : SHARED.get(strategy);
+  return name === undefined ? GENERIC : `marks/${name}.svg`;
 }

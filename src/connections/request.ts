@@ -3,6 +3,7 @@ import { type RequestPage, stepPath, takesConnection } from '../flow/request-pag
 import type { Connection } from '../records/collections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
+import { GENERIC, markOf } from './marks.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { anyStrategy, byForm, connectionsFor, resolveConnection, servesDomainOf } from './resolve.ts';
 import { strategyOf } from './strategies.ts';
@@ -15,9 +16,10 @@ export interface LoginChoice {
   text: string;
   /** What the connection is called, where the text says it. */
   name?: string;
-  /** An image's address; in its place the mark of the strategy is shown, or the first character of the name. */
+  /** What is shown beside it: an image's address, the name of an asset, of an icon of ours, or the first character of the name. */
   logo?: string;
-  strategy: string;
+  mark?: string;
+  icon?: string;
   initial?: string;
 }
 
@@ -38,7 +40,7 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
         {
           url: stepPath(pending, strategy.step(connection)),
           text: strategy.text,
-          strategy: connection.strategy,
+          icon: strategy.icon,
         },
       ];
     return strategy?.page === 'redirect' ? upstreamChoice(pending, connection, strategy) : [];
@@ -47,7 +49,7 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
 
 /** The way from the page of another connection to the form of the password. */
 export function passwordChoice({ pending }: RequestPage): LoginChoice {
-  return { url: stepPath(pending, 'login'), text: 'login.withPassword', strategy: 'password' };
+  return { url: stepPath(pending, 'login'), text: 'login.withPassword', icon: 'key' };
 }
 
 /** The button of a connection whose users log in elsewhere; none where it says that it has none. */
@@ -59,6 +61,7 @@ function upstreamChoice(
   const { name, display_name, options, strategy } = connection;
   if (connection.show_as_button === false) return [];
   const { icon_url: icon } = options;
+  const mark = markOf(strategy);
   // An empty name says nothing.
   const shown = display_name?.trim() || label || name;
   return [
@@ -66,9 +69,8 @@ function upstreamChoice(
       url: stepPath(pending, `connection/${name}`),
       text: 'login.with',
       name: shown,
-      strategy,
-      initial: firstCharacter(shown),
       ...(typeof icon === 'string' && icon !== '' && { logo: icon }),
+      ...(mark === GENERIC ? { initial: firstCharacter(shown) } : { mark }),
     },
   ];
 }

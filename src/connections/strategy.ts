@@ -58,8 +58,9 @@ interface StepTraits extends StrategyTraits {
   page: 'step';
   /** Where these are in a browser login. */
   step(connection: { name: string }): string;
-  /** The message key of the way there. */
+  /** The message key of the way there, and the icon beside it. */
   text: string;
+  icon: string;
 }
 
 /** What every strategy can do with credentials; {@link strategy} alone makes it. */

@@ -30,7 +30,6 @@ function provider(name: string, more: object = {}): object {
     text: 'login.with',
     url: `/with/${encodeURIComponent(name)}`,
     name,
-    strategy: 'oauth2',
     initial,
     ...more,
   };
@@ -64,8 +63,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       requiresUsername: true,
       forgotPasswordUrl: '/forgot',
       connections: [
-        { text: 'login.with', name: 'Example Works', url: '/with/works', strategy: 'samlp', initial: 'E' },
-        { text: 'login.smsCode', url: '/with/sms', strategy: 'sms' },
+        { text: 'login.with', name: 'Example Works', url: '/with/works', mark: 'marks/saml.svg' },
+        { text: 'login.smsCode', url: '/with/sms', icon: 'phone' },
       ],
     },
   },
@@ -117,8 +116,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       channel: 'email',
       address: '',
       others: [
-        { text: 'login.withPassword', url: '/login', strategy: 'password' },
-        { text: 'login.smsCode', url: '/sms', strategy: 'sms' },
+        { text: 'login.withPassword', url: '/login', icon: 'key' },
+        { text: 'login.smsCode', url: '/sms', icon: 'phone' },
       ],
     },
   },
@@ -233,6 +232,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       client,
       connections: [
         provider('Acme', { logo: LOGO }),
+        provider('GitHub', { mark: 'marks/github.svg' }),
         provider('Vereinigte Hafenwerke und Donaudampfschifffahrtsgesellschaft Nord-Süd mbH'),
       ],
     },
@@ -243,8 +243,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ...login,
       connections: [
         ...['Acme', 'Borealis', 'Coral', 'دار النشر', 'Ember'].map((name) => provider(name)),
-        { text: 'login.emailCode', url: '/with/email', strategy: 'email' },
-        provider('Foxglove'),
+        { text: 'login.emailCode', url: '/with/email', icon: 'email' },
+        provider('Foxglove', { mark: 'marks/oidc.svg' }),
         provider('👩‍🚀 Space'),
       ],
     },

@@ -1,6 +1,6 @@
 // What the pages look and feel like in a real browser, in states that a whole server is slow to get into.
 import { expect } from 'chai';
-import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import {
   accessibilityFaults,
   faultsInAllLooks,
@@ -11,12 +11,6 @@ import {
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
-
-/** The text of an element as it is read out. */
-async function spoken(element: Locator): Promise<string> {
-  const shown = element.locator('> span:not([aria-hidden])');
-  return ((await ((await shown.count()) === 1 ? shown : element).textContent()) ?? '').trim();
-}
 
 describe('the pages', () => {
   let site: Site;
@@ -122,7 +116,7 @@ describe('the pages', () => {
       const order: string[] = [];
       for (let stops = 0; stops < 8; stops++) {
         const focused = page.locator(':focus');
-        order.push((await focused.getAttribute('name')) ?? (await spoken(focused)));
+        order.push((await focused.getAttribute('name')) ?? (await focused.textContent())?.trim() ?? '');
         await page.keyboard.press('Tab');
       }
       expect(order).to.deep.equal([
@@ -147,15 +141,18 @@ describe('the pages', () => {
       await page.keyboard.press('Enter');
       expect(await page.locator('.connections a:visible').count()).to.equal(8);
       await page.keyboard.press('Tab');
-      expect(await spoken(page.locator(':focus'))).to.equal('Email me a code');
+      expect((await page.locator(':focus').textContent())?.trim()).to.equal('Email me a code');
     });
   });
 
-  it('show a connection by its own picture, else by the first letter of its name', async () => {
+  it('show a connection by its own picture, the mark of its strategy, or the first letter of its name', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/connections`);
-      expect(await page.locator('.connections img').count()).to.equal(1);
-      expect(await page.locator('.connections .neutral').textContent()).to.equal('V');
+      const pictures = page.locator('.connections img');
+      expect(await pictures.first().getAttribute('src')).to.match(/^data:/);
+      expect(await pictures.nth(1).getAttribute('src')).to.match(/^\/assets\/marks\/github\.[\w-]{12}\.svg$/);
+      expect(await pictures.nth(1).evaluate((image: any) => image.naturalWidth > 0)).to.equal(true); // any: no types of the DOM
+      expect(await page.locator('.connections .letter').getAttribute('data-letter')).to.equal('V');
     });
   });
 

@@ -8,6 +8,7 @@ export const email = passwordlessStrategy({
   kind: 'email',
   amr: ['otp'],
   text: 'login.emailCode',
+  icon: 'email',
   message: 'passwordless_email',
   sendsLinks: true,
   normalize: normalizeEmail,

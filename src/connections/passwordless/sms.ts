@@ -23,6 +23,7 @@ export const sms = passwordlessStrategy({
   // A number is proved by what came by SMS (RFC 8176 §2).
   amr: ['otp', 'sms'],
   text: 'login.smsCode',
+  icon: 'phone',
   message: 'passwordless_sms',
   sendsLinks: false,
   normalize: normalizePhone,

@@ -23,8 +23,9 @@ export interface Reach {
   /** The kind of address, and the field that has it in requests. */
   kind: 'email' | 'phone_number';
   amr: readonly string[];
-  /** The message key of the way to its pages. */
+  /** The message key of the way to its pages, and the icon beside it. */
   text: string;
+  icon: string;
   /** What is sent. */
   message: MessageKind;
   /** Whether a link may be sent in place of a code. */
