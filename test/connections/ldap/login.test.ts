@@ -1,6 +1,7 @@
 // Users of a directory: they log in at the hosted page and by the password grants, with what the directory says of them.
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { readTenant, type TenantFault } from '../../../src/tenant/load.ts';
+import { loadTenantFile, readTenant, type TenantFault } from '../../../src/tenant/load.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
 import {
   tenant as base,
@@ -269,6 +270,30 @@ describe('a connection to a directory', () => {
       const json = { client_id: 'web', connection: 'corp', email: 'x@corp.example', password: PASSWORD };
       expect((await agent.request(path, { json })).status, path).to.be.within(400, 404);
     }
+  });
+});
+
+describe('the example of a directory', () => {
+  it('logs in who is in it', async () => {
+    const path = fileURLToPath(new URL('../../../config/examples/directory.yaml', import.meta.url));
+    const directory = await startDirectory(entries(), true);
+    const env = { LDAP_URL: directory.ldapUrl, LDAP_PASSWORD: SERVICE_PASSWORD };
+    const { tenant } = await loadTenantFile(path, env);
+    const [connection] = tenant.connections;
+    if (connection !== undefined) connection.options.LDAP_BIND_USER = SERVICE;
+    const server = await startServer({ tenant });
+    const answer = await token(createAgent(server), {
+      grant_type: REALM_GRANT,
+      client_id: 'intranet',
+      client_secret: 'an-example-secret',
+      realm: 'corp',
+      username: USER.email,
+      password: PASSWORD,
+      scope: 'openid',
+    });
+    await server.stop();
+    await directory.stop();
+    expect(payload(answer.json().id_token).sub).to.equal('ad|corp|ada');
   });
 });
 
