@@ -421,6 +421,13 @@ describe('a hostile script', () => {
     });
   });
 
+  it('is turned away where no thread can be started', async () => {
+    const without = startSandbox({ limits: { memoryBytes: 65_536 } });
+    const runs = await Promise.all([1, 2, 3].map(() => without.run(script('cb(null, 1)'))));
+    expect(runs.map(({ failure }) => failure?.kind)).to.deep.equal(['busy', 'busy', 'busy']);
+    await without.stop();
+  });
+
   it('is turned away when the server ends', async () => {
     const ending = startSandbox();
     const running = ending.run(script('setTimeout(() => cb(null, 1), 1e6)'));
