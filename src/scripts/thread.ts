@@ -2,7 +2,7 @@
 // run takes too long or does not let go of the processor.
 import { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
-import type { ScriptFailure, ScriptFailureKind, ScriptLine, ScriptUsage } from './limits.ts';
+import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
 import type { FromThread, OutcomeMessage, RequestMessage, ThreadData, ToThread } from './messages.ts';
 import { scriptRequest } from './requests.ts';
 
@@ -57,7 +57,6 @@ interface Current {
 }
 
 /** Starts one. It does not keep the process alive, except while it runs a script. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its jobs and their requests are one state
 export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: ThreadOptions): Thread {
   const worker = newWorker({ wasmModule, limits });
   let jobs = 0;
@@ -65,14 +64,9 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
   let watch: NodeJS.Timeout | undefined;
   let isEnding = false;
   const say = (message: ToThread) => worker.postMessage(message);
-
   const finish = (outcome: Pick<JobOutcome, 'result' | 'failure'>, used: Omit<ScriptUsage, 'wallMs'>) => {
-    if (current === undefined) return;
-    const { began, printed, over, wall, done } = current;
+    if (current !== undefined) endRun(current, outcome, used);
     current = undefined;
-    clearTimeout(wall);
-    over.abort();
-    done({ ...outcome, printed, used: { ...used, wallMs: performance.now() - began } });
   };
   const end = () => {
     isEnding = true;
@@ -80,14 +74,12 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
   };
   const kill = (kind: ScriptFailureKind, message: string) => {
     clearInterval(watch);
-    const requests = current?.requests ?? 0;
     const cpuMs = kind === 'cpu' ? limits.cpuMs : 0;
-    finish({ failure: { kind, message } }, { cpuMs, memoryBytes: 0, outputBytes: 0, requests });
+    const used = { cpuMs, memoryBytes: 0, outputBytes: 0, requests: current?.requests ?? 0 };
+    finish({ failure: { kind, message } }, used);
     void end();
   };
-  const request = async (asked: RequestMessage) => {
-    const of = current;
-    if (of === undefined) return;
+  const request = async (asked: RequestMessage, of: Current) => {
     of.requests++;
     const answer = await scriptRequest(outbound, asked, of.over.signal, limits.wallMs);
     if (current === of) say({ type: 'answer', run: of.job, id: asked.id, ...answer });
@@ -99,39 +91,49 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
       clearInterval(watch);
       worker.unref();
       onReady();
-    } else if (message.type === 'log') {
-      current?.printed.push({ level: message.level, text: message.text });
-    } else if (message.type === 'request') void request(message);
-    else finish(outcomeOf(message), usageOf(message));
+    } else if (message.type === 'outcome') finish(outcomeOf(message), usageOf(message));
+    else if (current === undefined) return;
+    else if (message.type === 'log') current.printed.push({ level: message.level, text: message.text });
+    else void request(message, current);
   });
-  worker.on('error', () => kill('crashed', 'it could not be run to its end'));
+  worker.on('error', () => kill(...CRASHED));
   worker.on('exit', () => {
-    kill('crashed', 'it could not be run to its end');
+    kill(...CRASHED);
     onEnd();
   });
   return {
     end,
     run: (job) => {
-      const { promise, resolve } = Promise.withResolvers<JobOutcome>();
       worker.ref();
-      const { wallMs, cpuMs } = limits;
-      const late = () => kill('wall', `it did not answer within ${wallMs} ms`);
-      current = {
-        job: ++jobs,
-        began: performance.now(),
-        printed: [],
-        requests: 0,
-        over: new AbortController(),
-        wall: setTimeout(late, wallMs),
-        done: resolve,
-      };
-      watch = watchOver(worker, cpuMs + GRACE, () =>
-        kill('cpu', `it used the processor for more than ${cpuMs} ms`),
-      );
+      const { promise, resolve } = Promise.withResolvers<JobOutcome>();
+      current = newRun(++jobs, limits, kill, resolve);
+      watch = watchOver(worker, limits, kill);
       say({ type: 'run', run: jobs, ...job });
       return promise;
     },
   };
+}
+
+const CRASHED: [ScriptFailureKind, string] = ['crashed', 'it could not be run to its end'];
+
+function newRun(
+  job: number,
+  { wallMs }: ScriptLimits,
+  kill: (kind: ScriptFailureKind, message: string) => void,
+  done: Current['done'],
+): Current {
+  const wall = setTimeout(() => kill('wall', `it did not answer within ${wallMs} ms`), wallMs);
+  return { job, began: performance.now(), printed: [], requests: 0, over: new AbortController(), wall, done };
+}
+
+function endRun(
+  { began, printed, over, wall, done }: Current,
+  outcome: Pick<JobOutcome, 'result' | 'failure'>,
+  used: Omit<ScriptUsage, 'wallMs'>,
+): void {
+  clearTimeout(wall);
+  over.abort();
+  done({ ...outcome, printed, used: { ...used, wallMs: performance.now() - began } });
 }
 
 function newWorker(workerData: ThreadData): Worker {
@@ -146,14 +148,16 @@ function newWorker(workerData: ThreadData): Worker {
   });
 }
 
-/**
- * Calls back when the thread has been busy for longer, all in all: some of what a script calls asks nobody whether it
- * is to end.
- */
-function watchOver(worker: Worker, ms: number, onBusy: () => void): NodeJS.Timeout {
+/** Ends a thread that was busy for longer than it may be: some of what a script calls asks nobody whether it is to end. */
+function watchOver(
+  worker: Worker,
+  { cpuMs }: ScriptLimits,
+  kill: (kind: ScriptFailureKind, message: string) => void,
+): NodeJS.Timeout {
   const before = worker.performance.eventLoopUtilization();
   return setInterval(() => {
-    if (worker.performance.eventLoopUtilization(before).active > ms) onBusy();
+    if (worker.performance.eventLoopUtilization(before).active < cpuMs + GRACE) return;
+    kill('cpu', `it used the processor for more than ${cpuMs} ms`);
   }, CHECK);
 }
 
