@@ -8,6 +8,7 @@ import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { loadTenantFile } from './load.ts';
 import { directoryOf } from './names.ts';
+import { closedAddresses } from './provider-addresses.ts';
 
 /** The example's place, for a start without a tenant file. */
 export const EXAMPLE_FILE = new URL('../../config/tenant.yaml', import.meta.url);
@@ -26,6 +27,8 @@ const isExampleSecret = (secret: string | undefined) => secret?.startsWith('exam
 interface Delivery {
   mail?: object | undefined;
   sms?: object | undefined;
+  /** What requests to others may reach beside the public Internet. */
+  outboundAllow?: readonly string[] | undefined;
 }
 
 /** To try whether an example user can log in. */
@@ -47,7 +50,7 @@ function shortSecrets(
 }
 
 /** Why a tenant file is not fit for production; empty when it is. */
-export function productionFaults(file: TenantFile, { mail, sms }: Delivery): string[] {
+export function productionFaults(file: TenantFile, { mail, sms, outboundAllow = [] }: Delivery): string[] {
   const faults = file.clients.flatMap((client, index) => {
     const isExample = isExampleSecret(client.client_secret);
     const wrong = isExample ? [`${client.client_id} has the example's secret`] : shortSecrets([client]);
@@ -67,6 +70,7 @@ export function productionFaults(file: TenantFile, { mail, sms }: Delivery): str
     const names = texting.map(({ name }) => name).join(', ');
     faults.push(`TWILIO_ACCOUNT_SID: required in production for the connection ${names}`);
   }
+  faults.push(...closedAddresses(file, outboundAllow));
   return faults;
 }
 

@@ -37,6 +37,23 @@ describe('the tenant file', () => {
       .and.contain('SMTP_URL:');
   });
 
+  it('with a provider on this machine is fit for production where that is opened alone', () => {
+    const options = {
+      authorizationURL: 'https://idp.example.test/authorize',
+      tokenURL: 'http://localhost:4000/token',
+      client_id: 'ours',
+    };
+    const file = readTenant({ connections: [{ name: 'acme', strategy: 'oauth2', options }] }).tenant;
+    const faults = (outboundAllow?: string[]) => productionFaults(file, { mail: {}, outboundAllow });
+    const told = [
+      'connections[0].options.tokenURL: localhost is not called in production without OUTBOUND_ALLOW',
+    ];
+    expect(faults()).to.deep.equal(told);
+    expect(faults(['10.0.0.0/8'])).to.deep.equal(told);
+    expect(faults(['127.0.0.1'])).to.deep.equal([]);
+    expect(faults(['localhost'])).to.deep.equal([]);
+  });
+
   it('takes values from the environment, in both notations', () => {
     const text = "tenant: { friendly_name: '${NAME} and ##OTHER##' }";
     expect(parseTenant(text, { NAME: 'one', OTHER: 'two' }).tenant.tenant.friendly_name).to.equal(
