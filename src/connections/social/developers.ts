@@ -23,6 +23,7 @@ export const github: SocialPreset = {
       ),
     ),
   },
+  pkce: true,
   further: { emails: '/emails' },
   read: ({ user, further: { emails } }) => {
     const primary = list(emails).find((one) => at(one, 'primary') === true);

@@ -126,7 +126,13 @@ export const line: SocialPreset = {
   required: ['openid', 'profile'],
   scopes: { email: 'email', profile: 'profile' },
   pkce: true,
-  read: readClaims,
+  read: (answers) => {
+    const { user, idToken } = answers;
+    const { id, profile } = readClaims(answers);
+    // Nowhere else is the address; LINE does not say whether it is proved.
+    const address = idToken.sub === user.sub ? email(idToken.email, false) : {};
+    return { id, profile: { ...profile, ...address } };
+  },
 };
 
 export const yahoo: SocialPreset = {

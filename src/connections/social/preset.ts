@@ -8,6 +8,8 @@ export interface ProfileAnswers {
   user: Json;
   /** Of the further requests, by name; undefined where the user, or the scope, does not allow them. */
   further: Readonly<Record<string, unknown>>;
+  /** The claims of an ID token that came with the access token, by TLS from the provider itself; empty without one. */
+  idToken: Json;
 }
 
 /** What is known when a user's profile is asked for. */

@@ -51,7 +51,7 @@ function addressIn(name: unknown): string | undefined {
 
 const paypalAt = (site: string, api: string): SocialPreset => ({
   displayName: 'PayPal',
-  authorization: `https://${site}/connect`,
+  authorization: `https://${site}/connect?flowEntry=static`,
   token: `https://${api}/v1/oauth2/token`,
   userInfo: `https://${api}/v1/identity/oauth2/userinfo`,
   required: ['openid'],

@@ -29,7 +29,7 @@ function social(name: SocialStrategyName): RedirectStrategy {
       const connection = socialConnection(preset, response.connection);
       const answer = await exchangeAnswer(deps, connection.oauth2, response);
       return {
-        ...(await socialIdentity(deps, preset, connection, answer.access_token)),
+        ...(await socialIdentity(deps, preset, connection, answer)),
         grant: grantOf(answer, deps.wallClock),
       };
     },

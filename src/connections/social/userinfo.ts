@@ -1,16 +1,19 @@
 // The user of an access token, as a provider's preset reads them.
+import { decodeJwt } from 'jose';
 import { askProvider, endpointFault, refuseError, USER_AGENT } from '../oauth2/ask.ts';
+import type { TokenAnswer } from '../oauth2/token.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault, withQuery } from '../redirect.ts';
 import type { SocialConnection } from './options.ts';
 import { at, type Json, type SocialPreset } from './preset.ts';
 
-/** Who has an access token. @throws AuthError by {@link upstreamFault}. */
+/** Whom a token endpoint's answer is of. @throws AuthError by {@link upstreamFault}. */
 export async function socialIdentity(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   preset: SocialPreset,
   { clientId, clientSecret, scopes, userInfo }: SocialConnection,
-  accessToken: string,
+  answer: TokenAnswer,
 ): Promise<Pick<UpstreamIdentity, 'id' | 'profile'>> {
+  const { access_token: accessToken, id_token: idToken } = answer;
   const {
     method,
     query = {},
@@ -38,8 +41,21 @@ export async function socialIdentity(
   if (typeof user !== 'object' || user === null || Array.isArray(user)) {
     throw endpointFault('profile endpoint', 'sent no profile');
   }
-  const { id, profile } = preset.read({ user: user as Json, further: Object.fromEntries(others) });
+  const { id, profile } = preset.read({
+    user: user as Json,
+    further: Object.fromEntries(others),
+    idToken: claimsOf(idToken),
+  });
   return { id: idOf(id), profile };
+}
+
+/** The claims of an ID token; nothing of one that cannot be read. */
+function claimsOf(idToken: unknown): Json {
+  try {
+    return typeof idToken === 'string' ? decodeJwt(idToken) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** An address whose path goes on. */

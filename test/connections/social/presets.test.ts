@@ -1,8 +1,10 @@
 // Logins at well-known providers: each preset against a provider that answers as that one does.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
+import { UnsecuredJWT } from 'jose';
 import { presets } from '../../../src/connections/social/presets.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../../src/records/social.ts';
+import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { type SocialProvider, startSocialProvider } from '../../support/social-provider.ts';
@@ -31,6 +33,16 @@ describe('logins at well-known providers', () => {
     server = await startServer({
       tenant: {
         ...tenant,
+        clients: [
+          ...tenant.clients,
+          {
+            client_id: 'reader',
+            name: 'Reader',
+            app_type: 'non_interactive',
+            client_secret: 'reader-secret',
+            grant_types: ['client_credentials'],
+          },
+        ],
         connections: [
           ...SOCIAL_STRATEGIES.map((name) => connection(name, name, own)),
           connection('scoped', 'facebook', { ...own, scope: 'email,public_profile', user_birthday: true }),
@@ -43,6 +55,12 @@ describe('logins at well-known providers', () => {
         ],
       },
     });
+    await server.store.collection('clientGrants').insert({
+      id: 'cgr_reader',
+      client_id: 'reader',
+      audience: `${server.issuer}api/v2/`,
+      scope: ['read:users', 'read:user_idp_tokens'],
+    } as never);
   });
   after(async () => {
     await server?.stop();
@@ -59,6 +77,20 @@ describe('logins at well-known providers', () => {
     const user = await server.users.get(id);
     if (user === undefined) throw new Error(`there is no user ${id}`);
     return user;
+  };
+
+  /** The provider's tokens, as an application reads them that may. */
+  const tokensOf = async (id: string) => {
+    const agent = createAgent(server);
+    const client = { client_id: 'reader', client_secret: 'reader-secret' };
+    const audience = `${server.issuer}api/v2/`;
+    const json = { grant_type: 'client_credentials', ...client, audience };
+    const { access_token } = (await agent.request('/oauth/token', { json })).json();
+    const answer = await agent.get(`/api/v2/users/${encodeURIComponent(id)}`, {
+      authorization: `Bearer ${access_token}`,
+    });
+    const [identity] = answer.json().identities;
+    return [identity.access_token, identity.refresh_token];
   };
 
   for (const name of SOCIAL_STRATEGIES) {
@@ -120,6 +152,40 @@ describe('logins at well-known providers', () => {
     answer(KNOWN.twitch.answers);
     await logInUpstream(server, { connection: 'twitch' });
     expect(provider.last('/userinfo').headers['client-id']).to.equal('our id');
+  });
+
+  it('have the address that LINE writes into the ID token alone, and never take it for proved', async () => {
+    const { sub } = KNOWN.line.answers[''] as { sub: string };
+    const logInAs = async (id: string, idToken: unknown) => {
+      answer({ '': { ...KNOWN.line.answers[''], sub: id } });
+      provider.answers['/token'] = { access_token: 'their-token', token_type: 'Bearer', id_token: idToken };
+      expect(await logInUpstream(server, { connection: 'line' })).to.have.property('code');
+      return userOf(`line|${id}`);
+    };
+    const unsigned = (claims: object) => new UnsecuredJWT({ ...claims }).encode();
+    const claims = { sub, email: 'grace@example.test', email_verified: true };
+    expect(await logInAs(sub, unsigned(claims))).to.include({ email: claims.email, email_verified: false });
+    expect(await logInAs('U-2', unsigned(claims))).not.to.have.property('email');
+    expect(await logInAs('U-3', 'a.b.c')).not.to.have.property('email');
+    expect(await logInAs('U-4', 7)).not.to.have.property('email');
+  });
+
+  it('keep what the provider gives, and renew it as the provider expects', async () => {
+    provider.answers['/token'] = {
+      access_token: 'their-token',
+      refresh_token: 'their-refresh',
+      expires_in: 3600,
+      token_type: 'bearer',
+    };
+    answer(KNOWN.spotify.answers);
+    await logInUpstream(server, { connection: 'spotify' });
+    expect(await tokensOf('spotify|grace')).to.deep.equal(['their-token', 'their-refresh']);
+    server.tick(3_601_000);
+    provider.answers['/token'] = { access_token: 'renewed', token_type: 'bearer' };
+    expect(await tokensOf('spotify|grace')).to.deep.equal(['renewed', 'their-refresh']);
+    const { form, headers } = provider.last('/token');
+    expect(form).to.include({ grant_type: 'refresh_token', refresh_token: 'their-refresh' });
+    expect(headers.authorization).to.match(/^Basic /);
   });
 
   describe('ask for the scopes', () => {
