@@ -3,7 +3,15 @@ import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { oauth2OptionsSchema } from './oauth2.ts';
-import { oidcOptionsSchema } from './openid.ts';
+import {
+  adfsOptionsSchema,
+  appleOptionsSchema,
+  googleAppsOptionsSchema,
+  googleOptionsSchema,
+  oidcOptionsSchema,
+  oktaOptionsSchema,
+  waadOptionsSchema,
+} from './openid.ts';
 import { samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 
@@ -114,6 +122,12 @@ export const STRATEGIES = {
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: oauth2OptionsSchema },
   oidc: { ...upstream, options: oidcOptionsSchema },
+  okta: { ...upstream, options: oktaOptionsSchema },
+  waad: { ...upstream, options: waadOptionsSchema },
+  adfs: { ...upstream, options: adfsOptionsSchema },
+  'google-oauth2': { ...upstream, options: googleOptionsSchema },
+  'google-apps': { ...upstream, options: googleAppsOptionsSchema },
+  apple: { ...upstream, options: appleOptionsSchema },
   ...social,
   ad: { ...upstream, options: ldapOptionsSchema },
   'auth0-adldap': { ...upstream, options: ldapOptionsSchema },

@@ -20,6 +20,7 @@ export function authorizationUrl<Options extends OpenIdOptions>(
     redirect_uri: request.redirectUri,
     scope: scopeOf(connection, request.params.connection_scope),
     state: request.state,
+    ...(request.params.max_age !== undefined && { max_age: request.params.max_age }),
     ...(sendsNonce(connection) && { nonce: request.nonce }),
     ...challenge(pkceMethod(connection), request.codeVerifier),
     ...preset.parameters?.(options),

@@ -28,8 +28,8 @@ export async function openConnection<Options extends OpenIdOptions>(
 ): Promise<OpenIdConnection<Options>> {
   const options = preset.parse(kept);
   const { client_id: clientId, type = preset.type } = options;
-  if (clientId === undefined) throw upstreamFault('invalid_request', 'The connection has no client_id.');
   const found = await metadataOf(deps, preset, options);
+  if (clientId === undefined) throw upstreamFault('invalid_request', 'The connection has no client_id.');
   if (found.issuer === undefined) throw upstreamFault('invalid_request', 'The connection names no issuer.');
   const metadata = { ...found, issuer: found.issuer };
   return { preset, options, clientId, metadata, isFrontChannel: type === 'front_channel' };
@@ -97,7 +97,7 @@ function checkDocument<Options extends OpenIdOptions>(
 ): void {
   const expected = options.issuer ?? address.split(SUFFIX)[0] ?? '';
   const isSame = withoutSlash(issuer) === withoutSlash(expected);
-  if (isSame || (options.issuer === undefined && isDocumentOf?.(issuer, options) === true)) return;
+  if (isSame || (options.issuer === undefined && isDocumentOf?.(issuer, address) === true)) return;
   throw upstreamFault('invalid_request', "The identity provider's discovery document is of another issuer.");
 }
 

@@ -25,10 +25,13 @@ export interface Preset<Options extends OpenIdOptions> {
   type: 'back_channel' | 'front_channel';
   /** The scopes of a connection that says none. */
   scope: string;
-  /** The issuer, or the address of the discovery document, where the options do not say it; undefined for none. */
+  /**
+   * The issuer, or the address of the discovery document, where the options do not say it; undefined for none.
+   * @throws AuthError by `upstreamFault` for a connection of another protocol.
+   */
   discovery(options: Options): string | undefined;
   /** Whether the issuer of a discovery document is that of the provider; by default it is where the document is. */
-  isDocumentOf?(issuer: string, options: Options): boolean;
+  isDocumentOf?(issuer: string, address: string): boolean;
   /** Whether an ID token's issuer is the provider; by default the one of the document. */
   isIssuer?(issuer: string, claims: JWTPayload, options: Options, metadata: Metadata): boolean;
   /** `form_post` where the provider insists on it. */

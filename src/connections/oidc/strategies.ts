@@ -1,7 +1,19 @@
-// The strategies of OpenID providers, each as data.
-import { oidcOptionsSchema } from '../../records/openid.ts';
-import type { RedirectStrategy } from '../redirect.ts';
+// The strategies of OpenID providers, each as data over the core.
+import {
+  appleOptionsSchema,
+  googleAppsOptionsSchema,
+  googleOptionsSchema,
+  oidcOptionsSchema,
+  oktaOptionsSchema,
+} from '../../records/openid.ts';
+import { type RedirectStrategy, upstreamFault } from '../redirect.ts';
+import { appleName, appleSecret } from './apple.ts';
 import { openIdStrategy } from './core.ts';
+import type { Claims } from './id-token.ts';
+import { adfs, waad } from './microsoft.ts';
+import type { Preset } from './preset.ts';
+
+const SCOPE = 'openid profile email';
 
 const oidc = openIdStrategy({
   name: 'oidc',
@@ -9,9 +21,95 @@ const oidc = openIdStrategy({
   idsWithin: 'connection',
   parse: (options) => oidcOptionsSchema.parse(options),
   type: 'front_channel',
-  scope: 'openid profile email',
+  scope: SCOPE,
   discovery: () => undefined,
 });
 
+const okta = openIdStrategy({
+  name: 'okta',
+  isSocial: false,
+  idsWithin: 'connection',
+  parse: (options) => oktaOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: SCOPE,
+  discovery: ({ domain }) => (domain === undefined ? undefined : `https://${domain}`),
+});
+
+const GOOGLE = 'https://accounts.google.com';
+
+/** Google's ID tokens have their issuer with and without its scheme. */
+const isGoogle: Preset<never>['isIssuer'] = (issuer, _claims, _options, metadata) =>
+  issuer === metadata.issuer || (metadata.issuer === GOOGLE && `https://${issuer}` === GOOGLE);
+
+/** Google, for anybody; what its ID tokens for phones are judged by, too. */
+export const google = {
+  name: 'google-oauth2',
+  isSocial: true,
+  idsWithin: 'strategy',
+  parse: (options: unknown) => googleOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: SCOPE,
+  discovery: () => GOOGLE,
+  isIssuer: isGoogle,
+  parameters: ({ offline_access }): Record<string, string> =>
+    offline_access === true ? { access_type: 'offline' } : {},
+} satisfies Preset<ReturnType<typeof googleOptionsSchema.parse>>;
+
+type GoogleAppsOptions = ReturnType<typeof googleAppsOptionsSchema.parse>;
+
+/** The domains whose accounts a connection of Google Workspace is for. */
+function domainsOf({ domain, tenant_domain, domain_aliases = [] }: GoogleAppsOptions): string[] {
+  return [domain, tenant_domain, ...domain_aliases].flatMap((one) => (one ? [one.toLowerCase()] : []));
+}
+
+const googleApps = openIdStrategy<GoogleAppsOptions>({
+  name: 'google-apps',
+  isSocial: false,
+  idsWithin: 'strategy',
+  parse: (options) => googleAppsOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: SCOPE,
+  discovery: () => GOOGLE,
+  isIssuer: isGoogle,
+  parameters: (options): Record<string, string> => {
+    const [hd] = domainsOf(options);
+    return hd === undefined ? {} : { hd };
+  },
+  // The parameter only chooses what the page shows: anybody can take it away.
+  admit: ({ hd }, options) => {
+    if (typeof hd === 'string' && domainsOf(options).includes(hd.toLowerCase())) return;
+    throw upstreamFault('access_denied', "The account is not of the connection's domain.");
+  },
+  idOf: (claims, { map_user_id_to_id }) => (map_user_id_to_id ? claims.sub : verifiedEmail(claims)),
+});
+
+function verifiedEmail({ email, email_verified }: Claims): string {
+  if (typeof email === 'string' && email !== '' && email_verified === true) return email.toLowerCase();
+  throw upstreamFault('access_denied', 'The account has no verified e-mail address.');
+}
+
+/** Apple; what its codes for apps are judged by, too. */
+export const apple = {
+  name: 'apple',
+  isSocial: true,
+  idsWithin: 'strategy',
+  parse: (options: unknown) => appleOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: 'name email',
+  discovery: () => 'https://appleid.apple.com',
+  // Apple sends names and addresses by no other.
+  responseMode: 'form_post',
+  secretOf: appleSecret,
+  profile: (profile, { parameters }) => ({ ...profile, ...appleName(parameters.user) }),
+} satisfies Preset<ReturnType<typeof appleOptionsSchema.parse>>;
+
 /** All of them. */
-export const openIdStrategies: readonly RedirectStrategy[] = [oidc];
+export const openIdStrategies: readonly RedirectStrategy[] = [
+  oidc,
+  okta,
+  openIdStrategy(waad),
+  openIdStrategy(adfs),
+  openIdStrategy(google),
+  googleApps,
+  openIdStrategy(apple),
+];

@@ -1,0 +1,106 @@
+// Microsoft's providers: Entra (`waad`), for one organization or for all of them, and AD FS.
+import type { JWTPayload } from 'jose';
+import {
+  type AdfsOptions,
+  adfsOptionsSchema,
+  type OpenIdOptions,
+  type WaadOptions,
+  waadOptionsSchema,
+} from '../../records/openid.ts';
+import { upstreamFault } from '../redirect.ts';
+import type { Preset } from './preset.ts';
+
+const LOGIN = 'https://login.microsoftonline.com';
+/** What the document for all organizations has in place of one. */
+const TEMPLATE = '{tenantid}';
+const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The issuers of Entra: of the newer endpoints, and of the older ones. */
+const ISSUER = /^https:\/\/(login\.microsoftonline\.com|sts\.windows\.net)\/[^/]+(\/v2\.0)?\/?$/;
+
+/** Entra. */
+export const waad: Preset<WaadOptions> = {
+  name: 'waad',
+  isSocial: false,
+  idsWithin: 'strategy',
+  parse: (options) => waadOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: 'openid profile email',
+  discovery: (options) => {
+    if (options.use_wsfed === true || options.waad_protocol !== 'openid-connect') throw noFederation();
+    const tenant = tenantOf(options);
+    const version = options.identity_api === 'microsoft-identity-platform-v2.0' ? '/v2.0' : '';
+    return tenant && `${LOGIN}/${tenant}${version}/.well-known/openid-configuration`;
+  },
+  isDocumentOf: (issuer, address) => {
+    const { origin } = new URL(address);
+    return origin === LOGIN ? ISSUER.test(issuer) : URL.parse(issuer)?.origin === origin;
+  },
+  isIssuer: (issuer, claims, options, metadata) =>
+    issuer === metadata.issuer.replace(TEMPLATE, tenantIn(claims)) && isOfTenant(claims, options, metadata),
+  idOf: ({ sub, oid }, { userid_attribute }) => {
+    if (userid_attribute === 'sub') return sub;
+    if (typeof oid === 'string' && GUID.test(oid)) return oid.toLowerCase();
+    throw upstreamFault('access_denied', 'The account has no oid.');
+  },
+  profile: (profile, _said, options) => withEmail(profile, options, ['preferred_username', 'upn']),
+};
+
+function tenantOf(options: WaadOptions): string | undefined {
+  if (options.useCommonEndpoint === true) return 'common';
+  return [options.tenantId, options.tenant_domain, options.domain].find((one) => one);
+}
+
+/** The organization that a token says it is of; a text that is none stands in no issuer. */
+function tenantIn({ tid }: JWTPayload): string {
+  return typeof tid === 'string' && GUID.test(tid) ? tid : 'none';
+}
+
+/** Keys of the common document sign for every organization: whose users may log in is what the connection says. */
+function isOfTenant(
+  { tid }: JWTPayload,
+  { useCommonEndpoint, tenantId = '' }: WaadOptions,
+  { issuer }: { issuer: string },
+): boolean {
+  if (useCommonEndpoint === true) return true;
+  if (GUID.test(tenantId)) return typeof tid === 'string' && tid.toLowerCase() === tenantId.toLowerCase();
+  return !issuer.includes(TEMPLATE);
+}
+
+/** AD FS from Windows Server 2016 on, which speaks OpenID Connect. */
+export const adfs: Preset<AdfsOptions> = {
+  name: 'adfs',
+  isSocial: false,
+  idsWithin: 'connection',
+  parse: (options) => adfsOptionsSchema.parse(options),
+  type: 'back_channel',
+  scope: 'openid profile email',
+  discovery: ({ adfs_server: server = '', client_id }) => {
+    if (client_id === undefined) throw noFederation();
+    const host = URL.parse(server.includes('://') ? server : `https://${server}`)?.host;
+    return host ? `https://${host}/adfs` : undefined;
+  },
+  idOf: (claims, { user_id_attribute: name }) => {
+    if (!name) return claims.sub;
+    const id = Object.hasOwn(claims, name) ? claims[name] : undefined;
+    if (typeof id === 'string') return id;
+    throw upstreamFault('access_denied', 'The account has not the claim that its users are known by.');
+  },
+  profile: (profile, _said, options) => withEmail(profile, options, ['upn']),
+};
+
+/**
+ * A directory's administrator writes any address there, so it is verified only where the connection says so. Accounts
+ * without one mostly have a name in the form of one.
+ */
+function withEmail(
+  profile: Record<string, unknown>,
+  { should_trust_email_verified_connection: trust }: OpenIdOptions,
+  names: readonly string[],
+): Record<string, unknown> {
+  const all = ['email', ...names].map((name) => profile[name]);
+  const email = all.find((value) => typeof value === 'string' && value.includes('@'));
+  const email_verified = trust === 'always_set_emails_as_verified';
+  return { ...profile, ...(email !== undefined && { email, email_verified }) };
+}
+
+const noFederation = () => upstreamFault('invalid_request', 'WS-Federation is not available here.');

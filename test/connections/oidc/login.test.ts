@@ -1,0 +1,333 @@
+// Logins by an OpenID provider: what it says when all is well, and what is refused of a hostile one.
+import { expect } from 'chai';
+import { createAgent } from '../../support/agent.ts';
+import { authorize, follow, responseOf, tenant, webRequest } from '../../support/flows.ts';
+import {
+  type OpenIdProvider,
+  type SigningKey,
+  signingKey,
+  startOpenIdProvider,
+} from '../../support/openid-provider.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { failedLogins, fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
+
+const SECRET = 'upstream-secret-of-thirty-two-bytes!';
+
+describe('a login by an OpenID provider', () => {
+  let key: SigningKey;
+  let other: SigningKey;
+  let provider: OpenIdProvider;
+  let second: OpenIdProvider;
+  let server: TestServer;
+
+  const connection = (name: string, options: object, at = provider) => ({
+    name,
+    strategy: 'oidc',
+    enabled_clients: ['web'],
+    options: {
+      type: 'back_channel',
+      discovery_url: `${at.url}/.well-known/openid-configuration`,
+      client_id: 'gatehouse',
+      client_secret: SECRET,
+      ...options,
+    },
+  });
+
+  before(async () => {
+    [key, other] = await Promise.all([signingKey('k1'), signingKey('k1')]);
+    [provider, second] = await Promise.all([startOpenIdProvider(key), startOpenIdProvider(key)]);
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        connections: [
+          connection('acme', {}),
+          connection('other', {}, second),
+          connection('front', { type: 'front_channel' }),
+          connection('basic', { token_endpoint_auth_method: 'client_secret_basic' }),
+          connection('plain', { connection_settings: { pkce: 'plain' } }),
+          connection('nopkce', { connection_settings: { pkce: 'disabled' }, send_back_channel_nonce: false }),
+          connection('hmac', { id_token_signed_response_algs: ['HS256'] }),
+          connection('keyless', { id_token_signed_response_algs: ['HS256'], client_secret: '' }),
+          connection('es', { id_token_signed_response_algs: ['ES256'] }),
+          connection('mapped', {
+            attribute_map: {
+              mapping_mode: 'use_map',
+              attributes: {
+                name: '${context.tokenset.given} ${context.userinfo.family}',
+                email: '${context.userinfo.mail}',
+                email_verified: true,
+                nickname: '${context.userinfo.nested.nick}',
+                picture: '${context.tokenset.none}',
+              },
+            },
+          }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await Promise.all([provider?.stop(), second?.stop()]);
+  });
+  beforeEach(() => {
+    for (const one of [provider, second]) {
+      Object.assign(one, { document: {}, claims: {}, userInfo: {}, answer: {}, keys: [key] });
+      Object.assign(one, { signer: undefined, instead: {} });
+    }
+  });
+
+  const userOf = async (connectionName: string, sub = 'grace') => {
+    const identity = await server.store
+      .collection('identities')
+      .get(`${connectionName}|${connectionName}|${sub}`);
+    return server.store.collection('users').get(identity?.user_id ?? '');
+  };
+  const told = (name: string, more = {}) => logInUpstream(server, { connection: name, ...more });
+
+  describe('that is well', () => {
+    it('has the user with what ID token and userinfo say, the signed word first', async () => {
+      Object.assign(provider, {
+        claims: { email: 'Grace@Upstream.test', email_verified: true },
+        userInfo: { email: 'evil@upstream.test', name: 'Grace', department: 'navy' },
+      });
+      expect(await told('acme')).to.have.property('code');
+      const user = await userOf('acme');
+      expect(user).to.include({ email: 'grace@upstream.test', email_verified: true, name: 'Grace' });
+      expect(user?.id).to.equal('oidc|acme|grace');
+    });
+
+    it('has a user by a map', async () => {
+      Object.assign(provider, {
+        claims: { given: 'Grace', email: 'unmapped@upstream.test' },
+        userInfo: { family: 'Hopper', mail: 'mapped@upstream.test', nested: { nick: 'amazing' } },
+      });
+      expect(await told('mapped')).to.have.property('code');
+      const user = await userOf('mapped');
+      expect(user).to.include({ name: 'Grace Hopper', email: 'mapped@upstream.test', nickname: 'amazing' });
+    });
+
+    it('authenticates as the connection says', async () => {
+      await told('basic');
+      const { headers, form } = provider.seen.findLast(({ path }) => path === '/token') ?? {};
+      expect(headers?.authorization).to.match(/^Basic /);
+      expect(form).to.not.have.property('client_secret');
+    });
+
+    it('binds the code to the request as the connection says', async () => {
+      const plain = await toProvider(server, { connection: 'plain' });
+      expect(plain.at.searchParams.get('code_challenge_method')).to.equal('plain');
+      expect(responseOf(await fromProvider(server, plain))).to.have.property('code');
+      const none = await toProvider(server, { connection: 'nopkce', max_age: '60' });
+      expect([...none.at.searchParams.keys()]).to.not.include.members(['code_challenge', 'nonce']);
+      expect(none.at.searchParams.get('max_age')).to.equal('60');
+      expect(responseOf(await fromProvider(server, none))).to.have.property('code');
+    });
+
+    it('has an ID token that is signed by the client secret, only where the connection says so', async () => {
+      const signer = { kid: 'h', alg: 'HS256', privateKey: Buffer.from(SECRET), jwk: {} };
+      provider.signer = signer;
+      expect(await told('hmac')).to.have.property('code');
+      expect(await told('acme')).to.include({ error: 'access_denied' });
+      // An empty secret is everybody's.
+      provider.signer = { ...signer, privateKey: Buffer.from('x') };
+      expect(await told('keyless')).to.include({ error: 'access_denied' });
+    });
+  });
+
+  /** What becomes of a front channel login whose ID token is this. */
+  const front = async (token: (nonce: string) => Promise<string>, agent = createAgent(server)) => {
+    const away = new URL((await authorize(agent, webRequest({ connection: 'front' }))).location);
+    const { state = '', nonce = '' } = Object.fromEntries(away.searchParams);
+    expect(away.searchParams.get('response_mode')).to.equal('form_post');
+    const form = { state, id_token: await token(nonce) };
+    return responseOf(await follow(agent, await agent.request('/login/callback', { form }), server.url));
+  };
+
+  it('takes an ID token that the browser posts', async () => {
+    expect(await front((nonce) => provider.sign({ nonce }))).to.have.property('code');
+  });
+
+  const past = () => Math.floor(Date.now() / 1000) - 600;
+  const hostile: [string, Record<string, unknown>][] = [
+    ['of another issuer', { iss: 'https://evil.example.test' }],
+    ['for another client', { aud: 'someone-else' }],
+    ['for several clients, and none of them named', { aud: ['gatehouse', 'someone-else'] }],
+    ['whose authorized party is another', { aud: ['gatehouse', 'x'], azp: 'x' }],
+    ['of another login', { nonce: 'another' }],
+    ['without the nonce', { nonce: undefined }],
+    ['that has expired', { iat: past(), exp: past() + 300 }],
+    ['without an end', { exp: undefined }],
+    ['that is not yet good', { nbf: Math.floor(Date.now() / 1000) + 600 }],
+    ['of nobody', { sub: '' }],
+    ['of a subject that is no text', { sub: 7 }],
+  ];
+  for (const [what, claims] of hostile) {
+    it(`refuses an ID token ${what}, by either channel`, async () => {
+      provider.claims = claims;
+      expect(await told('acme')).to.include({ error: 'access_denied' });
+      expect(await front((nonce) => provider.sign({ nonce, ...claims }))).to.include({
+        error: 'access_denied',
+      });
+    });
+  }
+
+  it('refuses an ID token for another access token', async () => {
+    provider.claims = { at_hash: Buffer.alloc(16).toString('base64url') };
+    expect((await told('acme')).error_description).to.contain('of another access token');
+  });
+
+  it('refuses an ID token that nobody signed, that another key signed, or by another algorithm', async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const unsigned = async (nonce: string) => {
+      const [, payload] = (await provider.sign({ nonce })).split('.');
+      return `${part({ alg: 'none' })}.${payload}.`;
+    };
+    expect(await front(unsigned)).to.include({ error: 'access_denied' });
+    // The public key is no secret: by it no signature is made.
+    const confused = async (nonce: string) => {
+      provider.signer = { ...key, alg: 'HS256', privateKey: Buffer.from(JSON.stringify(key.jwk)) };
+      return provider.sign({ nonce });
+    };
+    expect(await front(confused)).to.include({ error: 'access_denied' });
+    provider.signer = other;
+    expect((await told('acme')).error_description).to.contain('signature');
+    provider.signer = undefined;
+    expect((await told('es')).error_description).to.contain('algorithm');
+  });
+
+  it('refuses an ID token of an earlier login, and one that comes twice', async () => {
+    let old = '';
+    await front(async (nonce) => {
+      old = await provider.sign({ nonce });
+      return old;
+    });
+    expect(await front(async () => old)).to.include({ error: 'access_denied' });
+    expect(await failedLogins(server)).to.include(
+      'The ID token of the identity provider is not for this login.',
+    );
+  });
+
+  it('refuses what the userinfo endpoint says of another', async () => {
+    provider.userInfo = { sub: 'ada' };
+    expect((await told('acme')).error_description).to.contain('userinfo endpoint');
+  });
+
+  it('refuses a token answer without an ID token, and says of an error only its code', async () => {
+    provider.answer = { id_token: undefined };
+    expect((await told('acme')).error_description).to.contain('gave no ID token');
+    provider.answer = {};
+    const { agent, at } = await toProvider(server, { connection: 'acme' });
+    const back = `/login/callback?code=stolen&state=${at.searchParams.get('state')}`;
+    const { error_description } = responseOf(await follow(agent, await agent.get(back), server.url));
+    expect(error_description).to.contain('invalid_grant').and.not.contain('detail');
+  });
+
+  it('refuses the answer of another provider (mix-up)', async () => {
+    const { agent, at, back } = await toProvider(server, { connection: 'acme' });
+    const answer = new URL(back);
+    answer.searchParams.set('iss', second.url);
+    const tokens = provider.count('/token');
+    const end = await follow(agent, await agent.get(answer.href), server.url);
+    expect(responseOf(end).error_description).to.contain('another identity provider');
+    expect(at.searchParams.get('state')).to.be.a('string');
+    // The code of an honest provider is given to nobody.
+    expect([provider.count('/token'), second.count('/token')]).to.deep.equal([
+      tokens,
+      second.count('/token'),
+    ]);
+  });
+
+  it('refuses an answer that says no issuer, of a provider that says it always does', async () => {
+    second.document = { authorization_response_iss_parameter_supported: true };
+    await server.tick(3_600_001);
+    expect((await told('other')).error_description).to.contain('another identity provider');
+    second.document = {};
+    await server.tick(3_600_001);
+    expect(await told('other')).to.have.property('code');
+  });
+
+  it('is one, of fifty answers at once', async () => {
+    const { agent, back } = await toProvider(server, { connection: 'acme' });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => agent.get(back)));
+    expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
+  });
+
+  describe('whose provider', () => {
+    it('has a new key is asked for it once, and for one that it has not now and then', async () => {
+      expect(await told('acme')).to.have.property('code');
+      const rotated = await signingKey('k2');
+      provider.keys = [rotated];
+      const before = provider.count('/jwks');
+      expect(await told('acme')).to.have.property('code');
+      expect(provider.count('/jwks')).to.equal(before + 1);
+      provider.signer = await signingKey('k3');
+      for (let login = 0; login < 3; login++) {
+        expect(await told('acme')).to.include({ error: 'access_denied' });
+      }
+      expect(provider.count('/jwks')).to.equal(before + 1);
+      await server.tick(60_001);
+      await told('acme');
+      expect(provider.count('/jwks')).to.equal(before + 2);
+      await server.tick(600_001);
+      provider.signer = undefined;
+      provider.keys = [key];
+      expect(await told('acme')).to.have.property('code');
+    });
+
+    const documents: [string, () => void, string][] = [
+      [
+        'has a document of another issuer',
+        () => {
+          second.document = { issuer: provider.url };
+        },
+        'is of another issuer',
+      ],
+      [
+        'has no document',
+        () => {
+          second.instead = {
+            '/.well-known/openid-configuration': (response) => response.writeHead(500).end(),
+          };
+        },
+        'sent no valid answer',
+      ],
+      [
+        'has a document that is too large',
+        () => {
+          second.document = { padding: 'x'.repeat(300_000) };
+        },
+        'too large',
+      ],
+      [
+        'sends the browser where it may not go',
+        () => {
+          second.document = { authorization_endpoint: 'javascript:alert(1)' };
+        },
+        'no authorization_endpoint',
+      ],
+    ];
+    for (const [what, set, words] of documents) {
+      it(`${what} is an error at the application`, async () => {
+        // Older than what is kept while a provider does not answer.
+        await server.tick(90_000_000);
+        set();
+        const agent = createAgent(server);
+        const end = await follow(
+          agent,
+          await authorize(agent, webRequest({ connection: 'other' })),
+          server.url,
+        );
+        expect(responseOf(end)).to.include({ error: 'invalid_request' });
+        expect(responseOf(end).error_description).to.contain(words);
+      });
+    }
+
+    it('does not answer is known by what it said before', async () => {
+      await server.tick(90_000_000);
+      expect(await told('other')).to.have.property('code');
+      second.instead = { '/.well-known/openid-configuration': (response) => response.writeHead(500).end() };
+      await server.tick(3_600_001);
+      expect(await told('other')).to.have.property('code');
+    });
+  });
+});

@@ -1,0 +1,221 @@
+// Strategies that are an OpenID provider with rules of its own, against one that stands in for theirs.
+import { expect } from 'chai';
+import { decodeProtectedHeader, exportPKCS8, exportSPKI, generateKeyPair, importSPKI, jwtVerify } from 'jose';
+import { createAgent } from '../../support/agent.ts';
+import { authorize, follow, responseOf, tenant, webRequest } from '../../support/flows.ts';
+import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../../support/openid-provider.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { logInUpstream } from '../../support/upstream-login.ts';
+
+const TENANT = '11111111-2222-3333-4444-555555555555';
+const OTHER_TENANT = '99999999-2222-3333-4444-555555555555';
+const OID = 'AAAAAAAA-bbbb-cccc-dddd-eeeeeeeeeeee';
+
+describe('a strategy of an OpenID provider', () => {
+  let provider: OpenIdProvider;
+  let server: TestServer;
+  let teamKey = '';
+
+  before(async () => {
+    provider = await startOpenIdProvider(await signingKey('k1'));
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    teamKey = await exportSPKI(publicKey);
+    const document = '.well-known/openid-configuration';
+    const connection = (name: string, strategy: string, options: object, path = '') => ({
+      name,
+      strategy,
+      enabled_clients: ['web'],
+      options: {
+        client_id: 'gatehouse',
+        client_secret: 'upstream-secret',
+        discovery_url: `${provider.url}/${path}${document}`,
+        ...options,
+      },
+    });
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        connections: [
+          connection('okta', 'okta', {
+            domain: 'acme.okta.example.test',
+            attribute_map: { mapping_mode: 'basic_profile' },
+          }),
+          connection(
+            'entra',
+            'waad',
+            { tenantId: TENANT, userid_attribute: 'oid', tenant_domain: 'acme.example.test' },
+            'common/v2.0/',
+          ),
+          connection(
+            'entra-all',
+            'waad',
+            {
+              useCommonEndpoint: true,
+              should_trust_email_verified_connection: 'always_set_emails_as_verified',
+            },
+            'common/v2.0/',
+          ),
+          connection('federation', 'waad', { discovery_url: '', waad_protocol: 'ws-federation' }),
+          connection('adfs', 'adfs', { adfs_server: 'sts.example.test', user_id_attribute: 'upn' }),
+          connection('google', 'google-oauth2', { offline_access: true }),
+          connection('workspace', 'google-apps', { domain: 'acme.example.test' }),
+          connection('workspace-id', 'google-apps', {
+            domain: 'acme.example.test',
+            map_user_id_to_id: true,
+          }),
+          connection('apple', 'apple', {
+            client_secret: '',
+            team_id: 'TEAM',
+            kid: 'KEY',
+            app_secret: await exportPKCS8(privateKey),
+          }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+  beforeEach(() => {
+    Object.assign(provider, { document: {}, claims: {}, userInfo: {}, answer: {} });
+  });
+
+  const told = (connection: string, claims: Record<string, unknown> = {}) => {
+    provider.claims = claims;
+    provider.userInfo = { sub: claims.sub ?? 'grace' };
+    return logInUpstream(server, { connection });
+  };
+  const user = (id: string) => server.store.collection('users').get(id);
+
+  it('okta: a user of the connection, with the claims of the standard alone', async () => {
+    expect(await told('okta', { name: 'Grace', groups: ['a'] })).to.have.property('code');
+    expect(await user('okta|okta|grace')).to.include({ name: 'Grace' });
+    const identity = await server.store.collection('identities').get('okta|okta|grace');
+    expect(identity?.attributes ?? {}).to.not.have.property('groups');
+  });
+
+  describe('waad', () => {
+    const issuer = (tid: string) => `${provider.url}/${tid}/v2.0`;
+    beforeEach(async () => {
+      provider.document = { issuer: `${provider.url}/{tenantid}/v2.0` };
+    });
+
+    it('takes users of its organization alone, known by what the connection says', async () => {
+      const claims = {
+        iss: issuer(TENANT),
+        tid: TENANT,
+        oid: OID,
+        preferred_username: 'grace@acme.example.test',
+      };
+      expect(await told('entra', claims)).to.have.property('code');
+      const found = await user(`waad|${OID.toLowerCase()}`);
+      // An administrator there writes any address.
+      expect(found).to.include({ email: 'grace@acme.example.test', email_verified: false });
+    });
+
+    const others: [string, () => Record<string, unknown>][] = [
+      ['of another organization', () => ({ iss: issuer(OTHER_TENANT), tid: OTHER_TENANT, oid: OID })],
+      ['whose issuer and organization differ', () => ({ iss: issuer(TENANT), tid: OTHER_TENANT, oid: OID })],
+      ['of the template itself', () => ({ iss: issuer('{tenantid}'), tid: '{tenantid}', oid: OID })],
+      ['without an organization', () => ({ iss: issuer(TENANT), oid: OID })],
+      ['without the claim that users are known by', () => ({ iss: issuer(TENANT), tid: TENANT })],
+    ];
+    for (const [what, claims] of others) {
+      it(`refuses an ID token ${what}`, async () => {
+        expect(await told('entra', claims())).to.include({ error: 'access_denied' });
+      });
+    }
+
+    it('takes users of every organization where the connection says so', async () => {
+      for (const tid of [TENANT, OTHER_TENANT]) {
+        const claims = { iss: issuer(tid), tid, sub: `pairwise-${tid}`, email: 'g@any.example.test' };
+        expect(await told('entra-all', claims)).to.have.property('code');
+        expect(await user(`waad|pairwise-${tid}`)).to.include({ email_verified: true });
+      }
+      const lie = { iss: issuer(TENANT), tid: OTHER_TENANT };
+      expect(await told('entra-all', lie)).to.include({ error: 'access_denied' });
+    });
+
+    it('says that WS-Federation is not there', async () => {
+      const agent = createAgent(server);
+      const end = await follow(
+        agent,
+        await authorize(agent, webRequest({ connection: 'federation' })),
+        server.url,
+      );
+      expect(responseOf(end).error_description).to.contain('WS-Federation');
+    });
+  });
+
+  it('adfs: a user by the claim that the connection names', async () => {
+    expect(await told('adfs', { upn: 'grace@corp.example.test' })).to.have.property('code');
+    expect(await user('adfs|adfs|grace@corp.example.test')).to.include({ email_verified: false });
+    expect(await told('adfs', {})).to.include({ error: 'access_denied' });
+  });
+
+  it('google-oauth2: a user by Google’s own id', async () => {
+    expect(
+      await told('google', { sub: '1234567890', email: 'g@x.test', email_verified: true }),
+    ).to.have.property('code');
+    expect(await user('google-oauth2|1234567890')).to.include({ email: 'g@x.test', email_verified: true });
+  });
+
+  describe('google-apps', () => {
+    const account = { hd: 'Acme.example.test', email: 'Grace@acme.example.test', email_verified: true };
+
+    it('takes accounts of its domain, known by their address or by Google’s id', async () => {
+      expect(await told('workspace', account)).to.have.property('code');
+      expect(await user('google-apps|grace@acme.example.test')).to.not.equal(undefined);
+      expect(await told('workspace-id', { ...account, sub: '77' })).to.have.property('code');
+      expect(await user('google-apps|77')).to.not.equal(undefined);
+    });
+
+    for (const [what, claims] of [
+      ['of another domain', { hd: 'evil.example.test' }],
+      ['of none, whatever the address is', { hd: undefined }],
+      ['of two domains', { hd: ['acme.example.test'] }],
+      ['without a verified address', { email_verified: false }],
+    ] as [string, object][]) {
+      it(`refuses an account ${what}`, async () => {
+        expect(await told('workspace', { ...account, ...claims })).to.include({ error: 'access_denied' });
+      });
+    }
+  });
+
+  describe('apple', () => {
+    /** Comes back as Apple's page does: by a form, with the user the first time. */
+    const back = async (user?: string) => {
+      const agent = createAgent(server);
+      const away = await authorize(agent, webRequest({ connection: 'apple' }));
+      const at = new URL(away.location);
+      expect(at.searchParams.get('response_mode')).to.equal('form_post');
+      const answer = new URL((await fetch(at, { redirect: 'manual' })).headers.get('location') ?? '');
+      const form = { ...Object.fromEntries(answer.searchParams), ...(user !== undefined && { user }) };
+      return responseOf(await follow(agent, await agent.request('/login/callback', { form }), server.url));
+    };
+
+    it('is asked with a secret of the team’s key', async () => {
+      provider.claims = { sub: '000.apple' };
+      provider.userInfo = { sub: '000.apple' };
+      expect(await back()).to.have.property('code');
+      const secret = provider.seen.findLast(({ path }) => path === '/token')?.form.client_secret ?? '';
+      expect(decodeProtectedHeader(secret)).to.deep.equal({ alg: 'ES256', kid: 'KEY' });
+      const { payload } = await jwtVerify(secret, await importSPKI(teamKey, 'ES256'));
+      expect(payload).to.include({ iss: 'TEAM', sub: 'gatehouse', aud: provider.url });
+    });
+
+    it('says a name once, and nothing else that nobody signed', async () => {
+      provider.claims = { sub: '001.apple', email: 'grace@privaterelay.test', email_verified: 'true' };
+      provider.userInfo = { sub: '001.apple' };
+      const name = { firstName: 'Grace', lastName: 'Hopper' };
+      await back(JSON.stringify({ name, email: 'evil@x.test', sub: 'evil' }));
+      await back();
+      await back('{"name":7}');
+      await back('no JSON');
+      const found = await user('apple|001.apple');
+      expect(found).to.include({ name: 'Grace Hopper', given_name: 'Grace', email_verified: true });
+      expect(found?.email).to.equal('grace@privaterelay.test');
+    });
+  });
+});
