@@ -39,10 +39,15 @@ export function socialConnection(preset: SocialPreset, { options }: Connection):
     tokenURL,
     client_id: clientId,
     ...(preset.basic ? { customHeaders: basic(clientId, clientSecret) } : { client_secret: clientSecret }),
-    scope: scopes,
     pkce_enabled: preset.pkce ?? false,
   });
-  return { oauth2, scopes, clientId, clientSecret, userInfo: userInfoOf(preset, given, tokenURL) };
+  return {
+    oauth2: { ...oauth2, scope: scopes },
+    scopes,
+    clientId,
+    clientSecret,
+    userInfo: userInfoOf(preset, given, tokenURL),
+  };
 }
 
 /** Where the profile is. A token of one host is not shown to another that the connection does not name. */

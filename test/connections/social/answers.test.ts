@@ -1,11 +1,17 @@
 // What well-known providers answer badly, and what nobody may be known by.
 import { expect } from 'chai';
+import { socialConnection } from '../../../src/connections/social/options.ts';
+import { presets } from '../../../src/connections/social/presets.ts';
+import { socialIdentity } from '../../../src/connections/social/userinfo.ts';
+import type { AuthError } from '../../../src/http/errors.ts';
+import { createOutbound } from '../../../src/http/outbound.ts';
+import { outboundRules } from '../../../src/http/outbound-rules.ts';
 import { connectionSchema } from '../../../src/records/connections.ts';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, responseOf, tenant, webRequest } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { type Answer, type SocialProvider, startSocialProvider } from '../../support/social-provider.ts';
-import { failedLogins, logInUpstream } from '../../support/upstream-login.ts';
+import { failedLogins, fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
 import { KNOWN } from './answers.ts';
 
 const github = KNOWN.github.answers[''] as Record<string, unknown>;
@@ -39,6 +45,11 @@ describe('the answers of well-known providers', () => {
           connection('no-client', 'github', { ...own, client_id: '', client_secret: null }),
           connection('no-secret', 'facebook', { client_id: 'ours' }),
           connection('no-userinfo', 'github', { ...own, userInfoURL: '' }),
+          connection('many', 'github', {
+            ...own,
+            scope: Array.from({ length: 199 }, (_one, index) => `scope:${index}`).join(' '),
+            freeform_scopes: ['x'.repeat(255)],
+          }),
           connection('hosted', 'github', { client_id: 'ours', client_secret: 'our-secret' }),
         ],
       },
@@ -257,6 +268,32 @@ describe('the answers of well-known providers', () => {
         expect(responseOf(answer)).to.include({ error: 'invalid_request', error_description: description });
       });
 
+    it('is told by the provider that the user does not want it', async () => {
+      const { agent, at } = await toProvider(server, { connection: 'github' });
+      const state = at.searchParams.get('state') ?? '';
+      const denied = new URLSearchParams({
+        error: 'access_denied',
+        error_description: 'The user has denied it.',
+        state,
+      });
+      const back = `${server.url}/login/callback?${denied}`;
+      expect(responseOf(await fromProvider(server, { agent, at, back }))).to.include({
+        error: 'access_denied',
+        error_description: 'The user has denied it.',
+      });
+    });
+
+    it('gets an answer of another issuer', async () => {
+      const login = await toProvider(server, { connection: 'github' });
+      const back = `${login.back}&iss=https%3A%2F%2Fevil.example.test`;
+      const asked = provider.seen.length;
+      expect(responseOf(await fromProvider(server, { ...login, back }))).to.include({
+        error: 'access_denied',
+        error_description: 'The answer is of another identity provider.',
+      });
+      expect(provider.seen.length).to.equal(asked);
+    });
+
     it('has a token endpoint of its own, and does not say where the profile is', async () => {
       const agent = createAgent(server);
       const asked = provider.seen.length;
@@ -271,9 +308,31 @@ describe('the answers of well-known providers', () => {
     });
   });
 
+  it('have as many scopes as a connection may be written with', async () => {
+    const { at } = await toProvider(server, { connection: 'many' });
+    expect(at.searchParams.get('scope')?.split(' ')).to.have.length(200);
+  });
+
   it('are those of GitHub itself where the connection names no endpoints', async () => {
     const { location } = await authorize(createAgent(server), webRequest({ connection: 'hosted' }));
     expect(location).to.match(/^https:\/\/github\.com\/login\/oauth\/authorize\?/);
+  });
+});
+
+describe('a profile endpoint that production may not call', () => {
+  it('gets no token', async () => {
+    const { fetch } = createOutbound({ rules: outboundRules([]) });
+    for (const host of ['127.0.0.1', '169.254.169.254', '10.0.0.1', '[::1]']) {
+      const connection = socialConnection(presets.github, {
+        options: { client_id: 'a', client_secret: 'b', userInfoURL: `https://${host}/user` },
+      } as never);
+      const refusal = await socialIdentity({ fetch }, presets.github, connection, {
+        access_token: 'their-token',
+      }).catch((thrown: AuthError) => thrown.error_description);
+      expect(refusal).to.equal(
+        "The identity provider's profile endpoint is at an address that may not be called.",
+      );
+    }
   });
 });
 
