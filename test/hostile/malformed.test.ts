@@ -21,6 +21,8 @@ describe('malformed input', () => {
     server.tenant.routes
       .filter(({ methods }) => methods.includes('POST'))
       .map(({ path }) => path.replaceAll(/:[a-z_]+/g, 'nobody'));
+  /** Bytes of a body that no POST takes; answers of identity providers may be larger than others. */
+  const longerThanTaken = (path: string) => (path === '/login/callback' ? 0x50000 : 0x10000);
   const isManaged = (path: string) => path.startsWith('/api/v2/');
   const statusLine = (answer: string) => answer.slice(0, answer.indexOf('\r\n'));
 
@@ -129,7 +131,10 @@ describe('malformed input', () => {
         connection.send(
           `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${head}\r\n\r\n`,
         );
-        if (what === 'in chunks') connection.send(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
+        if (what === 'in chunks') {
+          const length = longerThanTaken(path);
+          connection.send(`${length.toString(16)}\r\n${'x'.repeat(length)}\r\n`);
+        }
         const answer = await connection.closed(2_000);
         const refusal = isManaged(path) ? '401 Unauthorized' : '413 Payload Too Large';
         expect(statusLine(answer), path).to.equal(`HTTP/1.1 ${refusal}`);

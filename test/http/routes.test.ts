@@ -265,9 +265,12 @@ describe('the router', () => {
     const answers = async (routes: Route[]) => {
       const ask = await served(routes);
       const all: string[] = [];
-      for (const { method, sample } of requests) {
+      const one = async ({ method, sample }: (typeof requests)[number]) => {
         const answer = await ask(sample, { method });
-        all.push(`${method} ${sample}: ${answer.status} ${await answer.text()}`);
+        return `${method} ${sample}: ${answer.status} ${await answer.text()}`;
+      };
+      for (let at = 0; at < requests.length; at += 25) {
+        all.push(...(await Promise.all(requests.slice(at, at + 25).map(one))));
       }
       return all;
     };
