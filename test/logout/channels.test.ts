@@ -360,7 +360,7 @@ describe('federated logout', () => {
   ] as [string, object, string][]) {
     it(`is plain logout when the provider ${what}`, async () => {
       // Of a strategy that is not built in, whose options nobody has checked.
-      const { browser } = await logInUpstream(options, 'pingfederate');
+      const { browser } = await logInUpstream(options, 'office365');
       expect((await browser.get(`/v2/logout?client_id=web${query}`)).headers.location).to.equal(WEB_HOME);
       expect(await isLoggedIn(browser)).to.equal(false);
     });
