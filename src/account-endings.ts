@@ -49,6 +49,10 @@ export function accountEndings({
       await Promise.all([authenticators.removeAllBegunOf(userId), browsers.forgetAllOf(userId)]);
     },
     endSessions,
+    /** Of a user who was blocked: sessions and refresh tokens. */
+    endBlocked: async (userId: string): Promise<void> => {
+      await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
+    },
     /** All but the account itself. */
     endAll: async (userId: string): Promise<void> => {
       await Promise.all([endSessions(userId), authenticators.removeAllOf(userId), endConsents(userId)]);

@@ -14,15 +14,17 @@ import { sendOrder, sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
 import { fail, faultText } from './fault.ts';
 import { unknownLimits } from './protection/settings.ts';
-import { systemClock } from './runtime/clock.ts';
+import { type Clock, systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
-import { systemRandom } from './runtime/random.ts';
+import { type Random, systemRandom } from './runtime/random.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { TENANT_FILE } from './settings-schema.ts';
 import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
 import { repair, reseal, resetSecrets } from './store-commands.ts';
+import { createEvents } from './tenant/events.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
+import { NOT_HELD } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createHasher } from './users/hashing.ts';
@@ -44,14 +46,28 @@ async function withStore<T>(settings: Settings, work: (store: Store) => Promise<
   }
 }
 
+/** The tenant's log, written by this process: of changes alone, however many. */
+function ownEvents(own: { store: Store; clock: Clock; random: Random }) {
+  const budget = () => ({ isRecorded: true, leftOut: 0 });
+  return createEvents({ ...own, log: pino({ level: 'silent' }), budget, types: new Set(['sapi']) });
+}
+
 /** Has an order carried out: by the server that runs on the data directory, by this process where none does. */
 async function ordered(settings: Settings, order: Order): Promise<unknown> {
   const answered = await sendOrder(settings.dataDir, order);
   if (answered !== undefined) return answered.result;
-  return withStore(settings, (store) => {
-    const users = createUsers({ store, hasher: createHasher(), clock: systemClock, random: systemRandom });
+  return withStore(settings, async (store) => {
+    const own = { store, clock: systemClock, random: systemRandom };
+    const users = createUsers({ ...own, hasher: createHasher() });
     const quiet = { info: () => undefined };
-    return carryOut({ settings, store, users, clock: systemClock, random: systemRandom, log: quiet }, order);
+    const events = ownEvents(own);
+    try {
+      // What is noted as to be removed is taken up at the next start.
+      const resumeRemovals = async () => undefined;
+      return await carryOut({ ...own, settings, users, log: quiet, events, resumeRemovals }, order);
+    } finally {
+      await events.flush();
+    }
   });
 }
 
@@ -114,6 +130,8 @@ async function plan(): Promise<void> {
 
 async function exportTo({ output }: { output?: string }): Promise<void> {
   const yaml = String(await ordered(readSettings(process.env), { command: 'export' }));
+  for (const line of yaml.split('\n'))
+    if (line.startsWith(NOT_HELD)) console.error(`warning: ${line.slice(2)}`);
   if (output === undefined) process.stdout.write(yaml);
   else await writeFile(output, yaml, { mode: 0o600 });
 }

@@ -37,8 +37,9 @@ import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
 import { isForThisMachine } from './settings.ts';
 import { finishWork } from './stop.ts';
+import type { Events } from './tenant/events.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
-import { managementDependencies } from './tenant-management.ts';
+import { managementDependencies, resumeRecordRemovals } from './tenant-management.ts';
 
 export interface Tenant {
   app: Koa;
@@ -46,6 +47,9 @@ export interface Tenant {
   routes: readonly Route[];
   /** Ends the sessions and refresh tokens of a user who was blocked. */
   endBlocked(userId: string): Promise<void>;
+  events: Pick<Events, 'record'>;
+  /** Takes up the removals that were noted, and not done. */
+  resumeRemovals(): Promise<void>;
   /** Ends what would keep connections busy for long: the server is about to end. */
   drain(): void;
   /** Waits for background work, by the deadline at the latest; the store is the caller's to close. */
@@ -75,10 +79,8 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
   const { sessions } = tenantEngine.engine;
-  const endBlocked = async (userId: string) => {
-    await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
-  };
-  const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endBlocked });
+  const endings = accountEndings({ ...deps, ...capabilities, sessions });
+  const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
 
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
@@ -110,7 +112,9 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   return {
     app,
     routes,
-    endBlocked,
+    endBlocked: endings.endBlocked,
+    events,
+    resumeRemovals: () => resumeRecordRemovals(deps, { background, removeUser: endings.removeUser }),
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ background, messages, backChannel, events, log }, deadline);
@@ -126,17 +130,16 @@ function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
   tenantEngine: TenantEngine,
-  { ending, endBlocked }: { ending: AbortSignal } & Pick<Tenant, 'endBlocked'>,
+  { ending, endings }: { ending: AbortSignal; endings: ReturnType<typeof accountEndings> },
 ) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
     capabilities;
-  const { outbox, messages, tickets, views, csrf, authenticators, webPush, browsers, streams } = capabilities;
+  const { outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
   const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const allowLoopback = isForThisMachine(settings);
-  const endings = accountEndings({ store, users, sessions, challenges, callers, authenticators, browsers });
   const { endAll, endPending, endSessions, removeUser } = endings;
   const page = { config, csrf, finish, interactions, views };
   const elsewhere = { ...tenantEngine.upstream, ...page, events, log };
@@ -248,10 +251,7 @@ function routesOf(
       views,
       wallClock,
     }),
-    ...bind(
-      management,
-      managementDependencies(deps, capabilities, tenantEngine, { ...endings, endBlocked, ending }),
-    ),
+    ...bind(management, managementDependencies(deps, capabilities, tenantEngine, { ...endings, ending })),
     ...(isForThisMachine(settings)
       ? bind(development, {
           baseUrl,

@@ -156,6 +156,8 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
       settings,
       clock: wallClock,
       endSessions: tenant.endBlocked,
+      events: tenant.events,
+      resumeRemovals: tenant.resumeRemovals,
     });
     const stop = (within = STOP_BUDGET) => {
       const heard = ear.close();

@@ -34,7 +34,6 @@ export function managementDependencies(
   { engine: { sessions, readIdTokenHint }, readCallerToken, upstream }: TenantEngine,
   own: ReturnType<typeof accountEndings> & {
     ending: AbortSignal;
-    endBlocked(userId: string): Promise<void>;
   },
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
@@ -97,9 +96,19 @@ function resumedJobs(
     ending: AbortSignal;
   },
 ) {
-  own.background.run('the removal of connections', () => resumeRemovals({ store, ...own }));
-  own.background.run('the removal of permissions', () => resumePermissionRemovals({ store, ...own }));
+  const removals = { store, clock, ...own };
+  own.background.run('removals that were noted', () => resumeRecordRemovals(removals, removals));
   const jobs = createUserJobs({ store, clock, random, log, ...own });
   jobs.resume();
   return jobs;
+}
+
+/** Takes up what goes with connections and APIs that are gone: users, permissions. */
+export async function resumeRecordRemovals(
+  { store, clock }: Pick<TenantDependencies, 'store' | 'clock'>,
+  own: { background: Background; removeUser(userId: string): Promise<void> },
+): Promise<void> {
+  const deps = { store, now: () => new Date(clock()).toISOString(), ...own };
+  await resumeRemovals(deps);
+  await resumePermissionRemovals(deps);
 }

@@ -9,10 +9,15 @@ import type { Random } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 import { type ApplyDependencies, applyTenant, planTenant } from '../tenant/apply.ts';
+import { type Change, subjectOf } from '../tenant/changes.ts';
+import type { Events } from '../tenant/events.ts';
 import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
+import type { Applied } from '../tenant/wanted.ts';
 import { createAdmin } from './admin.ts';
+import { recordOrder } from './order-events.ts';
+import { noteRemovals } from './removals.ts';
 import { profileScript } from './script-test.ts';
 
 /** The orders there are, and nothing else is taken. */
@@ -33,6 +38,9 @@ export interface OrderDependencies {
   clock: Clock;
   random: Random;
   log: Pick<Logger, 'info'>;
+  events: Pick<Events, 'record'>;
+  /** Takes up the removals that were noted; where no server runs, the next start does. */
+  resumeRemovals(): Promise<void>;
 }
 
 /**
@@ -50,12 +58,16 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
     case 'script':
       return profileScript(deps, order.connection);
     case 'rotate': {
+      const before = await signingKey(store);
       const kid = await rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname);
+      recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after: { kid } });
       deps.log.info({ kid }, 'the signing keys were rotated by a command');
       return kid;
     }
     case 'admin': {
       const admin = await createAdmin(deps, order.name);
+      const after = { client_id: admin.client_id, name: order.name };
+      recordOrder(deps.events, 'admin create', 'Make an application for the Management API', { after });
       deps.log.info(
         { client_id: admin.client_id },
         'an application for the Management API was made by a command',
@@ -70,15 +82,31 @@ async function applyOrPlan(
   document: object,
   command: 'apply' | 'plan',
 ): Promise<string[]> {
-  const { store, users, random, settings, log } = deps;
+  const { store, users, random, clock, settings, log } = deps;
   // Judged here once more: the server's settings count, not those of the terminal that the command runs in.
   const { tenant } = readTenant(document);
   const faults = settings.production ? productionFaults(tenant, settings) : [];
   if (faults.length > 0) throw new TenantFault(faults);
-  const to = { store, users, random, managementAudience: managementAudience(settings.issuer) };
+  const to = {
+    store,
+    users,
+    random,
+    managementAudience: managementAudience(settings.issuer),
+    removing: (collection: Applied, record: object) =>
+      noteRemovals({ store, now: () => new Date(clock()).toISOString() }, collection, record),
+    changed: (change: Change) =>
+      recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
+  };
   const withUsers = !settings.production;
   if (command === 'plan') return planTenant(to, tenant, { users: withUsers });
   const changed = await applyTenant(to, tenant, { mode: 'match', users: withUsers });
+  await deps.resumeRemovals();
   log.info({ changes: changed.length }, 'a tenant file was applied by a command');
   return changed;
+}
+
+/** The key that tokens are signed with. */
+async function signingKey(store: Store): Promise<{ kid: string } | undefined> {
+  const [key] = await store.collection('signingKeys').findBy('state', 'current');
+  return key === undefined ? undefined : { kid: key.id };
 }

@@ -18,7 +18,10 @@ const KIND = 'connection-removal';
 const noteId = (name: string) => `${KIND}/${name}`;
 
 /** Notes that a connection is about to go. @param name the connection's. */
-export async function noteRemoval({ store, now }: RemovalDependencies, name: string): Promise<void> {
+export async function noteRemoval(
+  { store, now }: Pick<RemovalDependencies, 'store' | 'now'>,
+  name: string,
+): Promise<void> {
   const at = now();
   await store
     .collection('documents')

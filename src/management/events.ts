@@ -11,7 +11,7 @@ const DEEPEST = 8;
 const LONGEST_TEXT = 500;
 
 /** A copy without what must not be read in a log. */
-function redacted(value: unknown, depth = 0): unknown {
+export function redacted(value: unknown, depth = 0): unknown {
   if (typeof value === 'string')
     return value.length > LONGEST_TEXT ? `${value.slice(0, LONGEST_TEXT)}…` : value;
   if (typeof value !== 'object' || value === null) return value;

@@ -50,6 +50,7 @@ async function changeOf(
         current.body,
         change(structuredClone(current.body) as Record<string, unknown>),
       );
+      resource.judge?.(changed);
       return { ...current, ...nameOf(resource, changed), body: changed, updated_at: at };
     })
     .catch(refuseTaken(resource));
@@ -96,6 +97,7 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
       handle: async (deps, { body }) => {
         const at = deps.now();
         const whole = merged({ ...resource.usual }, body);
+        resource.judge?.(whole);
         const record: DocumentRecord = {
           id: resource.newId(deps.random),
           kind,

@@ -39,6 +39,8 @@ export interface Kept {
   isPutToo?: boolean;
   /** What a change makes of a body; its members over those of before otherwise. */
   change?(before: Record<string, unknown>, asked: Record<string, unknown>): Record<string, unknown>;
+  /** Refuses a body as a whole, new or changed. @throws AuthError 400 */
+  judge?(body: Readonly<Record<string, unknown>>): void;
   /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */
   hidden?: readonly string[];
   /** What goes with one that was removed. */

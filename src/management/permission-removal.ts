@@ -21,7 +21,7 @@ const PAGE = 500;
 
 /** Notes that an API is about to go. */
 export async function notePermissionRemoval(
-  { store, now }: PermissionRemovalDependencies,
+  { store, now }: Pick<PermissionRemovalDependencies, 'store' | 'now'>,
   identifier: string,
 ): Promise<void> {
   const at = now();

@@ -5,15 +5,17 @@ import { bodyOf } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { readMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
-import { QueryTimeout } from '../store/contract.ts';
+import { QueryTimeout, type Store } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Call, Caller, CallRequest, CallRules } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape, searchTimeout, validated } from './errors.ts';
 import { recordCall } from './events.ts';
+import { watchStore } from './unchanged.ts';
 
 export interface ManagementRoutesDependencies extends CallerDependencies {
   events: Pick<Events, 'record'>;
+  store: Store;
 }
 
 const NOTHING = z.strictObject({});
@@ -64,14 +66,17 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
       query,
       body: call.body === undefined ? undefined : validated('body', call.body, form?.all ?? about.body ?? {}),
     };
-    const given = await call.handle(deps, request as CallRequest<never, never>);
+    const watched = watchStore(deps.store);
+    const to = call.method === 'GET' ? deps : { ...deps, store: watched.store };
+    const given = await call.handle(to, request as CallRequest<never, never>);
     ctx.status = given.status;
     ctx.set('Cache-Control', 'no-store');
     if (given.body === undefined) ctx.body = null;
     else ctx.body = given.body;
     // Koa answers an empty body with 204 unless it is told otherwise after.
     ctx.status = given.status;
-    recordCall(deps.events, call, about, { answer: given });
+    const isRecorded = call.method === 'DELETE' || !watched.isUnchanged();
+    if (isRecorded) recordCall(deps.events, call, about, { answer: given });
   } catch (thrown) {
     const failure = thrown instanceof QueryTimeout ? searchTimeout() : thrown;
     recordFailure(deps, call, about, failure);

@@ -41,7 +41,8 @@ export function createEventBudget(clock: Clock): EventBudget {
   const [ofAddresses, ofAll]: [Levels, Levels] = [new Map(), new Map()];
   const leftOut = new Map<EventType, number>();
   return (event: TenantEvent) => {
-    if (event.user_id !== undefined) return { isRecorded: true, leftOut: 0 };
+    // Nor are changes, which are made by those who may.
+    if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, leftOut: 0 };
     const { type, ip = '' } = event;
     const { address, all } = BOUNDS[type] ?? ATTEMPTED;
     const now = clock();

@@ -7,10 +7,14 @@ import type { UserRecord } from '../records/users.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Collection, Store } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
+import { declaredEarlier, noteDeclared } from './declared.ts';
 import { directoryOf } from './names.ts';
 import { APPLIED, type Applied, storedRecords, type TenantRecords, wantedRecords } from './wanted.ts';
 
-/** `create-missing` changes no existing record; `match` makes the store equal to the file (except users). */
+/**
+ * `create-missing` changes no existing record, and makes none again that the file declared the last time and somebody has
+ * removed since; `match` makes the store equal to the file (except users).
+ */
 type ApplyMode = 'create-missing' | 'match';
 
 /** Creates a tenant file's development users. */
@@ -32,6 +36,10 @@ export interface ApplyDependencies {
   random: Random;
   /** The identifier of the Management API here. */
   managementAudience: string;
+  /** Notes what goes with a record that is about to be removed, so that it goes whatever happens in between. */
+  removing?(collection: Applied, record: object): Promise<void>;
+  /** Is told of each record that was written or removed. */
+  changed?(change: Change): void;
 }
 
 /**
@@ -45,19 +53,31 @@ export async function applyTenant(
   { mode, users }: { mode: ApplyMode; users: boolean },
 ): Promise<string[]> {
   const { store } = deps;
-  const { there, changes } = await compare(deps, file);
-  const chosen = mode === 'match' ? changes : missing(there, changes);
+  const { there, wanted, changes } = await compare(deps, file);
+  const earlier = mode === 'match' ? new Set<string>() : await declaredEarlier(store);
+  const isNew = (keys: readonly string[]) => !keys.some((key) => earlier.has(key));
+  const chosen =
+    mode === 'match'
+      ? changes
+      : missing(there, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
   for (const name of APPLIED) {
     const changesHere = chosen.filter(({ collection }) => collection === name);
     // Removed and renamed records first, so that their names are free.
-    for (const change of changesHere) await makeWay(store, change);
-    for (const { after } of changesHere) {
-      if (after !== undefined) await recordsOf(store, name).put(after as Stored);
+    for (const change of changesHere) await makeWay(deps, change);
+    for (const change of changesHere) {
+      if (change.after !== undefined) await recordsOf(store, name).put(change.after as Stored);
+      deps.changed?.(change);
     }
   }
   const created = users ? await missingUsers(deps, file) : [];
-  for (const user of created) await createDevelopmentUser(deps, file, user);
-  return [...linesOf(chosen), ...created.map(userLine)];
+  const newUsers = created.filter((user) => isNew([userName(file, user)]));
+  for (const user of newUsers) await createDevelopmentUser(deps, file, user);
+  // At the end: what was not written yet when the process ended is still missing at the next start.
+  const declared = APPLIED.filter((name) => name !== 'roles' || file.roles !== undefined);
+  const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
+  const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
+  await noteDeclared(store, names);
+  return [...linesOf(chosen), ...newUsers.map(userLine)];
 }
 
 /** What {@link applyTenant} would change in `match`, without changing it. */
@@ -70,12 +90,14 @@ export async function planTenant(
   return [...linesOf(changes), ...(users ? await missingUsers(deps, file) : []).map(userLine)];
 }
 
+const userName = (file: TenantFile, user: DevelopmentUser) =>
+  `users ${directoryOf(file, user)} ${user.email}`;
 const userLine = ({ email }: DevelopmentUser) => `+ users.${email}`;
 
 async function compare({ store, random, managementAudience }: ApplyDependencies, file: TenantFile) {
   const there = await storedRecords(store);
   const wanted = wantedRecords(file, there, { random, managementAudience, now: new Date().toISOString() });
-  return { there, changes: changesOf(file, there, wanted) };
+  return { there, wanted, changes: changesOf(file, there, wanted) };
 }
 
 /** Of changes those that add what is missing. */
@@ -90,8 +112,10 @@ function missing(there: TenantRecords, changes: readonly Change[]): Change[] {
 
 const recordsOf = (store: Store, name: Applied) => store.collection(name) as unknown as Collection<Stored>;
 
-async function makeWay(store: Store, { collection, id, before, after }: Change): Promise<void> {
+async function makeWay(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
+  const { store } = deps;
   if (before === undefined) return;
+  if (after === undefined) await deps.removing?.(collection, before);
   const isKept =
     after !== undefined && keysOf(collection, before).join() === keysOf(collection, after).join();
   if (!isKept) await recordsOf(store, collection).delete(id);
@@ -125,6 +149,11 @@ function keysOf(name: Applied, record: object): string[] {
     ([key, of]) => [of(record) ?? []].flat().map((value) => `${name} ${key} ${value}`),
   );
   return [`${name} id ${(record as Stored).id}`, ...unique];
+}
+
+/** What a record is known by in the file: an organization's domains may be another's next. */
+function namesOf(name: Applied, record: object): string[] {
+  return keysOf(name, record).filter((key) => !key.startsWith('organizations domain '));
 }
 
 /** The development users of a file that are not there. */

@@ -54,12 +54,18 @@ export function linesOf(changes: readonly Change[]): string[] {
   return changes.flatMap(({ collection, before, after }) => {
     const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
     if (before === undefined) return [`+ ${label}`];
-    if (after === undefined) return [`- ${label}`];
+    if (after === undefined) return [`- ${label}${collection === 'connections' ? ' (with its users)' : ''}`];
     const isSecret = secretsOf(collection);
     return differences(told(collection, before), told(collection, after), []).map((one) =>
       lineOf(label, one, isSecret),
     );
   });
+}
+
+/** What is changed, and how, in a few words. */
+export function subjectOf({ collection, before, after }: Change): string {
+  const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
+  return `${before === undefined ? '+' : after === undefined ? '-' : '~'} ${label || collection}`;
 }
 
 function labelOf(collection: Applied, record: Readonly<Record<string, unknown>>): string {

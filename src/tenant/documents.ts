@@ -80,6 +80,12 @@ function bindingsOf(body: Readonly<Item>): Item[] {
   }));
 }
 
+/** Whether the file has a section for documents of a kind. */
+export function isDeclarable(kind: string): boolean {
+  const others = ['trigger', 'custom-text', 'partials', TEMPLATE];
+  return others.includes(kind) || LISTS.some((one) => one.kind === kind);
+}
+
 /** Whether a file says what documents of a kind there are: others stay as they are. */
 export function declares(file: TenantFile, kind: string): boolean {
   const list = LISTS.find((one) => one.kind === kind);

@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { strategyRecord } from '../records/connections.ts';
 import { tenantFileSchema } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
-import { documentSectionsOf } from './documents.ts';
+import { documentSectionsOf, isDeclarable } from './documents.ts';
 import { escapeVariables } from './variables.ts';
 import { storedRecords, type TenantRecords } from './wanted.ts';
 
@@ -13,12 +13,28 @@ const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications'
 
 /** The tenant of a store, as YAML: the same text for the same tenant. @throws Error when the store holds none. */
 export async function exportTenant(store: Store): Promise<string> {
-  const document = fileOf(await storedRecords(store));
+  const records = await storedRecords(store);
+  const document = fileOf(records);
   // With the defaults of what an older release or a call has left out; what the schema refuses is exported as it is.
   const { data = document } = tenantFileSchema.safeParse(structuredClone(document));
   const { users: _users, ...file } = data as Record<string, unknown>;
-  return HEADER + stringify(escapeVariables(ordered(file)), { aliasDuplicateObjects: false });
+  const header = [HEADER, ...missingKinds(records.documents).map((kind) => `${NOT_HELD}${kind}\n`)].join('');
+  return header + stringify(escapeVariables(ordered(file)), { aliasDuplicateObjects: false });
 }
+
+/** What a line of a file begins with that names what is in the store and not in the file. */
+export const NOT_HELD = '# Not in it, as management tools keep it: ';
+
+/** What tools have set and the file has no section for, and how many there are. */
+function missingKinds(documents: TenantRecords['documents']): string[] {
+  const counts = new Map<string, number>();
+  for (const { kind } of documents)
+    if (!isDeclarable(kind) && !isOwn(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} (${count})`);
+}
+
+/** What is noted of the tenant's own work. */
+const isOwn = (kind: string) => kind === 'declared' || kind.endsWith('-removal');
 
 function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
   if (settings === undefined) throw new Error('the store holds no tenant');

@@ -1,18 +1,20 @@
-// The deploy tool that people keep their tenants with, unmodified.
+// The deploy tool that people keep their tenants with, unmodified, with everything that it knows.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { parse } from 'yaml';
+import { listAll } from '../../src/store/list-all.ts';
+import { APPLIED } from '../../src/tenant/wanted.ts';
 import type { TestServer } from '../support/server.ts';
+import { EVENT_STREAM, KEY_HOLDER, MAPPINGS, SECRETS, writeSample } from './sample-tenant.ts';
 import { ADMIN, startManaged } from './support.ts';
 
 const run = promisify(execFile);
 
 describe('the deploy tool', function () {
-  // It paces itself: some twenty seconds a run.
+  // It paces itself, and checks what it reads for some twenty seconds of processor time.
   this.timeout(300_000);
   const servers: TestServer[] = [];
   let folder: string;
@@ -31,18 +33,20 @@ describe('the deploy tool', function () {
     return server;
   };
 
-  /** Runs the tool. @throws Error with what it printed. */
-  const tool = async (server: TestServer, ...args: string[]) => {
+  /** Runs the tool. @returns what it printed. @throws Error with that. */
+  const tool = async (server: TestServer, args: readonly string[], mappings: object = {}) => {
     const { stdout, stderr } = await run(
       process.execPath,
-      ['node_modules/auth0-deploy-cli/lib/index.js', ...args],
+      ['--import', './test/support/quick-clock.ts', 'node_modules/auth0-deploy-cli/lib/index.js', ...args],
       {
         maxBuffer: 50_000_000,
         env: {
           PATH: process.env.PATH,
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
           AUTH0_DOMAIN: new URL(server.url).host,
           AUTH0_CLIENT_ID: ADMIN.client_id,
           AUTH0_CLIENT_SECRET: ADMIN.client_secret,
+          AUTH0_KEYWORD_REPLACE_MAPPINGS: JSON.stringify(mappings),
           NODE_EXTRA_CA_CERTS: server.caFile,
         },
       },
@@ -52,28 +56,112 @@ describe('the deploy tool', function () {
     return stdout + stderr;
   };
 
-  const exportTo = async (server: TestServer, name: string, format = 'yaml') => {
+  const exportTo = async (server: TestServer, name: string) => {
     const output = join(folder, name);
-    await tool(server, 'export', '--format', format, '--output_folder', output);
+    await tool(server, ['export', '--format', 'directory', '--output_folder', output]);
     return output;
   };
 
-  const importFrom = (server: TestServer, input: string) => tool(server, 'import', '--input_file', input);
+  const importFrom = (server: TestServer, input: string, mappings?: object) =>
+    tool(server, ['import', '--input_file', input], mappings);
 
-  it('moves the example tenant to an empty one', async () => {
-    const [full, empty] = [await start(), await start({})];
-    const first = await exportTo(full, 'example');
-    const exported = parse(await readFile(join(first, 'tenant.yaml'), 'utf8')) as Record<
-      string,
-      { name: string }[]
-    >;
-    const names = (section: string) => exported[section]?.map(({ name }) => name);
-    expect(names('clients')).to.include.members(['Example SPA', 'Example web app', 'Example machine']);
-    expect(names('resourceServers')).to.deep.equal(['Example API']);
-    expect(names('databases')).to.deep.equal(['Username-Password-Authentication']);
-    expect(names('connections')).to.deep.equal(['email']);
-    await importFrom(empty, join(first, 'tenant.yaml'));
-    const second = await exportTo(empty, 'moved');
-    expect(parse(await readFile(join(second, 'tenant.yaml'), 'utf8'))).to.deep.equal(exported);
+  it('writes every kind of setting, moves a tenant to an empty one, and a second import changes nothing', async () => {
+    const full = await start();
+    await importFrom(full, await writeSample(join(folder, 'sample')));
+    const exported = await exportTo(full, 'exported');
+    const files = await filesOf(exported);
+    for (const kind of EVERY_KIND)
+      expect(
+        Object.keys(files).filter((name) => name.startsWith(kind)),
+        kind,
+      ).not.to.deep.equal([]);
+    for (const secret of Object.values(SECRETS)) expect(JSON.stringify(files)).not.to.contain(secret);
+
+    // A public key, and the token of an event stream, are in no export: they are for its user to give.
+    const [keyHolder, stream] = ['clients/Sample key holder.json', 'event-streams/People.json'];
+    await writeFile(join(exported, keyHolder), JSON.stringify(KEY_HOLDER));
+    await writeFile(join(exported, stream), JSON.stringify(EVENT_STREAM));
+    const empty = await start({});
+    await importFrom(empty, exported, MAPPINGS);
+    expect(await filesOf(await exportTo(empty, 'moved'))).to.deep.equal(files);
+
+    const before = await stateOf(empty);
+    for (const secret of Object.values(SECRETS)) expect(JSON.stringify(before.records)).to.contain(secret);
+    // Secrets that are left out now are kept: those of connections, which the tool leaves out, and the stream's.
+    await writeFile(join(exported, stream), JSON.stringify(files[stream]));
+    const { SMTP_USER, SMTP_PASS, TWILIO_AUTH_TOKEN } = MAPPINGS;
+    const printed = await importFrom(empty, exported, { SMTP_USER, SMTP_PASS, TWILIO_AUTH_TOKEN });
+    expect(printed).not.to.match(/Created \[|Deleted \[/);
+    const after = await stateOf(empty);
+    expect(after.records).to.deep.equal(before.records);
+    // The permissions of roles it takes away and gives again.
+    expect(
+      after.changes.slice(before.changes.length).filter((one) => !/roles.*permissions/.test(one)),
+    ).to.deep.equal([]);
   });
 });
+
+/** Files and folders of an export, one for each kind of setting. */
+const EVERY_KIND = [
+  'action-modules/',
+  'actions/',
+  'attack-protection/',
+  'branding/',
+  'clients/',
+  'connection-profiles/',
+  'connections/',
+  'custom-domains',
+  'database-connections/',
+  'emails/',
+  'event-streams/',
+  'flow-vault-connections/',
+  'flows/',
+  'forms/',
+  'grants/',
+  'guardian/factors/',
+  'guardian/policies',
+  'guardian/templates/',
+  'hooks/',
+  'log-streams/',
+  'network-acls/',
+  'organizations/',
+  'pages/',
+  'phone-providers/',
+  'phone-templates/',
+  'prompts/',
+  'rate-limit-policies/',
+  'resource-servers/',
+  'risk-assessment/',
+  'roles/',
+  'rules/',
+  'self-service-profiles/',
+  'supplemental-signals',
+  'tenant.json',
+  'themes/',
+  'token-exchange-profiles/',
+  'triggers/',
+  'user-attribute-profiles/',
+];
+
+/** All files below a folder: JSON as values, in which the order of members means nothing. */
+async function filesOf(folder: string): Promise<Record<string, unknown>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = await Promise.all(
+    entries
+      .filter((entry) => entry.isFile())
+      .map(async (entry) => {
+        const path = join(entry.parentPath, entry.name);
+        const text = await readFile(path, 'utf8');
+        return [path.slice(folder.length + 1), path.endsWith('.json') ? JSON.parse(text) : text] as const;
+      }),
+  );
+  return Object.fromEntries(files.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** All records of the configuration, and what the log says of changes, oldest first. */
+async function stateOf({ store }: TestServer) {
+  const records = await Promise.all(APPLIED.map((name) => listAll(store.collection(name) as never)));
+  const logs = await listAll(store.collection('logs'));
+  const changes = logs.filter(({ type }) => type === 'sapi' || type === 'fapi');
+  return { records, changes: changes.map(({ details }) => JSON.stringify(details?.request)) };
+}

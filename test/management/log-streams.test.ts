@@ -110,6 +110,21 @@ describe('log streams', () => {
     });
   }
 
+  it('are refused where their events were to be masked, which nothing does', async () => {
+    const pii_config = { log_fields: ['email'], method: 'mask' };
+    const { id } = await stream();
+    for (const [method, path, body] of [
+      ['PATCH', `/log-streams/${id}`, { pii_config }],
+      ['POST', '/log-streams', { type: 'http', sink: { httpEndpoint: receiver.url }, pii_config }],
+    ] as const) {
+      const response = await callApi(server, method, path, body);
+      expect(response.status, method).to.equal(400);
+      expect(await response.json()).to.include({ errorCode: 'invalid_body' });
+    }
+    expect((await callApi(server, 'PATCH', `/log-streams/${id}`, { name: 'Renamed' })).status).to.equal(200);
+    await stream({}, { type: 'splunk', sink: {}, pii_config });
+  });
+
   it('try again after pauses that grow, and lose nothing meanwhile', async () => {
     receiver.answer(503);
     await stream();

@@ -26,6 +26,8 @@ describe('a tenant that is exported and applied', function () {
     clock: Date.now,
     random: randomBytes,
     log: createLog('silent'),
+    events: server.tenant.events,
+    resumeRemovals: server.tenant.resumeRemovals,
   });
   const exported = async () => String(await carryOut(deps(), { command: 'export' }));
   const order = async (command: 'apply' | 'plan', document: object) =>
@@ -249,6 +251,8 @@ describe('a file that is applied while the server runs', function () {
         clock: Date.now,
         random: randomBytes,
         log: createLog('silent'),
+        events: server.tenant.events,
+        resumeRemovals: server.tenant.resumeRemovals,
       },
       { command: 'apply', tenant: readTenant(document).tenant },
     );

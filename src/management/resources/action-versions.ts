@@ -38,6 +38,11 @@ async function deploy(deps: KeptDependencies, id: string | undefined, versionId?
     const source = versionId === undefined ? shown(keptView(ACTION, current)) : versionOf(current, versionId);
     const [last] = versionsOf(current);
     const { code, dependencies, secrets, runtime } = source;
+    // What is deployed as it is has no other version.
+    if (versionId === undefined && current.body.all_changes_deployed === true && last !== undefined) {
+      version = last;
+      return current;
+    }
     version = {
       id: version_id,
       action: { id: current.id, name: current.body.name },

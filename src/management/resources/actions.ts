@@ -1,4 +1,5 @@
 // `/actions`: code that runs in a login. It is kept and bound as deploy tools do it; running it is not built in yet.
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -91,9 +92,11 @@ export function shown(view: Readonly<Record<string, unknown>>): Record<string, u
 
 const call = callsWith<KeptDependencies>();
 
-async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<unknown[]> {
+type Binding = Readonly<Record<string, unknown>>;
+
+async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
   const found = (await documentsOf(store, 'trigger')).find(({ name }) => name === trigger);
-  return (found?.body.bindings as unknown[] | undefined) ?? [];
+  return (found?.body.bindings as readonly Binding[] | undefined) ?? [];
 }
 
 const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(one));
@@ -179,24 +182,28 @@ export const actionCalls: Call<KeptDependencies>[] = [
         const action = actions.find((one) => one.id === ref.value || one.body.name === ref.value);
         if (action === undefined)
           throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
-        return {
+        const binding = {
           id: `${trigger}-${index}`,
           trigger_id: trigger,
           display_name: display_name ?? String(action.body.name),
           action: shown(keptView(ACTION, action)),
-          created_at: deps.now(),
-          updated_at: deps.now(),
         };
+        const { created_at = deps.now(), updated_at = deps.now(), ...last } = before[index] ?? {};
+        const isSame = isDeepStrictEqual(last, JSON.parse(JSON.stringify(binding)));
+        return { ...binding, created_at, updated_at: isSame ? updated_at : deps.now() };
       });
-      const record: DocumentRecord = {
+      const record: Omit<DocumentRecord, 'created_at'> = {
         id: `trigger-${trigger}`,
         kind: 'trigger',
         name: trigger,
         body: { bindings },
-        created_at: deps.now(),
         updated_at: deps.now(),
       };
-      await deps.store.collection('documents').put(record);
+      await deps.store.collection('documents').upsert(record.id, (current) => ({
+        created_at: record.updated_at,
+        ...current,
+        ...record,
+      }));
       return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
     },
   }),

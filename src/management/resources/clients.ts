@@ -14,6 +14,7 @@ import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { idOf, letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { isObject } from '../section.ts';
 import { createClientBody, patchClientBody } from './client-bodies.ts';
 import { keyBody } from './client-credentials.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
@@ -114,6 +115,12 @@ function applyKeys<T extends object>(
   return withKeys(asked, used, waiting);
 }
 
+/** How a secret is encoded is said at the creation alone: tools leave it out of a change. */
+function withEncoding({ jwt_configuration: { secret_encoded } }: Client, body: Record<string, unknown>) {
+  if (!isObject(body.jwt_configuration) || secret_encoded === undefined) return body;
+  return { ...body, jwt_configuration: { secret_encoded, ...body.jwt_configuration } };
+}
+
 const resource: Resource<'clients', ClientsDependencies> = {
   collection: 'clients',
   path: '/clients',
@@ -153,7 +160,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
-    const changed = merged(structuredClone(before) as Record<string, unknown>, body);
+    const changed = merged(structuredClone(before) as Record<string, unknown>, withEncoding(client, body));
     const asked =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
     return completed(checkedBy(clientSchema, asked), () => newSecret(random));

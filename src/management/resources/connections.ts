@@ -147,12 +147,17 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   removedBody: ({ now }) => ({ deleted_at: now() }),
   removing: (deps, { name }) => noteRemoval(deps, name),
   removed: async (deps, { id, name }) => {
-    await removeScim(deps.store, id);
-    await deps.store.collection('connectionKeys').deleteBy('connection', id);
-    await deps.store.collection('documents').delete(directoryProvisioningKey(id));
-    await removeUsersOf(deps, name);
+    await removeConnectionParts(deps.store, id);
+    removeUsersOf(deps, name);
   },
 };
+
+/** Removes what is of a connection alone. @param id the connection's. */
+export async function removeConnectionParts(store: Store, id: string): Promise<void> {
+  await removeScim(store, id);
+  await store.collection('connectionKeys').deleteBy('connection', id);
+  await store.collection('documents').delete(directoryProvisioningKey(id));
+}
 
 /** A connection as it is answered. Tools take options without a member for options that they may not read. */
 export function connectionView(connection: Connection): object {

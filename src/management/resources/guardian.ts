@@ -51,10 +51,12 @@ function factorCalls(): Call<SectionDependencies>[] {
         const name = FACTORS.find((factor) => factor === params.name);
         if (name === undefined)
           throw apiError(400, 'Path validation error: unknown factor on property name.', 'invalid_uri');
-        const { before, after } = await part.change(deps, (current = []) => [
-          ...current.filter((factor) => factor.name !== name),
-          { ...current.find((factor) => factor.name === name), name, enabled: body.enabled },
-        ]);
+        const switched = { name, enabled: body.enabled };
+        const { before, after } = await part.change(deps, (current = []) =>
+          current.some((factor) => factor.name === name)
+            ? current.map((factor) => (factor.name === name ? { ...factor, ...switched } : factor))
+            : [...current, switched],
+        );
         return ok({ enabled: body.enabled }, { before, after });
       },
     }),

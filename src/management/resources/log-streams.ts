@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import type { Call } from '../call.ts';
+import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import type { KeptDependencies } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
@@ -62,6 +63,14 @@ const members = {
 
 const settable = z.strictObject(members).partial();
 
+/** @throws AuthError 400 for a stream that is sent and whose events were to be masked: nothing masks them. */
+function refuseUnmasked(stream: Readonly<Record<string, unknown>>): void {
+  const { log_fields: fields } = (stream.pii_config ?? {}) as { log_fields?: unknown };
+  const isEmpty = stream.pii_config == null || (Array.isArray(fields) && fields.length === 0);
+  if (stream.type === 'http' && !isEmpty)
+    throw apiError(400, "Payload validation error: 'Not supported' on property pii_config.", 'invalid_body');
+}
+
 /** All calls of log streams. */
 export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
   kind: 'log-stream',
@@ -76,6 +85,7 @@ export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
       message: 'An http stream needs a httpEndpoint',
     }),
   patchBody: settable,
+  judge: refuseUnmasked,
   usual: usualMembers['log-stream'],
   list: { key: 'log_streams' },
   whole: 'bare',

@@ -55,6 +55,8 @@ function listCalls(word: string): Call<{ store: Store }>[] {
         const all = await Promise.all(
           enabledOf(await organizationOf(store, params.id)).map((one) => enabledView(store, one)),
         );
+        // In an order of their own: whoever added them at once added them in any.
+        all.sort((a, b) => (String(a.connection.name) < String(b.connection.name) ? -1 : 1));
         return ok(await arrayAnswer(query, all, (one) => one.connection_id, { key: word }));
       },
     }),

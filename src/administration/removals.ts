@@ -1,0 +1,24 @@
+// What goes with a record that a tenant file removes: the same as with one that a call removes.
+import { noteRemoval } from '../management/connection-removal.ts';
+import { notePermissionRemoval } from '../management/permission-removal.ts';
+import { removeConnectionParts } from '../management/resources/connections.ts';
+import type { Records } from '../records/collections.ts';
+import type { Store } from '../store/contract.ts';
+import type { Applied } from '../tenant/wanted.ts';
+
+/** Removes what is of a record alone, and notes what takes longer: users of a connection, permissions of an API. */
+export async function noteRemovals(
+  { store, now }: { store: Store; now(): string },
+  collection: Applied,
+  record: object,
+): Promise<void> {
+  if (collection === 'connections') {
+    const { id, name } = record as Records['connections'];
+    await noteRemoval({ store, now }, name);
+    await removeConnectionParts(store, id);
+  }
+  if (collection === 'resourceServers')
+    await notePermissionRemoval({ store, now }, (record as Records['resourceServers']).identifier);
+  if (collection === 'documents')
+    await store.collection('logStreamPositions').delete((record as Records['documents']).id);
+}
