@@ -8,68 +8,32 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import pino from 'pino';
 import type { Admin } from './administration/admin.ts';
-import { carryOut, type Order } from './administration/orders.ts';
+import { carryOutOrder } from './administration/order.ts';
+import type { Order } from './administration/orders.ts';
 import { type ProfileScript, scriptReport, testProfileScript } from './administration/script-test.ts';
-import { sendOrder, sendTransfer } from './administration/send.ts';
+import { sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
 import { fail, faultText } from './fault.ts';
 import { unknownLimits } from './protection/settings.ts';
-import { type Clock, systemClock } from './runtime/clock.ts';
+import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
-import { type Random, systemRandom } from './runtime/random.ts';
+import { systemRandom } from './runtime/random.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { TENANT_FILE } from './settings-schema.ts';
-import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
 import { repair, reseal, resetSecrets } from './store-commands.ts';
-import { createEvents } from './tenant/events.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
 import { NOT_HELD } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
-import { createHasher } from './users/hashing.ts';
 import { alone, checkFile } from './users/transfer/whole-file.ts';
-import { createUsers } from './users/users.ts';
 
 /** Logs to standard error: standard output is for the command's result. */
 const log = createLog(process.env.LOG_LEVEL, pino.destination({ dest: 2, sync: true }));
 const start = async () => (await import('./run.ts')).runServer(process.env, process.stdout);
 
-/** Opens the store for a command; refused while a server uses it. */
-async function withStore<T>(settings: Settings, work: (store: Store) => Promise<T>): Promise<T> {
-  const { dataDir, secretsKey } = settings;
-  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
-/** The tenant's log, written by this process: of changes alone, however many. */
-function ownEvents(own: { store: Store; clock: Clock; random: Random }) {
-  const budget = () => ({ isRecorded: true, leftOut: 0 });
-  return createEvents({ ...own, log: pino({ level: 'silent' }), budget, types: new Set(['sapi']) });
-}
-
 /** Has an order carried out: by the server that runs on the data directory, by this process where none does. */
-async function ordered(settings: Settings, order: Order): Promise<unknown> {
-  const answered = await sendOrder(settings.dataDir, order);
-  if (answered !== undefined) return answered.result;
-  return withStore(settings, async (store) => {
-    const own = { store, clock: systemClock, random: systemRandom };
-    const users = createUsers({ ...own, hasher: createHasher() });
-    const quiet = { info: () => undefined };
-    const events = ownEvents(own);
-    try {
-      // What is noted as to be removed is taken up at the next start.
-      const resumeRemovals = async () => undefined;
-      return await carryOut({ ...own, settings, users, log: quiet, events, resumeRemovals }, order);
-    } finally {
-      await events.flush();
-    }
-  });
-}
+const ordered = (settings: Settings, order: Order) => carryOutOrder(settings, order, log);
 
 /** Validates the settings and the tenant file. */
 async function check(): Promise<void> {

@@ -1,0 +1,42 @@
+// Where an order is carried out: by the server that has the store open, or here.
+import { type Logger, pino } from 'pino';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { type Random, systemRandom } from '../runtime/random.ts';
+import type { Settings } from '../settings.ts';
+import type { Store } from '../store/contract.ts';
+import { openStore } from '../store/open.ts';
+import { createEvents } from '../tenant/events.ts';
+import { createHasher } from '../users/hashing.ts';
+import { createUsers } from '../users/users.ts';
+import { carryOut, type Order } from './orders.ts';
+import { sendOrder } from './send.ts';
+
+/**
+ * Has an order carried out: by the server that runs on the data directory, by this process where none does.
+ * @param log of the store, where this process opens it.
+ * @throws TenantFault; Error with the reason.
+ */
+export async function carryOutOrder(settings: Settings, order: Order, log: Logger): Promise<unknown> {
+  const { dataDir, secretsKey } = settings;
+  const answered = await sendOrder(dataDir, order);
+  if (answered !== undefined) return answered.result;
+  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
+  const own = { store, clock: systemClock, random: systemRandom };
+  const users = createUsers({ ...own, hasher: createHasher() });
+  const events = ownEvents(own);
+  // The next start takes up what is noted as to be removed.
+  const resumeRemovals = async () => undefined;
+  const quiet = { info: () => undefined };
+  try {
+    return await carryOut({ ...own, settings, users, log: quiet, events, resumeRemovals }, order);
+  } finally {
+    await events.flush();
+    await store.close();
+  }
+}
+
+/** The tenant's log, written by this process: of changes alone, however many. */
+function ownEvents(own: { store: Store; clock: Clock; random: Random }) {
+  const budget = () => ({ isRecorded: true, leftOut: 0 });
+  return createEvents({ ...own, log: pino({ level: 'silent' }), budget, types: new Set(['sapi']) });
+}
