@@ -67,6 +67,21 @@ describe('connections of the Management API', () => {
     expect(options).to.deep.equal({ ...addresses, client_id: 'other', client_secret: 'their-secret' });
   });
 
+  it('to a well-known provider are kept without a client, as other tenants have them, and as they are written', async () => {
+    const options = { email: true, scope: ['user:email'], profile: true };
+    const { id = '' } = await management.connections.create({ name: 'github', strategy: 'github', options });
+    expect((await management.connections.get(id)).options).to.deep.equal(options);
+    const client = { client_id: 'ours', client_secret: 'their-secret' };
+    await management.connections.update(id, { options: { ...options, ...client } });
+    expect((await management.connections.get(id)).options).to.deep.equal({ ...options, ...client });
+    const plain = { ...client, userInfoURL: 'http://git.example.test/user' };
+    const refusal = await management.connections
+      .update(id, { options: plain })
+      .catch((thrown: unknown) => thrown);
+    expect(refusal).to.have.property('statusCode', 400);
+    expect((refusal as Error).message).to.contain('userInfoURL');
+  });
+
   it('take their users with them, but not those who come by another one, too', async () => {
     const { id = '' } = await management.connections.create({ name: 'leaving', strategy: 'auth0' });
     const password = 'A-good-Passw0rd';

@@ -151,13 +151,13 @@ describe('the tenant file', () => {
       databases: [{ name: 'people' }],
       connections: [
         { name: 'email', strategy: 'email' },
-        { name: 'google', strategy: 'google-oauth2' },
+        { name: 'files', strategy: 'office365' },
         { name: 'sms', strategy: 'sms' },
         { name: 'work', strategy: 'sharepoint' },
       ],
     });
     expect(warnings).to.deep.equal([
-      'connections[1].strategy: google-oauth2 is not built in: nobody can log in with google',
+      'connections[1].strategy: office365 is not built in: nobody can log in with files',
       'connections[3].strategy: sharepoint is not built in: nobody can log in with work',
     ]);
   });
