@@ -1,5 +1,6 @@
 // The list: every part of the house that declares something of itself. A feature that is not here does not exist.
 import { database } from './connections/database/feature.ts';
+import { identifier } from './connections/identifier/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
@@ -26,6 +27,7 @@ export const FEATURES: readonly Feature<never>[] = [
   flow,
   database,
   passwordless,
+  identifier,
   upstream,
   samlUpstream,
   mfa,

@@ -5,6 +5,7 @@ import Koa from 'koa';
 import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
+import { identifier } from './connections/identifier/feature.ts';
 import { loginPages } from './connections/login-page.ts';
 import { logoutAtProvider } from './connections/logout.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
@@ -196,6 +197,7 @@ function routesOf(
       pseudonymKey: random(32),
       tokenEndpoint: tokens.token,
     }),
+    ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, users }),
     ...bind(samlUpstream, { baseUrl, config, store }),
     ...bind(mfa, {

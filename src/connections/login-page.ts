@@ -1,25 +1,39 @@
 // Chooses the connection and login page for a waiting request.
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
 import type { LoginPageOf } from '../flow/routes.ts';
-import { showPasswordForm } from './database/hosted.ts';
-import { connectionOf, loginChoices, straightUpstream } from './request.ts';
+import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
+import { isSignUpOpen } from './database/pages.ts';
+import { showIdentifier } from './identifier/page.ts';
+import {
+  asksIdentifierFirst,
+  connectionOf,
+  identifierOf,
+  loginChoices,
+  straightUpstream,
+} from './request.ts';
 import { type GoUpstreamDependencies, goUpstream } from './upstream/go.ts';
 
 /** The page of the connection that a request's user logs in with. */
 export function loginPages(deps: HostedDependencies & GoUpstreamDependencies): LoginPageOf {
+  const { config } = deps;
   return async (page) => {
     const { pending } = page;
-    const meant = await connectionOf(deps.config, page, pending.params.login_hint);
+    const identifier = identifierOf(page);
+    const meant = await connectionOf(config, page, identifier ?? pending.params.login_hint);
     if (meant === undefined) return undefined;
-    const straight = await straightUpstream(deps.config, pending);
+    const straight = await straightUpstream(config, pending);
     return {
       isElsewhere: straight !== undefined,
       show: async (ctx, form) => {
         // Who asks for a form by its address has seen the other page.
-        const asked = form === undefined ? meant : ((await connectionOf(deps.config, page)) ?? meant);
-        const { connection, strategy } = asked;
-        if (straight !== undefined && (form === undefined || strategy.page === 'redirect')) {
-          return goUpstream(deps, ctx, page, straight);
+        const isMeant = form === undefined || (form === 'login' && identifier !== undefined);
+        const { connection, strategy } = isMeant ? meant : ((await connectionOf(config, page)) ?? meant);
+        const isStraight = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
+        if (straight !== undefined && isStraight) return goUpstream(deps, ctx, page, straight);
+        const signsUp = strategy.page === 'form' && wantsSignUp(page, form) && isSignUpOpen(page, connection);
+        const isIdentified = form === 'login' && identifier !== undefined;
+        if (!signsUp && !isIdentified && (await asksIdentifierFirst(config, page))) {
+          return showIdentifier(deps, ctx, page);
         }
         if (strategy.page === 'step') return ctx.redirect(stepPath(pending, strategy.step(connection)));
         if (strategy.page === 'redirect') return showChoices(deps, ctx, page);

@@ -3,9 +3,10 @@ import { type RequestPage, stepPath, takesConnection } from '../flow/request-pag
 import type { Connection } from '../records/collections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
+import { domainsOf, hasHomes, homeOf, isEnterprise } from './home.ts';
 import { GENERIC, markOf } from './marks.ts';
 import type { RedirectStrategy } from './redirect.ts';
-import { anyStrategy, byForm, connectionsFor, resolveConnection, servesDomainOf } from './resolve.ts';
+import { anyStrategy, byForm, connectionsFor, resolveConnection, usableConnections } from './resolve.ts';
 import { strategyOf } from './strategies.ts';
 import type { Strategy } from './strategy.ts';
 
@@ -47,6 +48,11 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
   });
 }
 
+/** Those of {@link loginChoices} whose users prove here who they are. */
+export async function localChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
+  return (await loginChoices(config, page)).filter(({ icon }) => icon !== undefined);
+}
+
 /** The way from the page of another connection to the form of the password. */
 export function passwordChoice({ pending }: RequestPage): LoginChoice {
   return { url: stepPath(pending, 'login'), text: 'login.withPassword', icon: 'key' };
@@ -59,7 +65,9 @@ function upstreamChoice(
   { label }: RedirectStrategy,
 ): LoginChoice[] {
   const { name, display_name, options, strategy } = connection;
-  if (connection.show_as_button === false) return [];
+  // Who belongs to a connection with domains is led there by their address.
+  const isFoundByAddress = isEnterprise(connection) && domainsOf(connection).length > 0;
+  if (!(connection.show_as_button ?? !isFoundByAddress)) return [];
   const { icon_url: icon } = options;
   const mark = markOf(strategy);
   // An empty name says nothing.
@@ -94,18 +102,44 @@ export async function straightUpstream(
   const found = await resolveConnection(config, asked, anyStrategy);
   if (!('strategy' in found) || found.strategy.page !== 'redirect') return undefined;
   const { connection, strategy } = found;
-  const isChosen = named !== undefined || servesDomainOf(connection, identifier);
-  if (isChosen || (await hasNoOther(config, clientId, organization))) return { connection, strategy };
-  return undefined;
+  if (named !== undefined) return { connection, strategy };
+  const usable = await usableConnections(config, clientId, organization);
+  const record = organization === undefined ? undefined : await config.organization(organization);
+  const isOnlyOne = usable.length === 1;
+  return isOnlyOne || homeOf(usable, record, identifier)?.connection.id === connection.id
+    ? { connection, strategy }
+    : undefined;
 }
 
-async function hasNoOther(
+/** The address or name that the request's user typed on the first page. */
+export function identifierOf({ pending: { remembered } }: RequestPage): string | undefined {
+  return typeof remembered.identifier === 'string' ? remembered.identifier : undefined;
+}
+
+/**
+ * Whether the request's user is asked for an address before anything else: where addresses could lead elsewhere, and where
+ * the tenant wants it of all forms (`prompts.identifier_first`).
+ */
+export async function asksIdentifierFirst(
   config: Config,
-  clientId: string,
-  organization: string | undefined,
+  { client, organization, pending }: RequestPage,
 ): Promise<boolean> {
-  const all = await connectionsFor(config, clientId, organization);
-  return all.filter((one) => strategyOf(one) !== undefined).length === 1;
+  if (pending.params.connection !== undefined) return false;
+  const usable = await usableConnections(config, client.client_id, organization?.id);
+  if (config.settings().prompts?.identifier_first === true)
+    return usable.some(({ strategy }) => byForm(strategy)) || hasHomes(usable, organization);
+  return usable.length > 1 && hasHomes(usable, organization);
+}
+
+/** Whether an address belongs to a connection, of those that the request's user may log in with. */
+export async function isHome(
+  config: Config,
+  { client, organization }: RequestPage,
+  { id }: Connection,
+  identifier: string,
+): Promise<boolean> {
+  const usable = await usableConnections(config, client.client_id, organization?.id);
+  return homeOf(usable, organization, identifier)?.connection.id === id;
 }
 
 /** Whether the request's user may log in with a password. */

@@ -1,9 +1,9 @@
 // Which connection a request means. Every endpoint asks here, and says in its own words why it is none.
 
 import type { Connection } from '../records/collections.ts';
-import { domainOf } from '../records/email.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
+import { homeOf, type Usable } from './home.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
@@ -62,10 +62,22 @@ export async function connectionsFor(
   return all.filter(({ id }) => enabled.some(({ connection_id }) => connection_id === id));
 }
 
+/** Those of {@link connectionsFor} whose strategies are built in. */
+export async function usableConnections(
+  config: Config,
+  clientId: string,
+  organization: string | undefined,
+): Promise<Usable[]> {
+  const all = await connectionsFor(config, clientId, organization);
+  return all.flatMap((connection) => {
+    const strategy = strategyOf(connection);
+    return strategy === undefined ? [] : [{ connection, strategy }];
+  });
+}
+
 /**
- * The connection that a request means: the one that it names; else of the application's own connections the one that
- * declares the domain of the user's e-mail address (`options.domain_aliases`), the tenant's default directory, the
- * first with passwords (those that are kept here come first), or the first of all, by name.
+ * The connection that a request means: the one that it names; else of the application's own connections the one that the
+ * user's e-mail address belongs to ({@link homeOf}), the tenant's default directory, the first with passwords (those that are kept here come first), or the first of all, by name.
  */
 export async function resolveConnection<S extends Strategy>(
   config: Config,
@@ -95,8 +107,10 @@ export async function resolveConnection<S extends Strategy>(
   }
   const own = (all ?? []).map(judge).filter((one) => 'strategy' in one);
   const { default_directory: preferred } = config.settings().tenant;
+  const organization =
+    asked.organization === undefined ? undefined : await config.organization(asked.organization);
   return (
-    own.find(({ connection }) => servesDomainOf(connection, asked.identifier)) ??
+    homeOf(own, organization, asked.identifier) ??
     own.find(({ connection }) => connection.name === preferred) ??
     own.find(({ strategy }) => byOwnPassword(strategy)) ??
     own.find(({ strategy }) => byForm(strategy)) ??
@@ -106,18 +120,6 @@ export async function resolveConnection<S extends Strategy>(
 
 function isRealm({ realms }: Connection, name: string | undefined): boolean {
   return name !== undefined && realms?.includes(name) === true;
-}
-
-/** Whether a connection declares the domain of an e-mail address. */
-export function servesDomainOf(connection: Connection, identifier: string | undefined): boolean {
-  const domain = domainOf(identifier ?? '');
-  return domain !== undefined && domainsOf(connection).includes(domain);
-}
-
-/** As they are written: options are kept so. */
-function domainsOf({ options }: Connection): readonly string[] {
-  const aliases: readonly unknown[] = Array.isArray(options.domain_aliases) ? options.domain_aliases : [];
-  return aliases.map((one) => String(one).toLowerCase());
 }
 
 /** Whether an application has a connection of that name or realm, whatever its strategy. */

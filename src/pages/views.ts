@@ -9,11 +9,11 @@ import type { AuthError } from '../http/errors.ts';
 import { pagePolicy } from '../http/headers.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Frozen } from '../records/record.ts';
-import type { TenantRecord } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Assets, readAssets } from './assets.ts';
 import { fontCss, themeCss } from './colors.ts';
 import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
+import { describeTenant, imagesOf } from './described.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
 import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
 
@@ -198,54 +198,6 @@ function setPageHeaders(
   ctx.set('Cross-Origin-Opener-Policy', isDevelopment ? 'same-origin' : 'unsafe-none');
   // With no-referrer browsers would post our own forms with `Origin: null` (Fetch §3.2).
   ctx.set('Referrer-Policy', 'same-origin');
-}
-
-interface Described {
-  name: string;
-  logo: string | undefined;
-  favicon: string | undefined;
-  terms: string | undefined;
-  privacy: string | undefined;
-  support: string | undefined;
-}
-
-/** What models have images of. */
-interface WithLogos {
-  client?: { logo?: string };
-  connections?: readonly { logo?: string }[];
-  others?: readonly { logo?: string }[];
-}
-
-/** The addresses of the images on a page. */
-function imagesOf(
-  { logo, favicon }: Described,
-  { client, connections = [], others = [] }: WithLogos,
-): string[] {
-  const logos = [logo, favicon, ...[client ?? {}, ...connections, ...others].map((one) => one.logo)];
-  return logos.filter((address) => address !== undefined);
-}
-
-/** The tenant in the layout. */
-function describeTenant(
-  tenant: Frozen<TenantRecord>['tenant'],
-  branding: Frozen<TenantRecord>['branding'],
-): Described {
-  return {
-    name: tenant.friendly_name,
-    logo: addressOf(IMAGE, branding.logo_url ?? tenant.picture_url),
-    favicon: addressOf(IMAGE, branding.favicon_url),
-    terms: addressOf(LINK, branding.terms_url),
-    privacy: addressOf(LINK, branding.privacy_url),
-    support: addressOf(LINK, tenant.support_url),
-  };
-}
-
-const LINK = /^https?:/i;
-const IMAGE = /^(https?:|data:image\/)/i;
-
-/** The address if it is of that kind; undefined for `javascript:` and the like. */
-function addressOf(kind: RegExp, address: string | undefined): string | undefined {
-  return address !== undefined && kind.test(address) ? address : undefined;
 }
 
 /** The error page's model; `kind` chooses the advice. */

@@ -169,7 +169,10 @@ export type TenantRecord = Pick<
 > &
   // A store that an older version wrote has none.
   Partial<
-    Pick<TenantFile, 'emailTemplates' | 'guardianFactors' | 'guardianPolicies' | 'pages' | 'webPush'>
+    Pick<
+      TenantFile,
+      'emailTemplates' | 'guardianFactors' | 'guardianPolicies' | 'pages' | 'prompts' | 'webPush'
+    >
   > & {
     [section: string]: unknown;
   };

@@ -32,7 +32,7 @@ export interface Config {
   /** The connection of that name, if there is one. */
   connection(name: string): Promise<Connection | undefined>;
   connections(): Promise<Connection[]>;
-  /** The connections enabled for an application, in name order. */
+  /** The connections enabled for an application, or for all of third parties, in name order. */
   connectionsOf(clientId: string): Promise<Connection[]>;
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
   /** The organization with that id or name. */
@@ -96,10 +96,14 @@ export async function openConfig(store: Store): Promise<Config> {
     isApplicationOrigin: async (origin) => (await current()).origins.has(origin),
     connection: async (name) => (await current()).connections.get(name),
     connections: async () => [...(await current()).connections.values()],
-    connectionsOf: async (clientId) =>
-      [...(await current()).connections.values()].filter(({ enabled_clients }) =>
-        enabled_clients.includes(clientId),
-      ),
+    connectionsOf: async (clientId) => {
+      const { clients, connections } = await current();
+      const isThirdParty = clients.get(clientId)?.is_first_party === false;
+      return [...connections.values()].filter(
+        ({ enabled_clients, is_domain_connection: isForAll }) =>
+          enabled_clients.includes(clientId) || (isThirdParty && isForAll === true),
+      );
+    },
     resourceServer: async (identifier) => (await current()).resourceServers.get(identifier),
     organization: async (idOrName) => (await current()).organizations.get(idOrName),
     clientGrant: async (clientId, audience) =>

@@ -68,6 +68,35 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ],
     },
   },
+  '/identifier': {
+    template: 'login/identifier',
+    model: { client, identifier: '', connections: [provider('Acme')], signupUrl: '/signup' },
+  },
+  '/identifier-unknown': {
+    template: 'login/identifier',
+    model: { client, requiresUsername: true, identifier: user, alert: 'identifier.unknown' },
+    status: 400,
+  },
+  '/login-password': {
+    template: 'login/password',
+    model: {
+      ...login,
+      values: { username: user },
+      identifierUrl: '/identifier',
+      forgotPasswordUrl: '/forgot',
+    },
+  },
+  '/login-password-wrong': {
+    template: 'login/password',
+    model: {
+      ...login,
+      values: { username: `${'ada.'.repeat(12)}lovelace@example.test` },
+      identifierUrl: '/identifier',
+      connections: [{ text: 'login.emailCode', url: '/with/email', icon: 'email' }],
+      alert: 'login.wrong',
+    },
+    status: 400,
+  },
   '/login-wrong': {
     template: 'login/login',
     model: { ...login, values: { username: user }, alert: 'login.wrong' },

@@ -18,6 +18,7 @@ import type { Caller } from '../../protection/callers.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
+import { identifierOf } from '../request.ts';
 import { byOwnPassword } from '../resolve.ts';
 import { databaseFor } from './connection.ts';
 import {
@@ -189,7 +190,7 @@ async function showForgot(deps: AccountPagesDependencies, ctx: Context): Promise
   if (!waitsForLogin(page.pending)) return ctx.redirect(`/u/${page.pending.uid}`);
   await renderPage(deps, ctx, page, 'account/forgot', {
     ...pageModel(page, 'forgot-password'),
-    email: page.pending.params.login_hint ?? '',
+    email: identifierOf(page) ?? page.pending.params.login_hint ?? '',
     loginUrl: stepPath(page.pending, 'login'),
   });
 }

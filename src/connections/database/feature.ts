@@ -93,6 +93,7 @@ export const database = feature<DatabaseFeatureDependencies, PasswordGrantDepend
     'account/done',
     'account/unblock',
     'login/login',
+    'login/password',
     'login/signup',
     'account/forgot',
     'account/reset',

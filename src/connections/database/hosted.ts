@@ -7,6 +7,7 @@ import {
   type RequestPage,
   renderPage,
   requestLanguages,
+  stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
@@ -19,7 +20,7 @@ import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUp } from '../../users/signup.ts';
-import { connectionOf, loginChoices } from '../request.ts';
+import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
 import type { LimitLogin } from './limit-login.ts';
 import { isSignUpOpen, loginPage, signUpPage } from './pages.ts';
@@ -86,27 +87,45 @@ export async function showPasswordForm(
   connection: Connection,
   form: string | undefined,
 ): Promise<void> {
-  const { login_hint: hint = '', screen_hint: wanted } = page.pending.params;
-  // Who is invited is new, as a rule.
-  const first = page.pending.invitedEmail === undefined ? wanted : 'signup';
-  if ((form ?? first) === 'signup' && isSignUpOpen(page, connection)) {
+  const { invitedEmail, params } = page.pending;
+  const hint = identifierOf(page) ?? params.login_hint ?? '';
+  if (wantsSignUp(page, form) && isSignUpOpen(page, connection)) {
     return render(deps, ctx, page, 'signup', signUpPage(page, connection, { email: hint, username: '' }));
   }
-  const choices = await loginChoices(deps.config, page);
-  await render(
-    deps,
-    ctx,
-    page,
-    'login',
-    loginPage(page, connection, choices, { username: page.pending.invitedEmail ?? hint }),
-  );
+  await renderLogin(deps, ctx, page, connection, { username: identifierOf(page) ?? invitedEmail ?? hint });
+}
+
+/** Whether the form to sign up is wanted. @param form as in {@link showPasswordForm}. */
+export function wantsSignUp({ pending }: RequestPage, form: string | undefined): boolean {
+  // Who is invited is new, as a rule.
+  const first = pending.invitedEmail === undefined ? pending.params.screen_hint : 'signup';
+  return (form ?? first) === 'signup';
+}
+
+/** The form of the password: with its own field for the address, or for the one that was typed on the page before. */
+async function renderLogin(
+  deps: HostedDependencies,
+  ctx: Context,
+  page: RequestPage,
+  connection: Connection,
+  shown: { username: string; alert?: string },
+  status = 200,
+): Promise<void> {
+  if (shown.username !== identifierOf(page)) {
+    const choices = await loginChoices(deps.config, page);
+    return render(deps, ctx, page, 'login', loginPage(page, connection, choices, shown), status);
+  }
+  const choices = await localChoices(deps.config, page);
+  const identifierUrl = stepPath(page.pending, 'identifier');
+  const model = { ...loginPage(page, connection, choices, shown), identifierUrl };
+  await render(deps, ctx, page, 'password', model, status);
 }
 
 function render(
   deps: HostedDependencies,
   ctx: Context,
   page: RequestPage,
-  form: 'login' | 'signup',
+  form: 'login' | 'password' | 'signup',
   model: object,
   status = 200,
 ): Promise<void> {
@@ -120,9 +139,8 @@ async function postLogin(
   { connection, strategy }: Meant,
 ): Promise<void> {
   const { username, password } = formFields(ctx, 'username', 'password');
-  const choices = await loginChoices(deps.config, page);
   const again = (alert: string, status: number) =>
-    render(deps, ctx, page, 'login', loginPage(page, connection, choices, { username, alert }), status);
+    renderLogin(deps, ctx, page, connection, { username, alert }, status);
   if (username === '' || password === '') return again('login.missing', 400);
   try {
     await deps.limitLogin(ctx, connection, username);

@@ -19,7 +19,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
-import { loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
+import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { type StartDependencies, start } from './start.ts';
@@ -51,7 +51,7 @@ const opened = (handle: (deps: PasswordlessPagesDependencies, ctx: Context, at: 
 /** The routes of the hosted passwordless pages. */
 export const passwordlessPages: RouteDeclarations<PasswordlessPagesDependencies> = {
   'GET /u/:uid/passwordless/:connection': opened((deps, ctx, at) =>
-    showAddress(deps, ctx, at, { address: at.page.pending.params.login_hint ?? '' }),
+    showAddress(deps, ctx, at, { address: identifierOf(at.page) ?? at.page.pending.params.login_hint ?? '' }),
   ),
   'POST /u/:uid/passwordless/:connection': opened(sendCode),
   'POST /u/:uid/passwordless/:connection/code': opened(useCode),

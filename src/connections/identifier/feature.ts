@@ -1,0 +1,60 @@
+// Home realm discovery on the hosted page: an e-mail address leads to the connection that it belongs to, or to the
+// password. What is answered depends on the domain alone, never on whether there is an account.
+import type { Context } from 'koa';
+import { feature } from '../../engine/feature.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import { openRequestPage, type RequestPage, stepPath } from '../../flow/request-page.ts';
+import type { ShowNext } from '../../flow/routes.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { PAGE } from '../../http/routes.ts';
+import { asksIdentifierFirst, connectionOf, isHome } from '../request.ts';
+import { type GoUpstreamDependencies, goUpstream } from '../upstream/go.ts';
+import { showIdentifier } from './page.ts';
+
+interface IdentifierDependencies extends GoUpstreamDependencies {
+  showNext: ShowNext;
+}
+
+/** RFC 5321 §4.5.3.1: the longest address; names of accounts are shorter. */
+const LONGEST = 254;
+
+export const identifier = feature<IdentifierDependencies>({
+  name: 'identifier',
+  routes: {
+    'GET /u/:uid/identifier': {
+      ...PAGE,
+      handle: async (deps, ctx) => deps.showNext(ctx, await openRequestPage(deps, ctx), 'identifier'),
+    },
+    'POST /u/:uid/identifier': { ...PAGE, handle: takeIdentifier },
+  },
+  pages: ['login/identifier'],
+});
+
+async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promise<void> {
+  const page = await openRequestPage(deps, ctx);
+  deps.csrf.verify(ctx);
+  const { pending } = page;
+  if (!waitsForLogin(pending) || !(await asksIdentifierFirst(deps.config, page))) {
+    return deps.showNext(ctx, page);
+  }
+  const typed = formFields(ctx, 'identifier').identifier.trim().slice(0, LONGEST);
+  const again = (alert: string) => showIdentifier(deps, ctx, page, { identifier: typed, alert });
+  if (typed === '') return again('identifier.missing');
+  const found = await connectionOf(deps.config, page, typed);
+  if (found === undefined) return deps.showNext(ctx, page);
+  const { connection, strategy } = found;
+  if (strategy.page === 'redirect') {
+    // Where everybody logs in elsewhere, an address of no known domain leads nowhere.
+    if (!(await isHome(deps.config, page, connection, typed))) return again('identifier.unknown');
+    return goUpstream(deps, ctx, hinted(page, typed), { connection, strategy });
+  }
+  await deps.interactions.remember(ctx, { ...pending.remembered, identifier: typed });
+  ctx.status = 303;
+  ctx.redirect(stepPath(pending, strategy.page === 'form' ? 'login' : strategy.step(connection)));
+}
+
+/** The request as if its application had known who logs in. */
+function hinted(page: RequestPage, identifier: string): RequestPage {
+  const { pending } = page;
+  return { ...page, pending: { ...pending, params: { ...pending.params, login_hint: identifier } } };
+}

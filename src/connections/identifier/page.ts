@@ -1,0 +1,69 @@
+// The page that asks for an e-mail address before anything else.
+import type { Context } from 'koa';
+import {
+  type HostedDependencies,
+  type PageModel,
+  pageModel,
+  type RequestPage,
+  renderPage,
+  stepPath,
+} from '../../flow/request-page.ts';
+import { databaseOptions } from '../../records/database-options.ts';
+import { isSignUpOpen } from '../database/pages.ts';
+import { identifierOf, type LoginChoice, loginChoices } from '../request.ts';
+import { byForm, byOwnPassword, usableConnections } from '../resolve.ts';
+
+interface IdentifierPage extends PageModel {
+  /** Whether what is asked for may also be the name of an account. */
+  requiresUsername: boolean;
+  identifier: string;
+  connections: LoginChoice[];
+  signupUrl?: string;
+}
+
+/** What was typed, and what was wrong with it. */
+interface Typed {
+  identifier: string;
+  /** A message key. */
+  alert: string;
+}
+
+/** Shows the page. @param typed the last attempt, if it failed. */
+export async function showIdentifier(
+  deps: HostedDependencies,
+  ctx: Context,
+  page: RequestPage,
+  typed?: Typed,
+): Promise<void> {
+  const model = await identifierPage(deps, page, typed?.identifier);
+  const { alert } = typed ?? {};
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'login/identifier',
+    { ...model, ...(alert !== undefined && { alert }) },
+    alert === undefined ? 200 : 400,
+  );
+}
+
+async function identifierPage(
+  { config }: HostedDependencies,
+  page: RequestPage,
+  typed: string | undefined,
+): Promise<IdentifierPage> {
+  const { client, organization, pending } = page;
+  const usable = await usableConnections(config, client.client_id, organization?.id);
+  const own = usable.find(({ strategy }) => byOwnPassword(strategy))?.connection;
+  const offersSignUp = own !== undefined && !databaseOptions(own).disable_signup && isSignUpOpen(page, own);
+  return {
+    ...pageModel(page, 'identifier'),
+    requiresUsername: usable.some(
+      ({ connection, strategy }) =>
+        byForm(strategy) && (!strategy.managesPasswords || databaseOptions(connection).requires_username),
+    ),
+    identifier: typed ?? identifierOf(page) ?? pending.invitedEmail ?? pending.params.login_hint ?? '',
+    connections: await loginChoices(config, page),
+    ...(offersSignUp && { signupUrl: stepPath(pending, 'signup') }),
+  };
+}

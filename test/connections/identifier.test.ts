@@ -1,0 +1,265 @@
+// Home realm discovery: an e-mail address leads to the connection that it belongs to, by its domain alone.
+import { expect } from 'chai';
+import { makeCertificate } from '../saml/support.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  responseOf,
+  submitLogin,
+  tenant,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { optionsFor } from '../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { openPage } from '../support/ways.ts';
+
+const CORP = 'https://corp.example.test/sso';
+const LAB = 'https://lab.example.test/sso';
+const SOCIAL = 'https://social.example.test';
+
+describe('an address that is asked for first', () => {
+  let server: TestServer;
+  before(async () => {
+    const { certificate: signingCert } = await makeCertificate();
+    const saml = (name: string, enabled_clients: string[], signInEndpoint: string, options: object = {}) => ({
+      name,
+      strategy: 'samlp',
+      enabled_clients,
+      options: { signInEndpoint, signingCert, ...options },
+    });
+    const application = (client_id: string, over: object = {}) => ({
+      client_id,
+      name: client_id,
+      app_type: 'regular_web',
+      client_secret: 'its-own-secret',
+      callbacks: [WEB_CALLBACK],
+      grant_types: ['authorization_code'],
+      ...over,
+    });
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: [
+          ...tenant.clients,
+          application('elsewhere'),
+          application('members', { organization_usage: 'allow' }),
+          application('foreign', { is_first_party: false }),
+        ],
+        databases: tenant.databases.map((one) => ({
+          ...one,
+          enabled_clients: [...one.enabled_clients, 'members'],
+        })),
+        connections: [
+          saml('corp', ['web', 'elsewhere'], CORP, { domain_aliases: ['Corp.example'] }),
+          saml('lab', ['web', 'elsewhere', 'members'], LAB, {
+            tenant_domain: 'lab.example',
+            requestTemplate:
+              '<samlp:AuthnRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="@@ID@@" ProviderName="@@hint@@" Version="2.0"><saml:Issuer xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">@@Issuer@@</saml:Issuer></samlp:AuthnRequest>',
+            upstream_params: { hint: { alias: 'login_hint' } },
+            deflate: false,
+          }),
+          saml('plain', ['members'], CORP),
+          {
+            ...saml('open-house', [], CORP, { domain_aliases: ['open.example'] }),
+            is_domain_connection: true,
+          },
+          {
+            name: 'social',
+            strategy: 'oauth2',
+            enabled_clients: ['web', 'elsewhere'],
+            options: optionsFor({ url: SOCIAL }),
+          },
+        ],
+        organizations: [
+          {
+            id: 'org_acme',
+            name: 'acme',
+            discovery_domains: [
+              { domain: 'acme.example', status: 'verified' },
+              { domain: 'unproved.example', status: 'pending' },
+            ],
+            connections: [{ name: 'users' }, { name: 'plain' }],
+          },
+        ],
+      },
+    });
+  });
+  after(() => server?.stop());
+
+  const open = (agent: Agent, more: Record<string, string> = {}) => openPage(agent, server, webRequest(more));
+  /** Types an address into the page. */
+  const type = (agent: Agent, page: Answer, identifier: string) => {
+    const { action, fields } = readForm(page, 'identifier');
+    return agent.request(action, { form: { ...fields, identifier } });
+  };
+  const typed = async (identifier: string, more: Record<string, string> = {}) => {
+    const agent = createAgent(server);
+    const answer = await type(agent, await open(agent, more), identifier);
+    return { agent, answer };
+  };
+  const originOf = ({ location }: Answer) => `${new URL(location).origin}${new URL(location).pathname}`;
+
+  for (const [address, to] of [
+    ['ada@corp.example', CORP],
+    [' Ada@CORP.Example ', CORP],
+    ['ada@lab.example', LAB],
+  ] as const) {
+    it(`leads to the connection that has its domain: ${address}`, async () => {
+      const { answer } = await typed(address);
+      expect(originOf(answer)).to.equal(to);
+    });
+  }
+
+  it('comes to the provider as login_hint', async () => {
+    const { answer } = await typed('ada@lab.example');
+    const request = new URL(answer.location).searchParams.get('SAMLRequest') ?? '';
+    expect(Buffer.from(request, 'base64').toString()).to.contain('ProviderName="ada@lab.example"');
+  });
+
+  it('leads to the password, where it is fixed and can be changed', async () => {
+    const { agent, answer } = await typed(USER.email);
+    expect(answer.status).to.equal(303);
+    const page = await agent.get(answer.location);
+    expect(page.text).to.match(/<input id="username"[^>]* value="ada@example\.test"[^>]* readonly/);
+    expect(page.text).not.to.contain('Continue with');
+    const { action } = readForm(page, 'password');
+    const change = await agent.get(action.replace(/login$/, 'identifier'));
+    expect(change.text).to.match(/<input id="identifier"[^>]* value="ada@example\.test"/);
+    expect(responseOf(await submitLogin(agent, server, page)).code).to.be.a('string');
+  });
+
+  it('stays where the password was wrong', async () => {
+    const { agent, answer } = await typed(USER.email);
+    const again = await submitLogin(agent, server, await agent.get(answer.location), {
+      ...USER,
+      password: 'wrong',
+    });
+    expect(again.status).to.equal(400);
+    expect(again.text).to.contain('Wrong email or password.');
+    expect(again.text).to.match(/<input id="username"[^>]* readonly/);
+  });
+
+  it('is answered alike whether there is an account or not', async () => {
+    const seen = await Promise.all(
+      [USER.email, 'zed@example.test'].map(async (address) => {
+        const { agent, answer } = await typed(address);
+        const page = await agent.get(answer.location);
+        const uid = new URL(answer.location).pathname.split('/')[2] ?? '';
+        return [answer.status, page.status, anonymous(page.text, [uid, address])];
+      }),
+    );
+    expect(seen[0]).to.deep.equal(seen[1]);
+  });
+
+  it('is not asked for where the request says who, or which connection', async () => {
+    const agent = () => createAgent(server);
+    const hinted = await authorize(agent(), webRequest({ login_hint: 'ada@corp.example' }));
+    expect(originOf(hinted)).to.equal(CORP);
+    const named = await authorize(agent(), webRequest({ connection: 'lab' }));
+    expect(originOf(named)).to.equal(LAB);
+    expect((await open(agent(), { connection: 'users' })).text).to.contain('name="password"');
+    expect((await open(agent(), { screen_hint: 'signup' })).text).to.contain('Create your account');
+    const prefilled = await open(agent(), { login_hint: 'ada@home.example' });
+    expect(prefilled.text).to.match(/<input id="identifier"[^>]* value="ada@home\.example"/);
+  });
+
+  it('is not asked for where no address leads elsewhere', async () => {
+    const page = await openPage(createAgent(server), server, { ...webRequest(), client_id: 'code-only' });
+    expect(page.text).to.contain('name="password"');
+  });
+
+  it('has no buttons of the connections that it leads to, and those of all others', async () => {
+    const page = await open(createAgent(server));
+    expect(page.text).to.contain('Continue with social');
+    expect(page.text).not.to.match(/Continue with (corp|lab)/);
+    expect(page.text).not.to.contain('name="password"');
+  });
+
+  it('is asked for again where it leads nowhere, and everybody logs in elsewhere', async () => {
+    const agent = createAgent(server);
+    const page = await open(agent, { client_id: 'elsewhere' });
+    for (const nobody of ['ada@home.example', 'ada', 'corp.example']) {
+      const answer = await type(agent, page, nobody);
+      expect(answer.status).to.equal(400);
+      expect(answer.text).to.contain('role="alert"').and.contain(`value="${nobody}"`);
+    }
+    expect((await type(agent, page, '  ')).text).to.contain('Enter your address.');
+    expect(originOf(await type(agent, page, 'ada@lab.example'))).to.equal(LAB);
+  });
+
+  it('is taken from its own form alone', async () => {
+    const agent = createAgent(server);
+    const { action, fields } = readForm(await open(agent), 'identifier');
+    const forged = await agent.request(action, {
+      form: { ...fields, _csrf: 'x', identifier: 'a@corp.example' },
+    });
+    expect(forged.status).to.equal(403);
+    const stranger = await createAgent(server).request(action, {
+      form: { ...fields, identifier: 'a@corp.example' },
+    });
+    expect(stranger.status).to.equal(400);
+  });
+
+  it('is shown as text, and not at all when it is too long', async () => {
+    const nasty = '"><script>alert(1)</script>@home.example';
+    const { agent, answer } = await typed(nasty);
+    expect((await agent.get(answer.location)).text).not.to.contain('<script>alert');
+    const long = await typed(`${'a'.repeat(5000)}@home.example`);
+    expect((await long.agent.get(long.answer.location)).text.length).to.be.below(5000);
+  });
+
+  describe('in an organization', () => {
+    const members = { client_id: 'members', organization: 'org_acme' };
+
+    it('leads to its one enterprise connection by its verified domains', async () => {
+      expect(originOf((await typed('ada@acme.example', members)).answer)).to.equal(CORP);
+      const hinted = await authorize(
+        createAgent(server),
+        webRequest({ ...members, login_hint: 'ada@acme.example' }),
+      );
+      expect(originOf(hinted)).to.equal(CORP);
+    });
+
+    it('leads nowhere by one that nobody has verified, or by a connection that it does not have', async () => {
+      for (const address of ['ada@unproved.example', 'ada@lab.example'])
+        expect((await typed(address, members)).answer.location).to.match(/\/login$/);
+    });
+
+    it('does so for the organization alone', async () => {
+      const { answer } = await typed('ada@acme.example', { client_id: 'members' });
+      expect(answer.location).to.match(/\/login$/);
+    });
+  });
+
+  it('leads to a connection for all, where the application is of a third party', async () => {
+    const answer = await authorize(createAgent(server), webRequest({ client_id: 'foreign' }));
+    expect(originOf(answer)).to.equal(CORP);
+    const own = await openPage(createAgent(server), server, webRequest());
+    expect(own.text).not.to.contain('open-house');
+  });
+
+  describe('because the tenant wants it so', () => {
+    let first: TestServer;
+    before(async () => {
+      first = await startServer({ tenant: { ...tenant, prompts: { identifier_first: true } } });
+    });
+    after(() => first.stop());
+
+    it('is asked for by every application with passwords', async () => {
+      const agent = createAgent(first);
+      const page = await openPage(agent, first, webRequest());
+      expect(page.text).not.to.contain('name="password"');
+      const next = await follow(agent, await type(agent, page, USER.email), first.url);
+      expect(responseOf(await submitLogin(agent, first, next)).code).to.be.a('string');
+    });
+  });
+});
+
+/** A page without what is of one request or of one person. */
+function anonymous(text: string, own: readonly string[]): string {
+  const plain = own.reduce((rest, one) => rest.replaceAll(one, ''), text);
+  return plain.replaceAll(/nonce="[^"]*"|name="_csrf" value="[^"]*"/g, '');
+}
