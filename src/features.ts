@@ -1,6 +1,7 @@
 // The list: every part of the house that declares something of itself. A feature that is not here does not exist.
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
+import { linking } from './connections/linking/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
@@ -30,6 +31,7 @@ export const FEATURES: readonly Feature<never>[] = [
   identifier,
   upstream,
   samlUpstream,
+  linking,
   mfa,
   authenticator,
   logout,

@@ -2,10 +2,10 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import Koa from 'koa';
-import { accountEndings } from './account-endings.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
+import { linking } from './connections/linking/feature.ts';
 import { loginPages } from './connections/login-page.ts';
 import { logoutAtProvider } from './connections/logout.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
@@ -79,8 +79,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { backChannel } = tenantEngine;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
-  const { sessions } = tenantEngine.engine;
-  const endings = accountEndings({ ...deps, ...capabilities, sessions });
+  const { endings } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
 
   const app = new Koa();
@@ -131,7 +130,7 @@ function routesOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
   tenantEngine: TenantEngine,
-  { ending, endings }: { ending: AbortSignal; endings: ReturnType<typeof accountEndings> },
+  { ending, endings }: { ending: AbortSignal; endings: TenantEngine['endings'] },
 ) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
@@ -197,6 +196,7 @@ function routesOf(
       pseudonymKey: random(32),
       tokenEndpoint: tokens.token,
     }),
+    ...bind(linking, { ...page, events, users }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, users }),
     ...bind(samlUpstream, { baseUrl, config, store }),

@@ -1,6 +1,8 @@
 // The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
+import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
+import { linkAfterLogin } from './connections/linking/after-login.ts';
 import { openIdProviders } from './connections/oidc/providers.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault } from './connections/resolve.ts';
@@ -68,7 +70,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   });
   return {
     engine,
-    finish: createFinish({ interactions: engine.interactions, settle: engine.settle, wallClock }),
+    ...loginEnds(deps, capabilities, engine),
     /** Those of a first factor: what is given to them may be given for a login ticket, too. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),
     readApiToken,
@@ -78,6 +80,17 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     delegatedLogins: logins,
     upstream,
   };
+}
+
+/** How a login ends in the browser, and what ends with an account: two accounts may become one at a login. */
+function loginEnds(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  { interactions, settle, sessions }: Engine,
+) {
+  const endings = accountEndings({ ...deps, ...capabilities, sessions });
+  const afterLogin = linkAfterLogin({ ...deps, ...capabilities, endGone: endings.endGone });
+  return { endings, finish: createFinish({ interactions, settle, afterLogin, wallClock: deps.wallClock }) };
 }
 
 /** What logins at providers elsewhere are given, wherever they begin. */

@@ -36,15 +36,31 @@ export interface PendingInteraction {
   firstFactor: Login | undefined;
   /** The e-mail address that the request's invitation was sent to. */
   invitedEmail: string | undefined;
+  /** The account that the user is offered to link theirs to, or proves for that. */
+  link: PendingLink | undefined;
   /** What {@link Interactions.remember} kept. */
   remembered: Readonly<Record<string, unknown>>;
 }
 
+/** A login whose user is asked whether another account is theirs, too. */
+export interface PendingLink {
+  /** The login, by a new identity: complete, and not yet answered. */
+  login: Login;
+  /** The other account, the connection that it is proved by, and the address that both have. */
+  userId: string;
+  connection: string;
+  email: string;
+  /** Whether the user wants it: the request then waits for a login by that connection, whatever it names itself. */
+  isAccepted: boolean;
+  /** Whether the user has logged in to an account that is not the one. */
+  isOther?: boolean;
+}
+
 /** What is known of a waiting request wherever its browser asks. */
-export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params'>;
+export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params' | 'link'>;
 
 /** How a waiting request goes on. */
-type Answer =
+export type Answer =
   | { login: Login }
   /** The user keeps the account that is logged in. */
   | 'account'
@@ -71,6 +87,8 @@ export interface Interactions {
   begun(ctx: Context, location: string): Promise<WaitingRequest | undefined>;
   /** Keeps the first factor beside the request, where only we write, until the second one is given. */
   keepFirstFactor(ctx: Context, login: Login): Promise<void>;
+  /** Keeps a link that is offered or accepted in place of a first factor; undefined: there is none any more. */
+  keepLink(ctx: Context, link: PendingLink | undefined): Promise<void>;
   /** Keeps JSON beside the request, until it ends; the browser does not see it. */
   remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
   /** The request goes on, and the browser with it. */
@@ -98,6 +116,7 @@ type Interaction = InstanceType<Provider['Interaction']>;
 /** What is beside a request: what the engine was answered before, and what we keep. */
 interface Kept extends InteractionResults {
   firstFactor?: Login;
+  link?: PendingLink | undefined;
   remembered?: Record<string, unknown>;
 }
 
@@ -126,19 +145,26 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       const interaction = await provider.Interaction.find(uid);
       if (interaction === undefined || browserSecretOf(ctx, interaction) === undefined)
         throw requestExpired();
-      const { prompt, clientId, params } = describe(interaction);
-      return { uid, prompt, clientId, params };
+      const { prompt, clientId, params, link } = describe(interaction);
+      return { uid, prompt, clientId, params, link };
     },
     begun: async (ctx, location) => {
       const uid = WAITING_PATH.exec(location)?.[1];
       const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
       if (interaction === undefined) return undefined;
-      const { prompt, clientId, params, loginTicket } = describe(interaction);
+      const { prompt, clientId, params, loginTicket, link } = describe(interaction);
       if (prompt !== 'login' || loginTicket !== undefined) return undefined;
       if ((await firstFactorOf(provider, deps.users, interaction, ctx.ip)) !== undefined) return undefined;
-      return { uid: interaction.uid, prompt, clientId, params };
+      return { uid: interaction.uid, prompt, clientId, params, link };
     },
-    keepFirstFactor: async (ctx, firstFactor) => keep(await load(ctx), { firstFactor }),
+    keepFirstFactor: async (ctx, firstFactor) => {
+      const interaction = await load(ctx);
+      await keep(interaction, { firstFactor, link: keptOf(interaction).link });
+    },
+    keepLink: async (ctx, link) => {
+      const interaction = await load(ctx);
+      await keep(interaction, { ...answeredBefore(interaction), link });
+    },
     remember: async (ctx, remembered) => {
       const interaction = await load(ctx);
       await keep(interaction, { ...(interaction.lastSubmission as object | undefined), remembered });
@@ -146,8 +172,7 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
     answer: async (ctx, answer) => {
       const interaction = await load(ctx);
       if (answer === 'consent') await allow(deps.store, interaction);
-      // What was answered before goes along; what we kept beside it does not, or the next step would find it.
-      const { firstFactor: _, remembered: _kept, ...before } = (interaction.lastSubmission ?? {}) as Kept;
+      const before = answeredBefore(interaction);
       if (typeof answer === 'object' && 'organization' in answer)
         Object.assign(interaction.params, { organization: answer.organization });
       const result = resultOf(answer);
@@ -196,18 +221,34 @@ function describe(
   interaction: Interaction,
 ): Omit<PendingInteraction, 'firstFactor' | 'invitedEmail' | 'connection'> {
   const params = interaction.params as Record<string, string | undefined>;
+  const { link, remembered = {} } = keptOf(interaction);
   return {
     uid: interaction.uid,
     prompt: interaction.prompt.name,
     clientId: String(params.client_id),
-    params,
+    params: link?.isAccepted === true ? { ...params, ...paramsOf(link) } : params,
+    link,
     upstream: readExtensions(params).upstream,
     loginTicket: readExtensions(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
-    remembered:
-      (interaction.lastSubmission as { remembered?: Record<string, unknown> } | undefined)?.remembered ?? {},
+    remembered,
   };
+}
+
+/** What a request asks for while the account is proved that another is to be linked to. */
+function paramsOf({ connection, email }: PendingLink): PendingInteraction['params'] {
+  return { connection, login_hint: email, screen_hint: undefined };
+}
+
+/** What goes along with an answer; what we kept beside it does not, or the next step would find it. */
+function answeredBefore(interaction: Interaction): InteractionResults {
+  const { firstFactor: _factor, remembered: _remembered, link: _link, ...before } = keptOf(interaction);
+  return before;
+}
+
+function keptOf({ lastSubmission }: Interaction): Kept {
+  return (lastSubmission ?? {}) as Kept;
 }
 
 /** Keeps our own data in the interaction, where the engine has room for the last submission. */

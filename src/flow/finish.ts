@@ -2,8 +2,10 @@
 // is due. The session is created when the browser returns to the authorization endpoint.
 import type { Context } from 'koa';
 import {
+  type Answer,
   type Interactions,
   interactionPath,
+  type PendingLink,
   requestExpired,
   type WaitingRequest,
 } from '../engine/interaction.ts';
@@ -15,6 +17,12 @@ import { type Login, withSecondFactor } from '../users/login.ts';
 
 /** The second factor's page, below the request's. */
 export const FACTOR_STEP = 'mfa';
+
+/** The page that offers to link an account, below the request's. */
+export const ACCOUNT_LINK_STEP = 'link';
+
+/** What becomes of a login that is complete: the request's answer, or a question to its user. */
+export type AfterLogin = (request: WaitingRequest, login: Login) => Promise<Answer | { link: PendingLink }>;
 
 /** A second factor verified at its pages. */
 type GivenFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
@@ -36,16 +44,23 @@ export interface Finish {
 interface FinishDependencies {
   interactions: Interactions;
   settle: Settle;
+  afterLogin: AfterLogin;
   /** Dates logins. */
   wallClock: Clock;
 }
 
-export function createFinish({ interactions, settle, wallClock }: FinishDependencies): Finish {
+export function createFinish({ interactions, settle, afterLogin, wallClock }: FinishDependencies): Finish {
   /** As an error at the application, or on the page if the user can correct it. */
   const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {
     const { error, error_description: description } = refusal;
     if (error === 'invalid_grant') throw refusal;
     await interactions.answer(ctx, { error, description });
+  };
+  const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
+    const after = await afterLogin(request, login);
+    if (typeof after !== 'object' || !('link' in after)) return interactions.answer(ctx, after);
+    await interactions.keepLink(ctx, after.link);
+    ctx.redirect(`${interactionPath(request.uid)}/${ACCOUNT_LINK_STEP}`);
   };
   const judge = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
     settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx });
@@ -53,7 +68,7 @@ export function createFinish({ interactions, settle, wallClock }: FinishDependen
     login: async (ctx, request, login) => {
       const verdict = await judge(ctx, request, login);
       if (verdict.is === 'refused') return refuse(ctx, verdict.refusal);
-      if (verdict.is === 'complete') return interactions.answer(ctx, { login });
+      if (verdict.is === 'complete') return end(ctx, request, login);
       await interactions.keepFirstFactor(ctx, login);
       ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
     },
@@ -68,7 +83,7 @@ export function createFinish({ interactions, settle, wallClock }: FinishDependen
       const verdict = await judge(ctx, request, login);
       if (verdict.is === 'refused') return refuse(ctx, verdict.refusal);
       if (verdict.is === 'incomplete') throw requestExpired();
-      await interactions.answer(ctx, { login });
+      await end(ctx, request, login);
     },
   };
 }

@@ -1,14 +1,15 @@
 // The next step of a waiting authorization request. Decided only here.
 import type { PendingInteraction } from '../engine/interaction.ts';
 
-/** Login, second factor, account choice, consent, the name of an organization, the choice of one. */
-type Next = 'login' | 'factor' | 'account' | 'consent' | 'organization_name' | 'organization';
+/** Login, second factor, the offer to link an account, account choice, consent, the name of an organization, the choice of one. */
+type Next = 'login' | 'factor' | 'link' | 'account' | 'consent' | 'organization_name' | 'organization';
 
-type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor'>;
+type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link'>;
 
 /** The next step of a request. */
-export function next({ prompt, userId, firstFactor }: Undecided): Next {
+export function next({ prompt, userId, firstFactor, link }: Undecided): Next {
   if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
+  if (link?.isAccepted === false) return 'link';
   if (firstFactor !== undefined) return 'factor';
   return prompt === 'select_account' && userId !== undefined ? 'account' : 'login';
 }
@@ -20,5 +21,5 @@ export function waitsForLogin({ prompt }: Pick<Undecided, 'prompt'>): boolean {
 
 /** Whether the user may keep the logged-in account, also after starting to log in to another. */
 export function mayKeepAccount({ prompt, userId }: Undecided): boolean {
-  return next({ prompt, userId, firstFactor: undefined }) === 'account';
+  return next({ prompt, userId, firstFactor: undefined, link: undefined }) === 'account';
 }

@@ -9,7 +9,7 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import { customLoginPage } from '../tenant/pages.ts';
 import type { Users } from '../users/users.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
-import { FACTOR_STEP } from './finish.ts';
+import { ACCOUNT_LINK_STEP, FACTOR_STEP } from './finish.ts';
 import { mayKeepAccount, next, waitsForLogin } from './next.ts';
 import { showChoice, showName, takeChoice, takeName } from './organization.ts';
 import { accountPage, consentPage } from './pages.ts';
@@ -126,6 +126,8 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
       );
     case 'factor':
       return ctx.redirect(stepPath(pending, FACTOR_STEP));
+    case 'link':
+      return ctx.redirect(stepPath(pending, ACCOUNT_LINK_STEP));
     case 'account':
       return showAccount(deps, ctx, page);
     case 'organization_name':

@@ -33,6 +33,8 @@ export interface IdentityRecord extends Stored {
   attributes?: Record<string, unknown>;
   /** What an upstream provider gave at the last login; stored sealed. */
   upstream?: UpstreamGrant;
+  /** Ids of users whom their owner, being asked, did not want it linked to. */
+  link_declined?: string[];
   /** Lower case. */
   email?: string;
   /** Lower case. */

@@ -71,6 +71,8 @@ export const tenantSettingsSchema = z.looseObject({
   idle_session_lifetime: hours.default(72),
   default_directory: z.string().optional(),
   default_audience: z.string().optional(),
+  /** Ours: whether somebody new from an upstream provider is asked to link an account with their address to theirs. */
+  account_linking: z.enum(['never', 'suggest']).default('never'),
   oidc_logout: tenantLogoutSchema.optional(),
   flags: flagsSchema.default({}),
 });

@@ -2,6 +2,7 @@
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
+import type { Login } from './login.ts';
 import { PROFILE_CLAIMS } from './profile.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -47,6 +48,21 @@ export async function linkUser(deps: UsersDependencies, userId: string, otherId:
     if (!(await move(identities))) return false;
     isMoved = true;
   }
+}
+
+/** Remembers with the identity of a login that its user did not want it linked to another user. */
+export async function declineLink(
+  { store }: UsersDependencies,
+  { userId, connection }: Pick<Login, 'userId' | 'connection'>,
+  otherId: string,
+): Promise<void> {
+  const all = await store.collection('identities').findBy('user', userId);
+  const identity = all.find((one) => one.connection === connection);
+  if (identity === undefined) return;
+  await store.collection('identities').update(identity.id, (current) => ({
+    ...current,
+    link_declined: [...new Set([...(current.link_declined ?? []), otherId])],
+  }));
 }
 
 /**

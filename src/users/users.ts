@@ -14,7 +14,8 @@ import {
   identityByName,
   NOBODY,
 } from './identities.ts';
-import { linkUser, unlinkIdentity } from './linking.ts';
+import { declineLink, linkUser, unlinkIdentity } from './linking.ts';
+import type { Login } from './login.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import { renewGrant, type UpstreamUser, userFromUpstream } from './upstream.ts';
@@ -33,6 +34,8 @@ export interface Users {
   idByAddress(address: ConnectionAddress): Promise<string | undefined>;
   /** By an address in one connection. */
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
+  /** All users with an e-mail address, in lower case, whatever their connections. */
+  withEmail(email: string): Promise<User[]>;
   /** All identities of a user, in the order of their ids. */
   identitiesOf(userId: string): Promise<Identity[]>;
   /** The names of a user's permissions at an API: their own, and those of their roles. */
@@ -77,6 +80,8 @@ export interface Users {
   link(userId: string, other: string): Promise<boolean>;
   /** Makes a linked identity a user again; @see unlinkIdentity */
   unlink(userId: string, identityId: string): Promise<boolean>;
+  /** Remembers whom a user, being asked by a login, did not want to be linked to; @see declineLink */
+  declineLink(login: Pick<Login, 'userId' | 'connection'>, other: string): Promise<void>;
   /** The write that records a login; changes nothing else of the profile. */
   loginNote(userId: string, ip: string): Write;
   /**
@@ -132,6 +137,8 @@ export function createUsers(deps: UsersDependencies): Users {
       return credentials.load(userId, identity && homeOf(identity));
     },
     identityInConnection: ({ name }, identifier) => identityByName(store, name, identifier),
+    withEmail: (email) => users.findBy('email', email),
+    declineLink: (login, other) => declineLink(deps, login, other),
     link: (userId, other) => linkUser(deps, userId, other),
     unlink: (userId, identityId) => unlinkIdentity(deps, userId, identityId),
     credentialVersion: credentials.version,

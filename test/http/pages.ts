@@ -320,6 +320,10 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/error-link': new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
     extra: { reason: 'link_expired' },
   }),
+  '/link': {
+    template: 'login/link',
+    model: { client, action: '/link', email: user, connection: 'Passwords', alert: 'link.other' },
+  },
   '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
   '/logout': {
     template: 'logout/consent',

@@ -1,0 +1,21 @@
+// Linking on the hosted page: one person, who has come by a new identity, and has an account here already.
+import { feature } from '../../engine/feature.ts';
+import { type LinkingRouteDependencies, linkingRoutes } from './routes.ts';
+
+const events = {
+  account_linked:
+    'Somebody proved two accounts at one login, and the new one, which the description names, became an identity of the other.',
+  account_link_declined:
+    'Somebody who was offered to link a new account to one that they have did not want to.',
+};
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const linking = feature<LinkingRouteDependencies>({
+  name: 'linking',
+  events,
+  routes: linkingRoutes,
+  pages: ['login/link'],
+});

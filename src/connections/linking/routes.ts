@@ -1,0 +1,91 @@
+// The page that offers to link the account of a new identity to one that is there already.
+import type { Context } from 'koa';
+import { requestExpired } from '../../engine/interaction.ts';
+import { ACCOUNT_LINK_STEP } from '../../flow/finish.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  type HostedDependencies,
+  openRequestPage,
+  pageModel,
+  type RequestPage,
+  renderPage,
+} from '../../flow/request-page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
+
+export interface LinkingRouteDependencies extends HostedDependencies {
+  users: Users;
+  events: Events;
+}
+
+const PATH = `/u/:uid/${ACCOUNT_LINK_STEP}` as const;
+
+/** The routes. */
+export const linkingRoutes: RouteDeclarations<LinkingRouteDependencies> = {
+  [`GET ${PATH}` as const]: {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      const page = await openRequestPage(deps, ctx);
+      if (!isOffered(page)) return ctx.redirect(`/u/${page.pending.uid}`);
+      await showOffer(deps, ctx, page);
+    },
+  },
+  [`POST ${PATH}` as const]: {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      const page = await openRequestPage(deps, ctx);
+      deps.csrf.verify(ctx);
+      if (!isOffered(page)) return ctx.redirect(`/u/${page.pending.uid}`);
+      const { decision } = formFields(ctx, 'decision');
+      if (decision === 'link') return accept(deps, ctx, page);
+      if (decision === 'decline') return decline(deps, ctx, page);
+      await showOffer(deps, ctx, page);
+    },
+  },
+};
+
+function isOffered({ pending }: RequestPage): boolean {
+  return pending.link !== undefined && waitsForLogin(pending);
+}
+
+async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: RequestPage): Promise<void> {
+  const { link } = page.pending;
+  if (link === undefined) throw requestExpired();
+  const connection = await deps.config.connection(link.connection);
+  await renderPage(deps, ctx, page, 'login/link', {
+    ...pageModel(page, ACCOUNT_LINK_STEP),
+    email: link.email,
+    connection: connection?.display_name ?? link.connection,
+    ...(link.isOther === true && { alert: 'link.other' }),
+  });
+}
+
+/** The request waits for a login by the other account's connection. */
+async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, page: RequestPage) {
+  const { link, uid } = page.pending;
+  if (link === undefined) throw requestExpired();
+  await interactions.keepLink(ctx, { ...link, isAccepted: true, isOther: false });
+  ctx.redirect(`/u/${uid}`);
+}
+
+/** The login goes on with the account of its own, and nobody is asked about that one again. */
+async function decline(deps: LinkingRouteDependencies, ctx: Context, page: RequestPage): Promise<void> {
+  const { link, clientId } = page.pending;
+  if (link === undefined) throw requestExpired();
+  const { login } = link;
+  await deps.users.declineLink(login, link.userId);
+  const about = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
+  deps.events.record({ ...about, type: 'account_link_declined' });
+  // As the request was: it no longer waits for the other connection.
+  await deps.interactions.keepLink(ctx, undefined);
+  try {
+    await deps.finish.login(ctx, await deps.interactions.pending(ctx), login);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
+    const description = 'The login is no longer valid.';
+    await deps.interactions.answer(ctx, { error: 'access_denied', description });
+  }
+}
