@@ -142,6 +142,7 @@ function routesOf(
   const allowLoopback = isForThisMachine(settings);
   const { endAll, endPending, endSessions, removeUser } = endings;
   const page = { config, csrf, finish, interactions, views };
+  const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, events, log };
   const loginPageOf = loginPages(elsewhere);
   const pages = { ...page, baseUrl, loginPageOf, organizations, random, tickets, users };
@@ -198,8 +199,8 @@ function routesOf(
     }),
     ...bind(linking, { ...page, events, users }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
-    ...bind(upstream, { ...elsewhere, users }),
-    ...bind(samlUpstream, { baseUrl, config, store }),
+    ...bind(upstream, { ...elsewhere, tickets, users }),
+    ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {
       ...page,
       ...factorDependencies(deps, capabilities),
@@ -247,7 +248,7 @@ function routesOf(
       idp,
       random,
       sessions,
-      signedOutPage: `${baseUrl}${SIGNED_OUT}`,
+      signedOutPage,
       store,
       users,
       views,

@@ -99,6 +99,27 @@ export interface UpstreamRefresh {
   refreshToken: string;
 }
 
+/** A login that a provider begins, unasked. */
+export interface UnsolicitedLogin {
+  /** The application that it is for. */
+  clientId: string;
+  /** Where the application's request begins; what it must have is added. */
+  path: string;
+  /** Parameters of that request. */
+  query: URLSearchParams;
+}
+
+/** How a strategy takes answers that nobody asked for. */
+export interface Unsolicited {
+  /** The login that a connection's provider may begin; undefined where it may not. */
+  of(connection: Connection): UnsolicitedLogin | undefined;
+  /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
+  identify(
+    deps: UpstreamDependencies,
+    response: Pick<UpstreamResponse, 'connection' | 'parameters' | 'redirectUri'>,
+  ): Promise<UpstreamIdentity>;
+}
+
 /** A strategy whose users log in elsewhere. */
 export interface RedirectStrategy {
   /** As connections name it. */
@@ -116,6 +137,8 @@ export interface RedirectStrategy {
   redirect(deps: UpstreamDependencies, request: UpstreamRequest): Promise<UpstreamRedirect>;
   /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
   identify(deps: UpstreamDependencies, response: UpstreamResponse): Promise<UpstreamIdentity>;
+  /** Answers that nobody asked for, where the protocol knows any. */
+  unsolicited?: Unsolicited;
   /** Where the session there is ended; undefined where it cannot be. */
   logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
   /** Renews an access token, where providers give refresh tokens. @throws AuthError by {@link upstreamFault}. */

@@ -17,11 +17,12 @@ export interface EndedSession {
 
 /**
  * Why a session ended, as the hosted service's `backchannel_logout_initiators` name it. `rp-logout`: the
- * user logged out, by any of the three endpoints. `account-deactivated`: the user was blocked.
+ * user logged out, by any of the three endpoints. `idp-logout`: the identity provider did. `account-deactivated`: the user was blocked.
  * `session-revoked`: another user logged in at this browser, or an administrator ended it.
  */
 export type SessionEnd =
   | 'rp-logout'
+  | 'idp-logout'
   | 'password-changed'
   | 'account-deactivated'
   | 'account-deleted'

@@ -98,7 +98,7 @@ function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[]
 /** Whether the application asked for this reason; by default user logouts only, as at the hosted service. */
 function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
   const initiators = oidc_logout?.backchannel_logout_initiators;
-  if (initiators === undefined) return reason === 'rp-logout';
+  if (initiators === undefined) return reason === 'rp-logout' || reason === 'idp-logout';
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
 }
 

@@ -93,8 +93,13 @@ export const samlpOptionsSchema = z.preprocess(
           fault('signingCert', 'is needed where neither metadataUrl nor metadataXml is given');
         }
       }
-      if (options.idpinitiated.enabled && options.idpinitiated.client_id === undefined) {
+      const { enabled, client_id, client_protocol } = options.idpinitiated;
+      if (enabled && client_id === undefined) {
         context.addIssue({ code: 'custom', path: ['idpinitiated', 'client_id'], message: 'is needed' });
+      }
+      if (enabled && client_protocol === 'wsfed') {
+        const message = 'WS-Federation is not spoken here';
+        context.addIssue({ code: 'custom', path: ['idpinitiated', 'client_protocol'], message });
       }
     }),
 );

@@ -37,7 +37,7 @@ export interface SamlDependencies {
 }
 
 /** Query parameters handed on to the hosted login. */
-const FORWARDED = ['connection', 'organization', 'login_hint', 'ui_locales'];
+const FORWARDED = ['connection', 'organization', 'login_hint', 'login_ticket', 'ui_locales'];
 
 /** @returns the address at which the login begins. */
 export function beginLogin(

@@ -2,6 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { OutboundError } from '../../http/outbound-error.ts';
 import type { Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
 import { certificateTexts, type SamlpOptions, samlpOptionsSchema } from '../../records/samlp-connection.ts';
 import type { Verifier } from '../../saml-messages/signature.ts';
@@ -28,6 +29,12 @@ const LARGEST_METADATA = 1024 * 1024;
 /** What was fetched, by the connection: another configuration is another object. */
 const fetched = new WeakMap<object, { at: number; metadata: Promise<ProviderMetadata> }>();
 
+/** Whether a connection's users come from such a provider. */
+export function isSaml({ strategy }: Pick<Connection, 'strategy'>): boolean {
+  return strategyRecord(strategy)?.options === samlpOptionsSchema;
+}
+
+/** The options of a connection, as they are meant. @throws ZodError for options that were never checked. */
 export function samlpOptions({ options }: Pick<Connection, 'options'>): SamlpOptions {
   return samlpOptionsSchema.parse(options);
 }

@@ -1,19 +1,33 @@
 // The routes of our side of SAML connections.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { optional } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import type { Config } from '../../tenant/config.ts';
-import { strategyOf } from '../strategies.ts';
+import { receive } from '../../saml-messages/bindings.ts';
+import { badMessage } from '../../saml-messages/xml.ts';
+import {
+  finishLogout,
+  takeLogoutAnswer,
+  takeLogoutRequest,
+  type UpstreamLogoutDependencies,
+} from './logout-messages.ts';
 import { serviceProviderMetadata } from './metadata.ts';
-import type { OwnDependencies } from './service-provider.ts';
-import { isSaml } from './strategy.ts';
+import { isSaml } from './provider.ts';
 
-export interface SamlUpstreamDependencies extends OwnDependencies {
-  config: Config;
-}
+export interface SamlUpstreamDependencies extends UpstreamLogoutDependencies {}
 
 const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
+
+const message = {
+  SAMLRequest: optional('A LogoutRequest: base64, deflated by GET.'),
+  SAMLResponse: optional('The answer to a LogoutRequest of ours, likewise.'),
+  RelayState: optional('Returned as it is.'),
+};
+const signature = {
+  SigAlg: optional('The algorithm of the signature (SAML Bindings §3.4.4.1).'),
+  Signature: optional('The signature of the query, base64.'),
+};
 
 /** The routes. */
 export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
@@ -24,12 +38,57 @@ export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
     answers: { 200: 'Metadata in XML (SAML Metadata §2.4.4)' },
     handle: sendMetadata,
   },
+  'GET /logout': {
+    ...samlp,
+    summary: "SAML single logout by a connection's identity provider (HTTP-Redirect binding)",
+    query: z.object({ ...message, ...signature }),
+    answers: { 302: 'To the next application of the session, back to the provider, or on with the logout.' },
+    handle: recorded(takeMessage),
+  },
+  'POST /logout': {
+    ...samlp,
+    summary: "SAML single logout by a connection's identity provider (HTTP-POST binding)",
+    body: z.object(message),
+    bodyTypes: ['form'],
+    answers: {
+      200: 'A form with a LogoutResponse; it posts itself.',
+      302: 'To the next application of the session, or on with the logout.',
+    },
+    handle: recorded(takeMessage),
+  },
+  'GET /logout/answer': {
+    ...samlp,
+    handle: (deps, ctx) =>
+      finishLogout(deps, ctx, typeof ctx.query.state === 'string' ? ctx.query.state : ''),
+  },
 };
+
+async function takeMessage(deps: SamlUpstreamDependencies, ctx: Context): Promise<void> {
+  const received = receive(ctx);
+  if (received === undefined) throw badMessage('Missing required parameter: SAMLRequest');
+  if (received.kind === 'request') return takeLogoutRequest(deps, ctx, received);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.redirect(await takeLogoutAnswer(deps, ctx, received));
+}
+
+/** Records refused messages as log events: administrators look for the reason there. */
+function recorded(handle: typeof takeMessage): typeof takeMessage {
+  return async (deps, ctx) => {
+    try {
+      await handle(deps, ctx);
+    } catch (thrown) {
+      if (thrown instanceof AuthError && thrown.status < 500) {
+        deps.events.record({ type: 'flo', ip: ctx.ip, description: `SAML: ${thrown.error_description}` });
+      }
+      throw thrown;
+    }
+  };
+}
 
 async function sendMetadata(deps: SamlUpstreamDependencies, ctx: Context): Promise<void> {
   const { connection: name } = ctx.query;
   const connection = typeof name === 'string' ? await deps.config.connection(name) : undefined;
-  if (connection === undefined || !isSaml(strategyOf(connection))) {
+  if (connection === undefined || !isSaml(connection)) {
     throw new AuthError(404, 'not_found', 'There is no SAML connection of this name.');
   }
   const document = await serviceProviderMetadata(deps, connection);

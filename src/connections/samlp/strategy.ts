@@ -6,6 +6,7 @@ import { STRATEGIES } from '../../records/connections.ts';
 import { countOnce } from '../../saml-messages/message.ts';
 import {
   type RedirectStrategy,
+  type UnsolicitedLogin,
   type UpstreamDependencies,
   type UpstreamIdentity,
   type UpstreamResponse,
@@ -15,7 +16,7 @@ import { readAssertion } from './assertion.ts';
 import { authnRedirect, requestId } from './authn-request.ts';
 import { logoutRedirect } from './logout.ts';
 import { identityOf } from './profile.ts';
-import { providerOf } from './provider.ts';
+import { providerOf, samlpOptions } from './provider.ts';
 import { assertionOf, checkIssuer } from './response.ts';
 import { decryptionKeys, entityId } from './service-provider.ts';
 
@@ -28,6 +29,10 @@ const saml = {
   redirect: async (deps, request) => authnRedirect(deps, await providerOf(deps, request.connection), request),
   identify: (deps, { connection, nonce, parameters, redirectUri }) =>
     identify(deps, { connection, parameters, redirectUri }, requestId(nonce)),
+  unsolicited: {
+    of: idpInitiated,
+    identify: (deps, response) => identify(deps, response, undefined),
+  },
   logout: logoutRedirect,
 } as const satisfies Omit<RedirectStrategy, 'name' | 'record'>;
 
@@ -36,9 +41,22 @@ export const samlStrategies: readonly RedirectStrategy[] = [
   { ...saml, name: 'pingfederate', record: STRATEGIES.pingfederate },
 ];
 
-/** Whether a strategy is one of these. */
-export function isSaml(strategy: { name: string } | undefined): boolean {
-  return samlStrategies.some(({ name }) => name === strategy?.name);
+/** The login that a connection's provider may begin. */
+function idpInitiated(connection: Connection): UnsolicitedLogin | undefined {
+  const {
+    enabled,
+    client_id: clientId,
+    client_protocol,
+    client_authorizequery,
+  } = samlpOptions(connection).idpinitiated;
+  if (!enabled || clientId === undefined) return undefined;
+  if (client_protocol === 'samlp') {
+    return { clientId, path: `/samlp/${encodeURIComponent(clientId)}`, query: new URLSearchParams() };
+  }
+  const query = new URLSearchParams(client_authorizequery);
+  query.set('client_id', clientId);
+  if (!query.has('response_type')) query.set('response_type', 'code');
+  return { clientId, path: '/authorize', query };
 }
 
 /**

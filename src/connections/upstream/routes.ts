@@ -10,10 +10,11 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { isLoginForm, takeLoginForm } from '../database/username-password.ts';
 import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
-import { type CompleteDependencies, complete } from './complete.ts';
+import { complete } from './complete.ts';
 import { type GoUpstreamDependencies, goUpstream } from './go.ts';
+import { takeUnsolicited, type UnsolicitedDependencies } from './unsolicited.ts';
 
-export interface UpstreamRouteDependencies extends GoUpstreamDependencies, CompleteDependencies {}
+export interface UpstreamRouteDependencies extends GoUpstreamDependencies, UnsolicitedDependencies {}
 
 /** Bytes of an answer that is posted: a signed and encrypted SAML response is far larger than any code. */
 const LARGEST_ANSWER = 256 * 1024;
@@ -56,15 +57,17 @@ async function comeBack(
   const state = parameters.state ?? parameters.RelayState ?? '';
   refuseMisplaced(ctx, parameters);
   const pending = state === '' ? undefined : await deps.pendingLogins.take(ctx, state);
+  const connection = connectionOfAddress(ctx);
+  ctx.status = 303;
   if (pending === undefined) {
+    const unasked = await takeUnsolicited(deps, ctx, connection, parameters);
+    if (unasked !== undefined) return ctx.redirect(unasked);
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
     throw requestExpired();
   }
-  const connection = connectionOfAddress(ctx);
   const outcome = await complete(deps, ctx, { pending, state, parameters, connection });
   // On at an address where the request's own cookies are, and with them whether it still waits.
   const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
-  ctx.status = 303;
   ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);
 }
 

@@ -1,0 +1,225 @@
+// Messages about logout that identity providers send us (SAML Profiles §4.4): which connection one is of, what it ends, and
+// the answer.
+import type { Element } from '@xmldom/xmldom';
+import type { Context } from 'koa';
+import type { Sessions, UserSession } from '../../engine/sessions.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Views } from '../../pages/views.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { Connection } from '../../records/collections.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
+import { open, type Received, sendByPost, sendByRedirect } from '../../saml-messages/bindings.ts';
+import {
+  type LogoutRequest,
+  readLogoutRequest,
+  readLogoutResponse,
+} from '../../saml-messages/logout-messages.ts';
+import { countOnce, issuerOf, newId } from '../../saml-messages/message.ts';
+import { STATUS } from '../../saml-messages/names.ts';
+import { signElement } from '../../saml-messages/signature.ts';
+import { statusResponse } from '../../saml-messages/status-response.ts';
+import { badMessage, parseXml } from '../../saml-messages/xml.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
+import type { UpstreamDependencies } from '../redirect.ts';
+import { logoutId } from './logout.ts';
+import { isSaml, providerOf, type SamlProvider } from './provider.ts';
+import { entityId, logoutUrl, signerOf } from './service-provider.ts';
+
+export interface UpstreamLogoutDependencies extends UpstreamDependencies {
+  challenges: Challenges;
+  events: Events;
+  sessions: Sessions;
+  users: Users;
+  views: Views;
+  /** Address of our signed-out page. */
+  signedOutPage: string;
+}
+
+/** Who sent a message, and its verified root. */
+interface Sent {
+  connection: Connection;
+  provider: SamlProvider;
+  root: Element;
+}
+
+/** A LogoutRequest, while others are told of the end of its session. */
+interface Answered {
+  connection: string;
+  requestId: string;
+  binding: Received['binding'];
+  relayState?: string | undefined;
+}
+
+const PURPOSE = 'saml_upstream_logout';
+const TTL = 900;
+
+/**
+ * The connection whose provider signed a message.
+ * @param first the name of the one that is tried first: several may have one provider.
+ * @throws AuthError 400 for a message of none, which is never taken without a signature.
+ */
+async function senderOf(
+  deps: UpstreamLogoutDependencies,
+  received: Received,
+  first: string | undefined,
+): Promise<Sent> {
+  const issuer = issuerOf(parseXml(received.bytes));
+  const connections = (await deps.config.connections())
+    .filter(isSaml)
+    .sort((a, b) => Number(b.name === first) - Number(a.name === first));
+  for (const connection of connections) {
+    try {
+      const provider = await providerOf(deps, connection);
+      if (provider.signOut === undefined || (provider.issuer ?? issuer) !== issuer) continue;
+      return { connection, provider, root: open(received, provider.verifier) };
+    } catch (thrown) {
+      if (!(thrown instanceof AuthError)) throw thrown;
+    }
+  }
+  throw badMessage('The SAML message is of no identity provider that is known here, or is not signed by it.');
+}
+
+const expectation = (deps: UpstreamLogoutDependencies) => ({
+  destination: logoutUrl(deps.baseUrl),
+  destinationRequired: true,
+  clock: deps.wallClock,
+});
+
+/**
+ * Takes the answer to a LogoutRequest of ours. An invalid one is recorded, and the logout goes on: the session here is over
+ * already, and `state` is good once.
+ * @returns where the browser goes.
+ */
+export async function takeLogoutAnswer(
+  deps: UpstreamLogoutDependencies,
+  ctx: Context,
+  received: Received,
+): Promise<string> {
+  const state = received.relayState ?? '';
+  try {
+    const { root } = await senderOf(deps, received, undefined);
+    const { isSuccess, inResponseTo } = readLogoutResponse(root, expectation(deps));
+    if (inResponseTo !== logoutId(state)) throw badMessage('The LogoutResponse answers no request of ours.');
+    if (!isSuccess) throw badMessage('The identity provider has not logged the user out.');
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    deps.events.record({ type: 'flo', ip: ctx.ip, description: thrown.error_description });
+  }
+  return `/logout/callback?${new URLSearchParams({ state })}`;
+}
+
+/**
+ * Takes a LogoutRequest and ends the sessions that it names: that of this browser, or all of the user.
+ * @throws AuthError 400 for one that is not valid.
+ */
+export async function takeLogoutRequest(
+  deps: UpstreamLogoutDependencies,
+  ctx: Context,
+  received: Received,
+): Promise<void> {
+  const session = await deps.sessions.current(ctx);
+  const sent = await senderOf(deps, received, session?.connection);
+  const { connection, root } = sent;
+  const request = readLogoutRequest(root, expectation(deps));
+  await countOnce(deps.store, deps.clock, connection.id, request.id);
+  const { relayState, binding } = received;
+  const answered = { connection: connection.name, requestId: request.id, binding, relayState };
+  if (session === undefined || !(await isNamed(deps, connection, session.userId, session, request))) {
+    await endElsewhere(deps, ctx, connection, request);
+    return sendAnswer(deps, ctx, sent, answered);
+  }
+  recordLogout(deps, ctx, connection, session.userId);
+  const { secret } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: newId(deps.random),
+    ttlSeconds: TTL,
+    data: { ...answered },
+  });
+  const returnTo = `${logoutUrl(deps.baseUrl)}/answer?state=${secret}`;
+  deps.sessions.forget(ctx);
+  const to = await deps.sessions.end(session.sid, { reason: 'idp-logout', browser: { returnTo } });
+  ctx.set('Cache-Control', 'no-store');
+  ctx.redirect(to ?? returnTo);
+}
+
+/**
+ * Whether a request names the user of a session, or, without one, a user's last login. The browser that brings a request
+ * has the session at the provider that it is about, so there its index is not compared.
+ */
+async function isNamed(
+  { users }: UpstreamLogoutDependencies,
+  { name }: Connection,
+  userId: string,
+  session: UserSession | undefined,
+  { nameId, sessionIndexes }: LogoutRequest,
+): Promise<boolean> {
+  if (session !== undefined && session.connection !== name) return false;
+  const identity = (await users.identitiesOf(userId)).find(({ connection }) => connection === name);
+  const { name_id, session_index = '' } = identity?.upstream?.logout ?? {};
+  if (name_id !== nameId) return false;
+  return session !== undefined || sessionIndexes.length === 0 || sessionIndexes.includes(session_index);
+}
+
+/** Ends the sessions of the user whose id the NameID is, wherever they are. */
+async function endElsewhere(
+  deps: UpstreamLogoutDependencies,
+  ctx: Context,
+  connection: Connection,
+  request: LogoutRequest,
+): Promise<void> {
+  const id = `${connection.name}|${connection.name}|${request.nameId}`;
+  const userId = (await deps.store.collection('identities').get(id))?.user_id;
+  if (userId === undefined || !(await isNamed(deps, connection, userId, undefined, request))) return;
+  await deps.sessions.endAllOf(userId, { reason: 'idp-logout', refreshTokens: false });
+  recordLogout(deps, ctx, connection, userId);
+}
+
+function recordLogout(
+  { events }: UpstreamLogoutDependencies,
+  ctx: Context,
+  { name }: Connection,
+  userId: string,
+) {
+  const description = 'User successfully logged out by the identity provider';
+  events.record({ type: 'slo', connection: name, user_id: userId, ip: ctx.ip, description });
+}
+
+/** Answers the provider when all others have been told. @throws AuthError 400 when no such logout is under way. */
+export async function finishLogout(
+  deps: UpstreamLogoutDependencies,
+  ctx: Context,
+  state: string,
+): Promise<void> {
+  const met = await deps.challenges.spendTicket(PURPOSE, state);
+  const answered = met?.data as unknown as Answered | undefined;
+  const connection = answered && (await deps.config.connection(answered.connection));
+  if (answered === undefined || connection === undefined) {
+    throw badMessage('This logout has expired or is already done.');
+  }
+  await sendAnswer(deps, ctx, { connection, provider: await providerOf(deps, connection) }, answered);
+}
+
+/** By the binding that the request came by. */
+async function sendAnswer(
+  deps: UpstreamLogoutDependencies,
+  ctx: Context,
+  { connection, provider }: Omit<Sent, 'root'>,
+  { requestId, relayState, binding }: Answered,
+): Promise<void> {
+  const { options, signOutResponse: destination } = provider;
+  if (destination === undefined) return ctx.redirect(deps.signedOutPage);
+  const id = newId(deps.random);
+  const frame = {
+    issuer: entityId(deps, connection, options),
+    now: epochSeconds(deps.wallClock),
+    inResponseTo: requestId,
+    destination,
+  };
+  const { markup } = statusResponse('samlp:LogoutResponse', frame, id, { code: STATUS.success });
+  const signer = await signerOf(deps, connection, options);
+  const message = { kind: 'response', markup, relayState, location: destination } as const;
+  if (binding === 'redirect') return sendByRedirect(ctx, message, signer);
+  const name = connection.display_name ?? connection.name;
+  return sendByPost(ctx, deps.views, { ...message, markup: signElement(markup, id, signer) }, { name });
+}

@@ -1,0 +1,60 @@
+// Logins that a provider begins (SAML: IdP-initiated). Nobody here has asked for one, so nothing binds the answer to this
+// browser: somebody may have had it posted who wants the browser's user to work in an account that is not theirs (login
+// CSRF). So a connection takes none unless it says so, each assertion is good once and for minutes, and the application
+// gets an answer without a `state` of its own, which it may refuse.
+import type { Context } from 'koa';
+import { AuthError } from '../../http/errors.ts';
+import type { LoginTickets } from '../../protection/login-tickets.ts';
+import { byRedirect, resolveConnection } from '../resolve.ts';
+import { CALLBACK } from './begin.ts';
+import { type CompleteDependencies, loginOf } from './complete.ts';
+
+export interface UnsolicitedDependencies extends CompleteDependencies {
+  tickets: LoginTickets;
+}
+
+/**
+ * Takes an answer that nobody asked for.
+ * @param name of the connection whose callback it came to.
+ * @returns where the browser goes: a request of the application's that brings the login; undefined where the connection
+ *   takes no such answers.
+ * @throws AuthError for one that is not valid.
+ */
+export async function takeUnsolicited(
+  deps: UnsolicitedDependencies,
+  ctx: Context,
+  name: string | undefined,
+  parameters: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
+  const named = name === undefined ? undefined : await deps.config.connection(name);
+  if (named === undefined) return undefined;
+  const meant = await resolveConnection(deps.config, { clientId: undefined, connection: name }, byRedirect);
+  const unsolicited = 'strategy' in meant ? meant.strategy.unsolicited : undefined;
+  const begun = unsolicited?.of(named);
+  if (unsolicited === undefined || begun === undefined) return undefined;
+  const { clientId, path, query } = begun;
+  const found = await resolveConnection(deps.config, { clientId, connection: name }, byRedirect);
+  if (!('strategy' in found)) return undefined;
+  const { connection, strategy } = found;
+  try {
+    const redirectUri = `${deps.baseUrl}${CALLBACK}`;
+    const identity = await unsolicited.identify(deps, { connection, parameters, redirectUri });
+    const login = await loginOf(deps, ctx, clientId, { connection, strategy }, identity);
+    query.set('connection', connection.name);
+    query.set('login_ticket', await deps.tickets.issue(ctx, login, clientId));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    const { error_description: description } = thrown;
+    deps.events.record({
+      type: 'f',
+      client_id: clientId,
+      connection: connection.name,
+      ip: ctx.ip,
+      description,
+    });
+    throw thrown;
+  }
+  const { organization } = ctx.query;
+  if (typeof organization === 'string') query.set('organization', organization);
+  return `${path}?${query}`;
+}
