@@ -5,6 +5,7 @@ import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { firstProof } from './connections/first-proof.ts';
 import { renewProviderTokens } from './connections/refresh.ts';
+import { importMetadata } from './connections/samlp/provider.ts';
 import { consentAudience } from './engine/consents.ts';
 import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
@@ -45,6 +46,7 @@ export function managementDependencies(
   startLogStreams({ ...deps, ...capabilities, ending: own.ending });
   return {
     baseUrl,
+    importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
     jobs: resumedJobs(deps, { ...own, background, now, endSessions: own.endBlocked }),

@@ -48,6 +48,12 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   orderOf?(record: Stored<N>): string;
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
+  /** What a body becomes before it is made a record, where others have to be asked for that. @throws AuthError 4xx */
+  complete?(
+    deps: D,
+    body: Record<string, unknown>,
+    before: Stored<N> | undefined,
+  ): Promise<Record<string, unknown>>;
   /** The record that a body asks for. @throws AuthError 4xx */
   make(deps: D, body: Record<string, unknown>): Promise<Records[N]>;
   /** The record with what a body changes; judged as a whole afterwards. @throws AuthError 4xx */
@@ -128,7 +134,8 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
       summary: `Create a ${name}`,
       body: resource.createBody,
       handle: async (deps, { body, caller }) => {
-        const record = await resource.make(deps, body);
+        const asked = (await resource.complete?.(deps, body, undefined)) ?? body;
+        const record = await resource.make(deps, asked);
         await resource.check?.(deps, record);
         await deps.store
           .collection(resource.collection)
@@ -169,7 +176,8 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       handle: async (deps, { params, body, caller }) => {
         const before = await require(deps, resource, params.id);
         const own = await resource.changeOwn?.(deps, before, body);
-        const after = own ?? (await patch(deps, resource, before, body));
+        const asked = (await resource.complete?.(deps, body, before)) ?? body;
+        const after = own ?? (await patch(deps, resource, before, asked));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
         return ok(view(after), { before: view(before), after: view(after) });
       },

@@ -43,6 +43,8 @@ export const samlpOptionsSchema = z.preprocess(
       ...upstreamOptions,
       signInEndpoint: address,
       signOutEndpoint: optionalAddress,
+      /** Ours: where answers about logout go, where metadata name another address for them. */
+      signOutResponseEndpoint: optionalAddress,
       metadataUrl: address,
       metadataXml: z.string().min(1).max(LONGEST_METADATA).optional(),
       pingFederateBaseUrl: address,

@@ -19,7 +19,7 @@ export interface ProviderMetadata {
   signInEndpoint: string;
   signOutEndpoint?: string;
   /** Where answers about logout go, where that is another address. */
-  signOutResponse?: string;
+  signOutResponseEndpoint?: string;
   /** PEM. */
   signingCert: string[];
 }
@@ -50,7 +50,7 @@ export function readMetadata(text: string): ProviderMetadata {
     issuer,
     signInEndpoint: signIn.location,
     ...(signOut && { signOutEndpoint: signOut.location }),
-    ...(signOut?.response && { signOutResponse: signOut.response }),
+    ...(signOut?.response && { signOutResponseEndpoint: signOut.response }),
     signingCert,
   };
 }

@@ -60,7 +60,9 @@ export async function providerOf(
     options,
     signIn,
     signOut: hasSignOut ? signOut : undefined,
-    signOutResponse: hasSignOut ? (metadata?.signOutResponse ?? signOut) : undefined,
+    signOutResponse: hasSignOut
+      ? (metadata?.signOutResponseEndpoint ?? options.signOutResponseEndpoint) || signOut
+      : undefined,
     issuer: metadata?.issuer ?? options.issuer,
     verifier: {
       publicKeys: certificateTexts(given).map(publicKey),
@@ -116,4 +118,22 @@ export async function fetchMetadata(
     );
   }
   return readMetadata(await response.text());
+}
+
+/**
+ * The options of a connection with what the metadata say that they name, which comes before what they say themselves.
+ * @returns those of other strategies, and without metadata, as they are.
+ * @throws AuthError by {@link upstreamFault}, or 400 for what is no metadata.
+ */
+export async function importMetadata(
+  deps: Pick<UpstreamDependencies, 'fetch'>,
+  strategy: string,
+  options: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
+  const { metadataXml: text, metadataUrl: url } = options;
+  if (!isSaml({ strategy })) return options;
+  const isText = typeof text === 'string' && text !== '';
+  if (!isText && (typeof url !== 'string' || !URL.canParse(url))) return options;
+  const { signingCert, ...said } = isText ? readMetadata(text) : await fetchMetadata(deps, String(url));
+  return { ...options, ...said, signingCert: signingCert.join('\n') };
 }

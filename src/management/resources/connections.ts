@@ -1,5 +1,6 @@
 // Connections: `/connections`.
 import { z } from 'zod';
+import { AuthError } from '../../http/errors.ts';
 import type { Connection, Records } from '../../records/collections.ts';
 import { connectionSchema, DATABASE, databaseSchema } from '../../records/connections.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -22,6 +23,11 @@ import { removeScim } from './scim.ts';
 export interface ConnectionsDependencies extends RemovalDependencies {
   random: Random;
   users: Pick<Users, 'findInConnection'>;
+  /**
+   * The options of a connection with what the provider's metadata say, where they name any (SAML).
+   * @throws AuthError for metadata that cannot be had or read.
+   */
+  importMetadata(strategy: string, options: Record<string, unknown>): Promise<Record<string, unknown>>;
 }
 
 const object = z.record(z.string(), z.unknown());
@@ -71,6 +77,10 @@ function optionsOf(
   return { ...Object.fromEntries(kept.map((name) => [name, before[name]])), ...merged({}, asked) };
 }
 
+const refuseMetadata = (thrown: unknown): never => {
+  throw thrown instanceof AuthError ? apiError(400, thrown.error_description, 'invalid_body') : thrown;
+};
+
 function checked(record: Record<string, unknown>): Records['connections'] {
   const schema = record.strategy === DATABASE ? databaseSchema : connectionSchema;
   return checkedBy(schema as z.ZodType, record) as Records['connections'];
@@ -101,6 +111,12 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
   createBody,
   patchBody: z.strictObject(members),
+  complete: async ({ importMetadata }, body, before) => {
+    const strategy = String(before?.strategy ?? body.strategy);
+    const { options } = body as { options?: Record<string, unknown> | null };
+    if (options == null) return body;
+    return { ...body, options: await importMetadata(strategy, options).catch(refuseMetadata) };
+  },
   make: async ({ store, random }, body) => {
     await refuseWhileRemoved(store, String(body.name));
     const id = idOf('con', random);

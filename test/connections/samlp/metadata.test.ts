@@ -1,0 +1,223 @@
+// The metadata of a provider: read when a connection is saved, or when it is first needed.
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { callApi, startManaged } from '../../management/support.ts';
+import { type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
+import type { TestServer } from '../../support/server.ts';
+import { IDP, type SamlWorld, SIGN_IN, SIGN_OUT, samlWorld } from './provider.ts';
+
+const BINDING = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-';
+
+/** Metadata as providers publish it, with whatever they put in. */
+function metadata(
+  certificates: readonly string[],
+  over: { entityId?: string; signIn?: string } = {},
+): string {
+  const keys = certificates
+    .map(
+      (pem) =>
+        `<md:KeyDescriptor use="signing"><ds:KeyInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:X509Data><ds:X509Certificate>\n${pem.replaceAll(/-----[^-]+-----/g, '')}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`,
+    )
+    .join('');
+  return `<?xml version="1.0"?><!-- by hand --><md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${over.entityId ?? IDP}"><md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">${keys}<md:SingleLogoutService Binding="${BINDING}Redirect" Location="${SIGN_OUT}" ResponseLocation="${SIGN_OUT}/answer"/><md:SingleSignOnService Binding="${BINDING}POST" Location="${SIGN_IN}/post"/><md:SingleSignOnService Binding="${BINDING}Redirect" Location="${over.signIn ?? SIGN_IN}"/></md:IDPSSODescriptor></md:EntityDescriptor>`;
+}
+
+/** Where metadata are. */
+async function publish() {
+  let answer = { status: 200, body: '' };
+  let asked = 0;
+  const server = http.createServer((_request, response) => {
+    asked++;
+    response.writeHead(answer.status, { 'content-type': 'application/samlmetadata+xml' }).end(answer.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/metadata`,
+    asked: () => asked,
+    set: (body: string, status = 200) => {
+      answer = { status, body };
+    },
+    stop: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+describe('the metadata of a SAML identity provider', () => {
+  let server: TestServer;
+  let published: Awaited<ReturnType<typeof publish>>;
+  let keys: KeyAndCertificate[];
+  before(async () => {
+    keys = [await makeCertificate(), await makeCertificate()];
+    published = await publish();
+    server = await startManaged();
+  });
+  after(async () => {
+    await server?.stop();
+    await published?.stop();
+  });
+
+  let count = 0;
+  const create = async (options: object) => {
+    const answer = await callApi(server, 'POST', '/connections', {
+      name: `from-${count++}`,
+      strategy: 'samlp',
+      options,
+    });
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  };
+  const all = () => keys.map(({ certificate }) => certificate);
+
+  it('are read when a connection is saved: addresses, entity ID and every certificate', async () => {
+    published.set(metadata(all()));
+    for (const options of [{ metadataUrl: published.url }, { metadataXml: metadata(all()) }]) {
+      const { status, body } = await create(options);
+      expect(status).to.equal(201);
+      expect(body.options).to.include({
+        ...options,
+        signInEndpoint: SIGN_IN,
+        signOutEndpoint: SIGN_OUT,
+        signOutResponseEndpoint: `${SIGN_OUT}/answer`,
+        issuer: IDP,
+      });
+      expect(String((body.options as { signingCert: string }).signingCert).match(/BEGIN/g)).to.have.length(2);
+    }
+  });
+
+  it('are read again when it is changed, and come before what was there', async () => {
+    published.set(metadata(all()));
+    const { body } = await create({ metadataUrl: published.url });
+    published.set(metadata(all().slice(1), { signIn: `${SIGN_IN}/new` }));
+    const path = `/connections/${body.id}`;
+    const changed = (await (await callApi(server, 'PATCH', path, { options: body.options })).json()) as {
+      options: { signInEndpoint: string; signingCert: string };
+    };
+    expect(changed.options.signInEndpoint).to.equal(`${SIGN_IN}/new`);
+    expect(changed.options.signingCert.match(/BEGIN/g)).to.have.length(1);
+    const before = published.asked();
+    expect((await callApi(server, 'PATCH', path, { display_name: 'Other' })).status).to.equal(200);
+    expect(published.asked()).to.equal(before);
+  });
+
+  const unusable: Record<string, () => string> = {
+    'are no XML': () => 'no metadata',
+    'are of a service provider': () =>
+      '<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="x"><SPSSODescriptor/></EntityDescriptor>',
+    'have no certificate': () => metadata([]),
+    'have no address': () =>
+      metadata(all(), { signIn: 'javascript:alert(1)' }).replace(
+        /<md:SingleSignOnService[^>]*POST[^>]*>/,
+        '',
+      ),
+    'have a document type': () => metadata(all()).replace('<md:Ent', '<!DOCTYPE x [<!ENTITY y "z">]><md:Ent'),
+    'are of two providers': () =>
+      `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${[1, 2].map(() => metadata(all()).replace(/^.*-->/, '')).join('')}</md:EntitiesDescriptor>`,
+  };
+  for (const [what, make] of Object.entries(unusable)) {
+    it(`are refused with 400 when they ${what}`, async () => {
+      published.set(make());
+      for (const options of [{ metadataUrl: published.url }, { metadataXml: make() }]) {
+        const { status, body } = await create(options);
+        expect([status, body.statusCode]).to.deep.equal([400, 400]);
+        expect(String(body.message)).to.match(/metadata|SAML/);
+      }
+    });
+  }
+
+  it('are refused with 400 when they cannot be had', async () => {
+    published.set('', 404);
+    const refusals: [string, RegExp][] = [
+      [published.url, /status 404/],
+      ['http://127.0.0.1:1/metadata', /unreachable/],
+      ['https://10.0.0.1/metadata', /refused/],
+      ['file:///etc/passwd', /refused/],
+    ];
+    for (const [metadataUrl, words] of refusals) {
+      const { status, body } = await create({ metadataUrl });
+      expect(status, metadataUrl).to.equal(400);
+      expect(String(body.message)).to.match(words);
+    }
+  });
+
+  describe('of a tenant file', () => {
+    let world: SamlWorld;
+    before(async () => {
+      published.set(metadata(all()));
+      world = await samlWorld(() => ({
+        signInEndpoint: undefined,
+        signingCert: undefined,
+        metadataUrl: published.url,
+      }));
+    });
+    after(() => world.server.stop());
+
+    it('are fetched at a login, and again after an hour; until then what was good is used', async () => {
+      published.set(metadata([world.key.certificate]));
+      const away = await world.away();
+      expect(`${away.at.origin}${away.at.pathname}`).to.equal(SIGN_IN);
+      expect(await world.finish(away.agent, await world.post(away, world.answer(away)))).to.have.property(
+        'code',
+      );
+      const before = published.asked();
+      await world.away();
+      expect(published.asked()).to.equal(before);
+      published.set('', 500);
+      world.server.tick(3_700_000);
+      expect((await world.away()).at.origin).to.equal(new URL(SIGN_IN).origin);
+      expect(published.asked()).to.equal(before + 1);
+      published.set(metadata([world.key.certificate], { signIn: `${SIGN_IN}/moved` }));
+      const moved = await world.away();
+      expect(`${moved.at.origin}${moved.at.pathname}`).to.equal(`${SIGN_IN}/moved`);
+    });
+  });
+});
+
+describe('the options of a SAML connection', () => {
+  let server: TestServer;
+  let key: KeyAndCertificate;
+  before(async () => {
+    key = await makeCertificate();
+    server = await startManaged();
+  });
+  after(() => server.stop());
+
+  const refusals: [string, (good: object) => object, RegExp][] = [
+    ['without signInEndpoint', () => ({ signingCert: key.certificate }), /signInEndpoint/],
+    ['without signingCert', () => ({ signInEndpoint: SIGN_IN }), /signingCert/],
+    [
+      'with a certificate that is none',
+      (good) => ({ ...good, signingCert: 'no certificate' }),
+      /signingCert/,
+    ],
+    [
+      'with an address that is none',
+      (good) => ({ ...good, signInEndpoint: 'javascript:alert(1)' }),
+      /signInEndpoint/,
+    ],
+    ['with an unknown binding', (good) => ({ ...good, protocolBinding: 'SOAP' }), /protocolBinding/],
+    ['with an unknown algorithm', (good) => ({ ...good, signatureAlgorithm: 'hmac' }), /signatureAlgorithm/],
+    [
+      'with a template without an ID',
+      (good) => ({ ...good, requestTemplate: '<samlp:AuthnRequest x="y"/>' }),
+      /requestTemplate/,
+    ],
+    ['with a key that is none', (good) => ({ ...good, decryptionKey: 'x' }), /decryptionKey/],
+    ['with idpinitiated for nobody', (good) => ({ ...good, idpinitiated: { enabled: true } }), /client_id/],
+    [
+      'with idpinitiated by WS-Federation',
+      (good) => ({ ...good, idpinitiated: { enabled: true, client_id: 'web', client_protocol: 'wsfed' } }),
+      /client_protocol/,
+    ],
+  ];
+  for (const [what, make, words] of refusals) {
+    it(`are refused ${what}`, async () => {
+      const options = make({ signInEndpoint: SIGN_IN, signingCert: key.certificate });
+      const answer = await callApi(server, 'POST', '/connections', {
+        name: 'wrong',
+        strategy: 'samlp',
+        options,
+      });
+      expect(answer.status).to.equal(400);
+      expect(((await answer.json()) as { message: string }).message).to.match(words);
+    });
+  }
+});
