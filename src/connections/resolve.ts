@@ -3,7 +3,7 @@
 import type { Connection } from '../records/collections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { homeOf, type Usable } from './home.ts';
+import { domainsOf, homeOf, isEnterprise, type Usable } from './home.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
@@ -169,7 +169,12 @@ export async function describeConnections(
 function describedBy(strategy: Strategy | undefined, connection: Connection): object {
   if (strategy?.page === 'form') return strategy.describe(connection);
   const { icon_url } = connection.options;
-  return strategy?.page === 'redirect' && typeof icon_url === 'string' && icon_url !== '' ? { icon_url } : {};
+  const domains = isEnterprise(connection) ? domainsOf(connection) : [];
+  return {
+    ...(strategy?.page === 'redirect' && typeof icon_url === 'string' && icon_url !== '' && { icon_url }),
+    // The widget, too, leads who has an address of these there.
+    ...(domains.length > 0 && { domain: domains[0], domain_aliases: domains.slice(1) }),
+  };
 }
 
 /**

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { auth0Js, clientsAt, openApplication } from '../support/application.ts';
+import { bundle } from '../support/bundle.ts';
 import { payload, tenant, USER } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { toProvider } from '../support/upstream-login.ts';
@@ -173,6 +174,78 @@ describe('a social connection in a browser', () => {
       ]);
       await page.getByLabel('Email address').fill(USER.email);
       expect(await page.getByRole('link', { name: /^Continue with/ }).count()).to.equal(0);
+    });
+  });
+
+  describe('by popup.authorize of auth0-js', () => {
+    const opened = openApplication({ script: auth0Js, tenant: tenantAt });
+
+    it('logs in at the provider in a window of its own', async () => {
+      const { page, server, origin } = opened();
+      const idToken = await page.evaluate(
+        ([domain, at]) => {
+          const { auth0 } = globalThis as any; // any: as above
+          const webAuth = new auth0.WebAuth({
+            domain,
+            clientID: 'spa',
+            redirectUri: `${at}/callback`,
+            responseType: 'token id_token',
+            scope: 'openid email profile',
+          });
+          return new Promise<string>((resolve, reject) => {
+            webAuth.popup.authorize({ connection: 'acme', owp: true }, (error: any, answer: any) =>
+              error ? reject(new Error(error.description)) : resolve(answer.idToken),
+            );
+          });
+        },
+        [new URL(server.url).host, origin] as const,
+      );
+      expect(payload(idToken).sub).to.equal('oauth2|acme|42');
+      expect(page.url()).to.equal(`${origin}/`);
+    });
+  });
+
+  describe('by the login widget', () => {
+    const opened = openApplication({ script: () => bundle('auth0-lock', 'lock'), tenant: tenantAt });
+    const show = (isRedirect: boolean) => {
+      const { page, server, origin } = opened();
+      return page.evaluate(
+        ([domain, at, redirect]) => {
+          const held = globalThis as any; // any: it brings no types of its own
+          const widget = new held.lock.Auth0Lock('spa', domain, {
+            auth: {
+              redirect,
+              redirectUrl: `${at}/callback`,
+              responseType: 'token id_token',
+              params: { scope: 'openid email' },
+            },
+          });
+          widget.on('authenticated', (answer: unknown) => {
+            held.authenticated = answer;
+          });
+          widget.show();
+        },
+        [new URL(server.url).host, origin, isRedirect] as const,
+      );
+    };
+
+    it('has a button for it, which logs in by redirect', async () => {
+      const { page, origin } = opened();
+      await show(true);
+      await page.locator('.auth0-lock-social-button', { hasText: 'Acme Works' }).click();
+      await page.waitForURL((url) => url.origin === origin && url.pathname === '/callback');
+      const answer = new URLSearchParams(new URL(page.url()).hash.slice(1));
+      expect(payload(answer.get('id_token') ?? '').sub).to.equal('oauth2|acme|42');
+    });
+
+    it('logs in in popup mode, without leaving the page', async () => {
+      const { page, origin } = opened();
+      await show(false);
+      await page.locator('.auth0-lock-social-button', { hasText: 'Acme Works' }).click();
+      await page.waitForFunction(() => (globalThis as any).authenticated !== undefined); // any: as above
+      const idToken = await page.evaluate(() => (globalThis as any).authenticated.idToken); // any: as above
+      expect(payload(idToken).sub).to.equal('oauth2|acme|42');
+      expect(page.url()).to.equal(`${origin}/`);
     });
   });
 });
