@@ -1,4 +1,7 @@
 // What goes with an API, and what must not come back with the next one of its name.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
 import { callApi, startManaged } from './support.ts';
@@ -48,5 +51,50 @@ describe('an API that is removed', () => {
     }
     expect(status).to.equal(201);
     for (const path of paths) expect(await answer('GET', path)).to.deep.equal([]);
+  });
+
+  it('takes them at the next start, where the server ended in between; a note of none that went goes', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-removed-'));
+    const apis = () => server.store.collection('resourceServers');
+    const note = (identifier: string) => {
+      const at = new Date().toISOString();
+      const kind = 'api-removal';
+      const record = {
+        id: `${kind}/${identifier}`,
+        kind,
+        body: { identifier },
+        created_at: at,
+        updated_at: at,
+      };
+      return server.store.collection('documents').put(record);
+    };
+    await server.stop();
+    server = await startManaged(undefined, dataDir);
+    const { id = '' } = await make();
+    const role = await answer('POST', '/roles', { name: 'Doer' });
+    const path = `/roles/${role.id}/permissions`;
+    const permissions = [{ resource_server_identifier: AUDIENCE, permission_name: 'do:it' }];
+    await answer('POST', path, { permissions });
+    // As the store is when the process ends between the removal of the API and that of its permissions.
+    await note(AUDIENCE);
+    await answer('POST', '/resource-servers', { name: 'y', identifier: 'https://stays.example.test/' });
+    await note('https://stays.example.test/');
+    await apis().delete(id);
+    await server.stop();
+
+    server = await startManaged(undefined, dataDir);
+    const notes = async () => {
+      await answer('GET', '/roles');
+      return (await server.store.collection('documents').list({ limit: 1000 })).records.filter(
+        ({ kind }) => kind === 'api-removal',
+      );
+    };
+    while ((await notes()).length > 0);
+    expect(await answer('GET', path)).to.deep.equal([]);
+    expect(await apis().findBy('identifier', 'https://stays.example.test/')).to.have.length(1);
+    expect((await make()).identifier).to.equal(AUDIENCE);
+    await server.stop();
+    await rm(dataDir, { recursive: true });
+    server = await startManaged();
   });
 });

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
+import { makeCertificate } from '../saml/support.ts';
 
 /** Secrets of the sample, which an export never holds. */
 export const SECRETS = {
@@ -190,6 +191,7 @@ const TENANT = {
       enabled_clients: ['Sample web'],
       options: {
         signInEndpoint: 'https://partner.example.test/saml',
+        signingCert: (await makeCertificate()).certificate,
         signatureAlgorithm: 'rsa-sha256',
         digestAlgorithm: 'sha256',
         fieldsMap: { email: 'mail' },
