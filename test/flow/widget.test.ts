@@ -32,7 +32,7 @@ const tenant = {
     ...base.connections,
     {
       name: 'social',
-      strategy: 'google-oauth2',
+      strategy: 'thirtysevensignals',
       enabled_clients: ['web'],
       options: { client_secret: 'upstream-secret' },
     },
@@ -113,7 +113,7 @@ describe("the login widget's settings", () => {
     for (const hidden of [
       'secret',
       'configuration',
-      'google',
+      'thirtysevensignals',
       'social',
       'spa',
       'leeway',
