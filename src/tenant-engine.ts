@@ -7,6 +7,7 @@ import { openIdProviders } from './connections/oidc/providers.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault } from './connections/resolve.ts';
 import { scriptRunner } from './connections/run-script.ts';
+import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
 import { leadUpstream } from './connections/upstream/lead.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
@@ -39,12 +40,12 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const idp = identityProvider(baseUrl, config);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
-  const own = { factors, mfaApi, readApiToken, backChannel, idp };
+  const upstream = upstreamDependencies(deps, capabilities);
+  const own = { factors, mfaApi, readApiToken, backChannel, idp, upstream };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const callbacks = samlCallbacks(baseUrl);
   const redeemOwnCode: Engine['redeemOwnCode'] = (value, expected) => engine.redeemOwnCode(value, expected);
   const logins = delegatedLogins({ callbacks, challenges, clock, random, users, redeemOwnCode });
-  const upstream = upstreamDependencies(deps, capabilities);
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
     settings,
@@ -114,14 +115,15 @@ function upstreamDependencies(
 
 /** What the engine asks the features for: grants and logout channels. */
 function engineParts(
-  { store, users, clock, wallClock, random }: TenantDependencies,
-  { attempts, callers, challenges, config, directories, events, limitLogin }: Capabilities,
+  { store, users, log, clock, wallClock, random }: TenantDependencies,
+  { attempts, callers, challenges, config, directories, events, limitLogin, rateLimits }: Capabilities,
   own: {
     factors: ReturnType<typeof factorDependencies>;
     mfaApi: string;
     readApiToken: ApiTokenReader;
     backChannel: BackChannel;
     idp: IdentityProvider;
+    upstream: ReturnType<typeof upstreamDependencies>;
   },
 ) {
   const { factors, mfaApi, readApiToken, backChannel, idp } = own;
@@ -132,6 +134,7 @@ function engineParts(
   ];
   const parts = [
     ...firstFactors,
+    bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
     bindEngineParts(logout, { config, backChannel }),
     bindEngineParts(saml, { clock, config, idp, random, store }),

@@ -90,7 +90,7 @@ export function clientMetadata(
     application_type: 'web',
     redirect_uris: redirectUris,
     response_types: redirectUris.length > 0 ? responseTypes(grantTypes) : [],
-    grant_types: impliedGrants(grantTypes, known).filter(
+    grant_types: impliedGrants(client, grantTypes, known).filter(
       (type) =>
         (type === 'implicit' || known.has(type)) &&
         // client_credentials is only for applications that authenticate (RFC 6749 §4.4).
@@ -112,10 +112,27 @@ function responseTypes(grantTypes: readonly string[]): ResponseType[] {
   ];
 }
 
-/** `password` allows the password-realm grant, too: the hosted service has one switch for both. */
-function impliedGrants(grantTypes: readonly string[], known: ReadonlySet<string>): string[] {
-  if (!grantTypes.includes('password')) return [...grantTypes];
-  return [...grantTypes, ...[...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))];
+/**
+ * `password` allows the password-realm grant, too: the hosted service has one switch for both. A login by a provider's kit
+ * for apps has a switch of its own, beside the grants.
+ */
+function impliedGrants(
+  { native_social_login: native }: Client,
+  grantTypes: readonly string[],
+  known: ReadonlySet<string>,
+): string[] {
+  const isNative = Object.values(native ?? {}).some((one) => isEnabled(one));
+  const byPassword = grantTypes.includes('password')
+    ? [...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))
+    : [];
+  return [...new Set([...grantTypes, ...byPassword, ...(isNative ? [TOKEN_EXCHANGE] : [])])];
+}
+
+/** RFC 8693 §2.1. */
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+function isEnabled(setting: unknown): boolean {
+  return typeof setting === 'object' && setting !== null && 'enabled' in setting && setting.enabled === true;
 }
 
 /** Until when the metadata of an application are the same, epoch milliseconds: then a key of it expires. */

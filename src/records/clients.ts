@@ -50,6 +50,8 @@ const refreshTokenSchema = z.looseObject({
   infinite_idle_token_lifetime: z.boolean().optional(),
 });
 
+const enabled = z.looseObject({ enabled: z.boolean().optional() }).nullish();
+
 const clientFields = z.looseObject({
   client_id: printable.min(1).max(255),
   name: z.string().min(1),
@@ -97,6 +99,11 @@ const clientFields = z.looseObject({
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
   oidc_logout: clientLogoutSchema.optional(),
   oidc_backchannel_logout: clientBackChannelSchema.optional(),
+  /** Whether its app on phones logs users in by a provider's own kit. */
+  native_social_login: z.looseObject({ apple: enabled, google: enabled, facebook: enabled }).nullish(),
+  mobile: z
+    .looseObject({ ios: z.looseObject({ app_bundle_identifier: z.string().nullish() }).nullish() })
+    .nullish(),
   /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
   frontchannel_logout_uri: calledAddress.optional(),
   initiate_login_uri: z.string().optional(),

@@ -12,6 +12,7 @@ import {
   customFetch,
   discovery,
   fetchUserInfo,
+  genericGrantRequest,
   modifyAssertion,
   None,
   PrivateKeyJwt,
@@ -61,18 +62,26 @@ export async function discover(fetch: Outbound['fetch'], address: string): Promi
 export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExchange): Promise<Tokens> {
   const { redirectUri, code, codeVerifier } = exchange;
   const config = configurationOf(exchange);
-  let idToken: unknown;
-  config[customFetch] = async (url, init) => {
-    const response = await limited(fetch)(url, init);
-    const { taken, rest } = await withoutIdToken(response);
-    idToken = taken;
-    return rest;
-  };
+  const taken = takeIdToken(config, fetch);
   const back = new URL(redirectUri);
   back.searchParams.set('code', code);
   const checks = codeVerifier === undefined ? {} : { pkceCodeVerifier: codeVerifier };
   const tokens = await authorizationCodeGrant(config, back, checks);
-  return { ...tokens, ...(typeof idToken === 'string' && { id_token: idToken }) };
+  return { ...tokens, ...taken() };
+}
+
+/**
+ * Exchanges a code that an app got without a redirection.
+ * @throws OpenID client's errors; OutboundError as their cause.
+ */
+export async function exchangeNativeCode(
+  fetch: Outbound['fetch'],
+  exchange: Omit<CodeExchange, 'codeVerifier' | 'redirectUri'>,
+): Promise<Tokens> {
+  const config = configurationOf(exchange);
+  const taken = takeIdToken(config, fetch);
+  const tokens = await genericGrantRequest(config, 'authorization_code', { code: exchange.code });
+  return { ...tokens, ...taken() };
 }
 
 /**
@@ -143,9 +152,22 @@ function limited(fetch: Outbound['fetch']) {
 }
 
 /**
- * ID tokens are judged in one place for every way by which they come (id-token.ts), by the tenant's clock and the
- * connection's own rules. The library's rules know neither templates of issuers nor signatures by a client secret.
+ * Has a configuration's requests leave out the ID token. ID tokens are judged in one place for every way by which they come
+ * (id-token.ts), by the tenant's clock and the connection's own rules; the library's rules know neither templates of issuers
+ * nor signatures by a client secret.
+ * @returns what gives the ID token, as a member of the answer.
  */
+function takeIdToken(config: Configuration, fetch: Outbound['fetch']): () => { id_token?: string } {
+  let idToken: unknown;
+  config[customFetch] = async (url, init) => {
+    const response = await limited(fetch)(url, init);
+    const { taken, rest } = await withoutIdToken(response);
+    idToken = taken;
+    return rest;
+  };
+  return () => (typeof idToken === 'string' ? { id_token: idToken } : {});
+}
+
 async function withoutIdToken(response: Response): Promise<{ taken?: unknown; rest: Response }> {
   if (response.status !== 200) return { rest: response };
   const answer = (await response

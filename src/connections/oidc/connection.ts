@@ -118,9 +118,10 @@ export async function claimsOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId' | 'wallClock'>,
   { preset, options, clientId, metadata }: OpenIdConnection<Options>,
   token: string,
-  { nonce, accessToken, audiences = [] }: Pick<Expected, 'nonce' | 'accessToken'> & { audiences?: string[] },
+  expected: Pick<Expected, 'nonce' | 'accessToken' | 'anyParty'> & { audiences?: readonly string[] },
 ): Promise<Claims> {
   const { jwks_uri } = metadata;
+  const { audiences = [], ...asked } = expected;
   const claims = await verifyIdToken(token, {
     keys: jwks_uri === undefined ? undefined : deps.openId.keysOf(endpointOf(metadata, 'jwks_uri')),
     secret: options.client_secret,
@@ -128,8 +129,7 @@ export async function claimsOf<Options extends OpenIdOptions>(
     audiences: [clientId, ...audiences],
     isIssuer: (issuer, all) =>
       preset.isIssuer?.(issuer, all, options, metadata) ?? issuer === metadata.issuer,
-    nonce,
-    accessToken,
+    ...asked,
     now: deps.wallClock(),
   });
   preset.admit?.(claims, options);

@@ -19,6 +19,8 @@ export interface Expected {
   isIssuer(issuer: string, claims: JWTPayload): boolean;
   /** Undefined where none was sent. */
   nonce: string | undefined;
+  /** Whether it may have been asked for by another client of the same project. */
+  anyParty?: boolean | undefined;
   /** Undefined where the token came alone. */
   accessToken?: string | undefined;
   /** The time of day, milliseconds. */
@@ -32,13 +34,16 @@ const LONGEST_SUBJECT = 255;
 
 /** The claims of a good token. @throws AuthError by `upstreamFault` for any other. */
 export async function verifyIdToken(token: string, expected: Expected): Promise<Claims> {
-  const { audiences, nonce, accessToken, isIssuer } = expected;
+  const { audiences, nonce, accessToken, isIssuer, anyParty = false } = expected;
   const { payload, protectedHeader } = await verified(token, expected);
   const { iss, sub, aud, azp } = payload;
   if (typeof iss !== 'string' || !isIssuer(iss, payload)) throw refused('is of another issuer');
   if (typeof sub !== 'string' || sub === '' || sub.length > LONGEST_SUBJECT) throw refused('names nobody');
-  if (azp !== undefined && !audiences.includes(String(azp))) throw refused('is for another client');
-  if (Array.isArray(aud) && aud.length > 1 && azp === undefined) throw refused('is for several clients');
+  if (!anyParty && azp !== undefined && !audiences.includes(String(azp))) {
+    throw refused('is for another client');
+  }
+  if (Array.isArray(aud) && aud.length > 1 && (anyParty || azp === undefined))
+    throw refused('is for several clients');
   if (nonce !== undefined && !(typeof payload.nonce === 'string' && isSameSecret(payload.nonce, nonce))) {
     throw refused('is not for this login');
   }

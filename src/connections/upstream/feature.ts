@@ -1,9 +1,36 @@
 // Logins at identity providers elsewhere, whatever their protocol.
 import { feature } from '../../engine/feature.ts';
+import type { Limits } from '../../records/limits.ts';
+import { type NativeGrantDependencies, nativeGrant } from '../native/grant.ts';
 import { type UpstreamRouteDependencies, upstreamRoutes } from './routes.ts';
 
-export const upstream = feature<UpstreamRouteDependencies>({
+const limits = {
+  nativeSocial: {
+    capacity: 50,
+    perMinute: 50,
+    per: 'address',
+    where: "`/oauth/token` with what an app got of a provider's own kit",
+  },
+} satisfies Limits;
+
+const events = {
+  sens: "Tokens were given for what an app got of a provider's own kit.",
+  fens: "No tokens were given for what an app got of a provider's own kit.",
+};
+
+declare module '../../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const upstream = feature<UpstreamRouteDependencies, NativeGrantDependencies>({
   name: 'upstream',
+  limits,
+  events,
+  grants: [nativeGrant],
   routes: upstreamRoutes,
   pages: ['login/connections', 'login/elsewhere'],
 });

@@ -1,0 +1,36 @@
+// An authorization code of Apple's kit for apps: exchanged as the app itself, whose bundle id is its client id at Apple.
+import { appleName, appleSecret } from '../oidc/apple.ts';
+import { claimsOf, openConnection } from '../oidc/connection.ts';
+import { identityOf } from '../oidc/core.ts';
+import { providerFault } from '../oidc/faults.ts';
+import { apple } from '../oidc/strategies.ts';
+import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import type { NativeToken } from './token.ts';
+
+/** @throws AuthError by `upstreamFault` for a code that Apple does not take, which it does once, or of another app. */
+export async function appleIdentity(
+  deps: UpstreamDependencies,
+  { connection: kept, client, token, userProfile }: NativeToken,
+): Promise<UpstreamIdentity> {
+  const clientId = client.mobile?.ios?.app_bundle_identifier;
+  if (!clientId) throw upstreamFault('invalid_request', 'The application has no app_bundle_identifier.');
+  const opened = await openConnection(deps, apple, kept);
+  const connection = { ...opened, clientId };
+  const secret = await appleSecret(deps, connection.options, connection.metadata, clientId);
+  const { exchangeNativeCode } = await import('../oidc/client.ts');
+  const tokens = await exchangeNativeCode(deps.fetch, {
+    metadata: connection.metadata,
+    clientId,
+    credential: { method: 'client_secret_post', secret },
+    code: token,
+    now: deps.wallClock(),
+  }).catch(providerFault('token endpoint'));
+  if (tokens.id_token === undefined) throw upstreamFault('invalid_request', 'Apple gave no ID token.');
+  const claims = await claimsOf(deps, connection, tokens.id_token, {
+    nonce: undefined,
+    accessToken: tokens.access_token,
+  });
+  const identity = identityOf(connection, { claims, userInfo: {}, parameters: {} });
+  // What Apple gave to the app is for the app's own id there, and of no use to the connection.
+  return { ...identity, profile: { ...identity.profile, ...appleName(userProfile) } };
+}

@@ -1,0 +1,49 @@
+// A session info access token of Facebook's kit for apps: it says who the user is and opens nothing, so Facebook is asked
+// whose it is and for which app.
+import { providerFault } from '../oidc/faults.ts';
+import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
+import { socialConnection } from '../social/options.ts';
+import { presets } from '../social/presets.ts';
+import type { NativeToken } from './token.ts';
+
+/** Characters of what the app says of the user, and of one text in it. */
+const LARGEST_PROFILE = 8_192;
+const LONGEST_TEXT = 500;
+const NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'email'];
+
+/** @throws AuthError by `upstreamFault` for a token that is not good, or of another app. */
+export async function facebookIdentity(
+  deps: UpstreamDependencies,
+  { connection, token, userProfile }: NativeToken,
+): Promise<UpstreamIdentity> {
+  const { clientId, clientSecret, userInfo } = socialConnection(presets.facebook, connection);
+  const url = new URL('/debug_token', userInfo);
+  url.searchParams.set('input_token', token);
+  const answer = await deps
+    .fetch(url, { headers: { authorization: `Bearer ${clientId}|${clientSecret}` }, redirect: 'manual' })
+    .then(async (response) => (await response.json()) as { data?: Record<string, unknown> } | null)
+    .catch(providerFault('debug_token endpoint'));
+  const { is_valid, app_id, user_id } = answer?.data ?? {};
+  if (is_valid !== true) throw upstreamFault('access_denied', 'The token is not good.');
+  if (String(app_id) !== clientId) throw upstreamFault('access_denied', 'The token is of another app.');
+  if (typeof user_id !== 'string' || user_id === '')
+    throw upstreamFault('access_denied', 'The token names nobody.');
+  return { id: user_id, profile: profileOf(userProfile) };
+}
+
+/** What the app says. Nobody has proved it, so an address is not verified, and nothing else than names is read. */
+function profileOf(text: string | undefined): Record<string, unknown> {
+  if (text === undefined || text.length > LARGEST_PROFILE) return {};
+  let said: unknown;
+  try {
+    said = JSON.parse(text);
+  } catch {
+    return {};
+  }
+  const given = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>;
+  const texts = NAMES.flatMap((name) => {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    return typeof value === 'string' && value.length <= LONGEST_TEXT ? [[name, value] as const] : [];
+  });
+  return { ...Object.fromEntries(texts), email_verified: false };
+}

@@ -1,0 +1,115 @@
+// Logins by what an app on a phone got of a provider's own kit (docs/wire/token.md; RFC 8693 §2.1): verified with the
+// application's connection to that provider, they end as every other login does.
+import { z } from 'zod';
+import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { optional, required } from '../../http/described.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Client, Connection } from '../../records/collections.ts';
+import type { StrategyName } from '../../records/connections.ts';
+import type { UpstreamDependencies, UpstreamIdentity } from '../redirect.ts';
+import { connectionsFor } from '../resolve.ts';
+import { strategyOf } from '../strategies.ts';
+import type { Upstream } from '../upstream/begin.ts';
+import { type CompleteDependencies, loginOf } from '../upstream/complete.ts';
+import { appleIdentity } from './apple.ts';
+import { facebookIdentity } from './facebook.ts';
+import { googleIdentity } from './google.ts';
+import type { NativeToken } from './token.ts';
+
+export interface NativeGrantDependencies extends CompleteDependencies {
+  rateLimits: Pick<RateLimits, 'takeFrom'>;
+}
+
+/** How a provider's apps log in. */
+interface Native {
+  strategy: StrategyName;
+  /** The application's switch for it, a member of `native_social_login`. */
+  setting: 'apple' | 'google' | 'facebook';
+  /** @throws AuthError by `upstreamFault` for a token of nobody, or of another app. */
+  identify(deps: UpstreamDependencies, token: NativeToken): Promise<UpstreamIdentity>;
+}
+
+/** By the end of the token's type, which is below the tenant's `vendor_host`. */
+const NATIVE: Readonly<Record<string, Native>> = {
+  '/oauth/token-type/apple-authz-code': { strategy: 'apple', setting: 'apple', identify: appleIdentity },
+  '/oauth/token-type/google-id-token': {
+    strategy: 'google-oauth2',
+    setting: 'google',
+    identify: googleIdentity,
+  },
+  '/oauth/token-type/facebook-info-session-access-token': {
+    strategy: 'facebook',
+    setting: 'facebook',
+    identify: facebookIdentity,
+  },
+};
+
+/** The grant. */
+export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
+  grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
+  summary: "What an app got of Apple's, Google's or Facebook's own kit",
+  parameters: z.object({
+    subject_token: required('The code or token.'),
+    subject_token_type: required('What it is.'),
+    user_profile: optional('What the app knows of the user, JSON.'),
+  }),
+  gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
+  events: { success: 'sens', failure: 'fens' },
+  authenticate: async (deps, request) => {
+    const { params, clientId, ctx } = request;
+    const token = requiredField(params, 'subject_token');
+    const native = nativeOf(deps, requiredField(params, 'subject_token_type'));
+    const client = await clientOf(deps, clientId, native);
+    const upstream = await connectionOf(deps, request, native);
+    await deps.rateLimits.takeFrom(ctx, 'nativeSocial');
+    const given = { connection: upstream.connection, client, token, userProfile: params.user_profile };
+    try {
+      const identity = await native.identify(deps, given);
+      return { login: await loginOf(deps, ctx, clientId, upstream, identity) };
+    } catch (thrown) {
+      throw invalidGrant(deps, upstream.connection, thrown);
+    }
+  },
+};
+
+function nativeOf({ config }: NativeGrantDependencies, type: string): Native {
+  const prefix = `http://${config.settings().vendor_host}`;
+  const path = type.startsWith(prefix) ? type.slice(prefix.length) : '';
+  const native = Object.hasOwn(NATIVE, path) ? NATIVE[path] : undefined;
+  if (native !== undefined) return native;
+  throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
+}
+
+async function clientOf(
+  { config }: NativeGrantDependencies,
+  clientId: string,
+  { setting }: Native,
+): Promise<Client> {
+  const client = await config.client(clientId);
+  if (client?.native_social_login?.[setting]?.enabled === true) return client;
+  throw new AuthError(403, 'unauthorized_client', 'Native social login is not enabled for this client.');
+}
+
+/** The application's first connection to the provider. */
+async function connectionOf(
+  { config }: NativeGrantDependencies,
+  { clientId }: GrantRequest,
+  native: Native,
+): Promise<Upstream> {
+  for (const connection of await connectionsFor(config, clientId, undefined)) {
+    const strategy = strategyOf(connection);
+    if (strategy?.page === 'redirect' && strategy.name === native.strategy) return { connection, strategy };
+  }
+  throw new AuthError(403, 'unauthorized_client', 'The connection is not enabled for this client.');
+}
+
+/** The token endpoint's error (RFC 6749 §5.2); what went wrong there is in the server's own log. */
+function invalidGrant({ log }: NativeGrantDependencies, { name }: Connection, thrown: unknown): unknown {
+  if (!(thrown instanceof AuthError)) return thrown;
+  if (thrown.cause !== undefined) {
+    log.warn({ err: thrown.cause, connection: name }, 'a native login at an upstream provider failed');
+  }
+  return new AuthError(403, 'invalid_grant', thrown.error_description);
+}
