@@ -20,7 +20,7 @@ const tenant = {
     ...base.connections,
     {
       name: 'social',
-      strategy: 'google-oauth2',
+      strategy: 'vkontakte',
       display_name: 'Social login',
       enabled_clients: ['declared-only', 'web'],
     },
@@ -36,7 +36,7 @@ describe('the ways in of an application', () => {
 
   const NOT_BUILT = {
     error: 'invalid_request',
-    error_description: 'the connection social is of a kind (google-oauth2) that is not available here',
+    error_description: 'the connection social is of a kind (vkontakte) that is not available here',
     state: 'the-state',
   };
 
@@ -61,7 +61,7 @@ describe('the ways in of an application', () => {
     expect(page.status).to.equal(200);
     expect(page.text)
       .to.contain('/passwordless/email')
-      .and.not.to.match(/social|google/i);
+      .and.not.to.match(/social|vkontakte/i);
   });
 
   it('a request to sign up gets the passwordless page where there is no password to choose', async () => {

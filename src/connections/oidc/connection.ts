@@ -28,8 +28,9 @@ export async function openConnection<Options extends OpenIdOptions>(
 ): Promise<OpenIdConnection<Options>> {
   const options = preset.parse(kept);
   const { client_id: clientId, type = preset.type } = options;
-  const found = await metadataOf(deps, preset, options);
+  // Exports have connections whose keys are the hosted service's own: nobody is asked for those.
   if (clientId === undefined) throw upstreamFault('invalid_request', 'The connection has no client_id.');
+  const found = await metadataOf(deps, preset, options);
   if (found.issuer === undefined) throw upstreamFault('invalid_request', 'The connection names no issuer.');
   const metadata = { ...found, issuer: found.issuer };
   return { preset, options, clientId, metadata, isFrontChannel: type === 'front_channel' };

@@ -74,8 +74,7 @@ export const adfs: Preset<AdfsOptions> = {
   parse: (options) => adfsOptionsSchema.parse(options),
   type: 'back_channel',
   scope: 'openid profile email',
-  discovery: ({ adfs_server: server = '', client_id }) => {
-    if (client_id === undefined) throw noFederation();
+  discovery: ({ adfs_server: server = '' }) => {
     const host = URL.parse(server.includes('://') ? server : `https://${server}`)?.host;
     return host ? `https://${host}/adfs` : undefined;
   },
