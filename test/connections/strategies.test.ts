@@ -15,6 +15,14 @@ describe('the strategies', () => {
     for (const { name, record } of strategies) expect(record).to.equal(STRATEGIES[name]);
   });
 
+  it('are named as people know the provider, where it is the same for all', () => {
+    const labels = Object.fromEntries(
+      strategies.map((one) => [one.name, 'label' in one ? one.label : undefined]),
+    );
+    expect(labels).to.include({ 'google-oauth2': 'Google', apple: 'Apple', github: 'GitHub' });
+    expect(labels).to.include({ oidc: undefined, samlp: undefined });
+  });
+
   it('are told by their names in their own files alone', async () => {
     const tests = /\b(strategy|provider)\s*[!=]==\s*'|[!=]==\s*'auth0'/;
     const found: string[] = [];

@@ -19,9 +19,10 @@ import { profileOf } from './profile.ts';
 
 /** Makes a strategy. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
-  const { name, isSocial, idsWithin } = preset;
+  const { name, label, isSocial, idsWithin } = preset;
   return {
     name,
+    ...(label !== undefined && { label }),
     page: 'redirect',
     amr: [],
     record: STRATEGIES[name],

@@ -18,6 +18,8 @@ export interface Said {
 /** A strategy as data over the core. */
 export interface Preset<Options extends OpenIdOptions> {
   name: StrategyName;
+  /** What people know the provider by; connections of others have names of their own. */
+  label?: string;
   isSocial: boolean;
   idsWithin: RedirectStrategy['idsWithin'];
   /** Checks and reads a connection's options. */

@@ -44,6 +44,7 @@ const isGoogle: Preset<never>['isIssuer'] = (issuer, _claims, _options, metadata
 /** Google, for anybody; what its ID tokens for phones are judged by, too. */
 export const google = {
   name: 'google-oauth2',
+  label: 'Google',
   isSocial: true,
   idsWithin: 'strategy',
   parse: (options: unknown) => googleOptionsSchema.parse(options),
@@ -91,6 +92,7 @@ function verifiedEmail({ email, email_verified }: Claims): string {
 /** Apple; what its codes for apps are judged by, too. */
 export const apple = {
   name: 'apple',
+  label: 'Apple',
   isSocial: true,
   idsWithin: 'strategy',
   parse: (options: unknown) => appleOptionsSchema.parse(options),
