@@ -1,36 +1,9 @@
 // The pictures beside the names of connections. They are drawn for this project (views/assets/marks) and served by it: a
 // page that asked a provider for its logo would tell the provider who looks at it.
-
-/** Providers with a drawing of their own, by the strategy's name. */
-const OWN = new Set([
-  'amazon',
-  'apple',
-  'bitbucket',
-  'box',
-  'digitalocean',
-  'discord',
-  'dropbox',
-  'facebook',
-  'figma',
-  'fitbit',
-  'github',
-  'gitlab',
-  'line',
-  'linkedin',
-  'oidc',
-  'okta',
-  'paypal',
-  'salesforce',
-  'slack',
-  'spotify',
-  'twitch',
-  'twitter',
-  'wordpress',
-  'yahoo',
-]);
+import { SOCIAL_STRATEGIES } from '../records/social.ts';
 
 /** Strategies that share one. */
-const SHARED = new Map([
+const SHARED = new Map<string, string>([
   ['google-oauth2', 'google'],
   ['google-apps', 'google'],
   ['windowslive', 'microsoft'],
@@ -44,6 +17,14 @@ const SHARED = new Map([
   ['paypal-sandbox', 'paypal'],
   ['salesforce-sandbox', 'salesforce'],
   ['salesforce-community', 'salesforce'],
+]);
+
+/** Strategies with a drawing of their own, by its name: the well-known providers that share none, and these. */
+const OWN = new Set<string>([
+  ...SOCIAL_STRATEGIES.filter((name) => !SHARED.has(name)),
+  'apple',
+  'oidc',
+  'okta',
 ]);
 
 /** The mark that stands for any connection. */

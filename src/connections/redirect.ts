@@ -3,6 +3,7 @@
 // (state, the browser, the user, second factor, admission, events) is done for every strategy alike, in upstream/.
 import { AuthError } from '../http/errors.ts';
 import type { Outbound } from '../http/outbound.ts';
+import type { OutboundFailure } from '../http/outbound-error.ts';
 import type { Connection } from '../records/collections.ts';
 import type { StrategyName, StrategyRecord } from '../records/connections.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
@@ -147,6 +148,16 @@ export interface RedirectStrategy {
 
 /** What the application is told (docs/wire/authorize.md). */
 type UpstreamError = 'access_denied' | 'unauthorized' | 'invalid_request';
+
+/** What the application is told of an endpoint that gave no answer, after its name. */
+export const FAILURES: Readonly<Record<OutboundFailure, string>> = {
+  refused: 'is at an address that may not be called',
+  unreachable: 'cannot be reached',
+  timeout: 'did not answer in time',
+  'too-large': 'sent an answer that is too large',
+  redirects: 'redirects',
+  invalid: 'sent no valid answer',
+};
 
 /** Characters of a provider's own words that are passed on. */
 const LONGEST_DESCRIPTION = 300;

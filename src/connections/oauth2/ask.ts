@@ -2,7 +2,7 @@
 // sent, or repeats free text of an answer.
 import type { AuthError } from '../../http/errors.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
-import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import { FAILURES, type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 
 /** What the application is told was asked. */
 export type Endpoint = 'token endpoint' | 'profile endpoint';
@@ -29,7 +29,7 @@ export async function askProvider(
 ): Promise<ProviderAnswer> {
   const unreachable = (thrown: unknown): never => {
     const failure = thrown instanceof OutboundError ? thrown.failure : 'unreachable';
-    throw endpointFault(endpoint, FAILURES[failure] ?? FAILURES.unreachable ?? '', thrown);
+    throw endpointFault(endpoint, FAILURES[failure], thrown);
   };
   const rules = { redirect: 'manual', timeout: TIMEOUT, maxBytes: LARGEST_ANSWER } as const;
   const response = await fetch(url, { ...request, ...rules }).catch(unreachable);
@@ -37,15 +37,6 @@ export async function askProvider(
   if (response.status >= 300 && response.status < 400) throw endpointFault(endpoint, 'redirects');
   return { response, text };
 }
-
-const FAILURES: Readonly<Record<string, string>> = {
-  refused: 'is at an address that may not be called',
-  unreachable: 'cannot be reached',
-  timeout: 'did not answer in time',
-  'too-large': 'sent an answer that is too large',
-  redirects: 'redirects',
-  invalid: 'sent no valid answer',
-};
 
 /** A fault of an endpoint. @param what after its name. @param cause for the server's own log. */
 export function endpointFault(endpoint: Endpoint, what: string, cause?: unknown): AuthError {

@@ -2,16 +2,7 @@
 
 import { AuthError } from '../../http/errors.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
-import { upstreamFault } from '../redirect.ts';
-
-const FAILURES: Readonly<Record<string, string>> = {
-  refused: 'is at an address that may not be called',
-  unreachable: 'cannot be reached',
-  timeout: 'did not answer in time',
-  'too-large': 'sent an answer that is too large',
-  redirects: 'redirects',
-  invalid: 'sent no valid answer',
-};
+import { FAILURES, upstreamFault } from '../redirect.ts';
 
 /**
  * Makes a fault of what a request to a provider threw.
@@ -30,7 +21,7 @@ export function providerFault(what: string): (thrown: unknown) => never {
 
 function wordsOf(thrown: unknown): string {
   const outbound = causes(thrown).find((one) => one instanceof OutboundError);
-  if (outbound !== undefined) return FAILURES[outbound.failure] ?? 'cannot be reached';
+  if (outbound !== undefined) return FAILURES[outbound.failure];
   const { error } = (thrown ?? {}) as { error?: unknown };
   if (typeof error === 'string' && /^[\w.-]{1,64}$/.test(error)) return `answered with the error ${error}`;
   return 'sent no valid answer';
