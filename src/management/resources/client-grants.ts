@@ -37,7 +37,7 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
   path: '/client-grants',
   name: 'client grant',
   noun: 'client_grants',
-  list: { key: 'client_grants', isByCursor: true },
+  list: { key: 'client_grants' },
   filters: {
     audience: z.string().max(600).optional(),
     client_id: z.string().max(255).optional(),

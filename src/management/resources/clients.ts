@@ -132,7 +132,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     'update:client_credentials',
     'update:client_token_vault_privileged_access',
   ],
-  list: { key: 'clients', isByCursor: true },
+  list: { key: 'clients' },
   filters: {
     is_global: flag.optional(),
     is_first_party: flag.optional(),

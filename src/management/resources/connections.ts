@@ -100,7 +100,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   path: '/connections',
   name: 'connection',
   noun: 'connections',
-  list: { key: 'connections', perPage: 100, isByCursor: true },
+  list: { key: 'connections', perPage: 100 },
   filters: {
     name: z.string().max(128).optional(),
     strategy: repeatable,

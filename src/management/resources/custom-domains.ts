@@ -34,7 +34,7 @@ const resource: Kept = {
   // Of the metadata, too, what is left out stays.
   change: (before, asked) => deeplyMerged(before, asked) as Record<string, unknown>,
   uniqueMember: 'domain',
-  list: { key: 'custom_domains', isByCursor: true },
+  list: { key: 'custom_domains' },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
   whole: 'bare unless taken',
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),

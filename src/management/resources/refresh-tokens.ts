@@ -9,7 +9,7 @@ import { metadataBody, notedMetadata, requireUser, type SessionsDependencies } f
 
 const noToken = notFound('The refresh token does not exist', 'inexistent_refresh_token');
 
-const LIST = { key: 'tokens', isByCursor: true };
+const LIST = { key: 'tokens' };
 
 const call = callsWith<SessionsDependencies>();
 

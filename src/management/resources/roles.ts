@@ -217,7 +217,7 @@ function userCalls(): Call<RolesDependencies>[] {
           (await deps.store.collection('users').findBy('role', id)).map(memberView),
           (one) => one.user_id,
         );
-        return ok(await listAnswer(query, source, { key: 'users', isByCursor: true, reach: 1000 }));
+        return ok(await listAnswer(query, source, { key: 'users', reach: 1000 }));
       },
     }),
     call({

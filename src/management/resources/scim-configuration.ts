@@ -92,7 +92,7 @@ export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
           return connection === undefined ? [] : [view(deps, connection, record)];
         }),
       );
-      const shape = { key: 'scim_configurations', isByCursor: true };
+      const shape = { key: 'scim_configurations' };
       return ok(await arrayAnswer(query, all.flat(), (one) => one.connection_id, shape));
     },
   }),

@@ -117,7 +117,6 @@ function userCalls(): Call<SessionsDependencies>[] {
         return ok(
           await arrayAnswer({ take: 50, ...query }, all, ({ id }) => id, {
             key: 'sessions',
-            isByCursor: true,
           }),
         );
       },

@@ -28,8 +28,7 @@ export const unusedCalls: Call<unknown>[] = [
       scopes: [`read:${noun}`],
       summary: `List ${key}: there are none`,
       query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery }),
-      handle: async (_deps, { query }) =>
-        ok(await listAnswer(query, arraySource([], String), { key, isByCursor: true })),
+      handle: async (_deps, { query }) => ok(await listAnswer(query, arraySource([], String), { key })),
     }),
   ),
   ...ABSENT.map(({ path, noun, message }) =>

@@ -59,7 +59,7 @@ export const organizationDomainCalls: Call<{ store: Store }>[] = [
     handle: async ({ store }, { params, query }) => {
       const organization = await organizationOf(store, params.id);
       const all = discoveryDomainsOf(organization).map((one) => view(organization, one));
-      return ok(await arrayAnswer(query, all, ({ id }) => id, { key: 'domains', isByCursor: true }));
+      return ok(await arrayAnswer(query, all, ({ id }) => id, { key: 'domains' }));
     },
   }),
   call({

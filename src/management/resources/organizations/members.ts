@@ -54,7 +54,7 @@ export const organizationMemberCalls: Call<{ store: Store }>[] = [
         arraySource(items, (one) => one.user_id),
         (one) => selectFields(one, query),
       );
-      return ok(await listAnswer(query, source, { key: 'members', isByCursor: true, reach: 1000 }));
+      return ok(await listAnswer(query, source, { key: 'members', reach: 1000 }));
     },
   }),
   call({

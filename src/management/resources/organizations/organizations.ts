@@ -55,7 +55,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   name: 'organization',
   noun: 'organizations',
   readScopes: ['read:organizations_summary'],
-  list: { key: 'organizations', isByCursor: true },
+  list: { key: 'organizations' },
   filters: { sort: z.string().max(255).optional(), q: z.string().max(1024).optional() },
   orderOf: (organization) => `${organization.name}\n${organization.id}`,
   createBody: z.strictObject({

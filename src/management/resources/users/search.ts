@@ -121,7 +121,7 @@ export const userSearchCalls: Call<UserSearchDependencies>[] = [
           return { items: await views(deps, items, query), next };
         },
       };
-      const shape = { key: 'users', hasLength: true, isByCursor: true, reach: REACH };
+      const shape = { key: 'users', hasLength: true, reach: REACH };
       return ok(await listAnswer(query, shown, shape));
     },
   }),
