@@ -98,6 +98,8 @@ export interface UpstreamLogout {
 export interface UpstreamRefresh {
   connection: Connection;
   refreshToken: string;
+  /** The ID token that came with it, where one did. */
+  idToken: string | undefined;
 }
 
 /** A login that a provider begins, unasked. */

@@ -43,8 +43,9 @@ async function renew(deps: RefreshDependencies, identity: Identity): Promise<voi
   if (connection === undefined || strategy?.page !== 'redirect' || strategy.name !== identity.provider)
     return;
   try {
-    const renewed = await strategy.refresh?.(deps, { connection, refreshToken: grant.refresh_token });
-    if (renewed !== undefined) await deps.users.renewGrant(identity.id, grant.refresh_token, renewed);
+    const { refresh_token: refreshToken, id_token: idToken } = grant;
+    const renewed = await strategy.refresh?.(deps, { connection, refreshToken, idToken });
+    if (renewed !== undefined) await deps.users.renewGrant(identity.id, refreshToken, renewed);
   } catch (err) {
     deps.log.warn({ err, connection: connection.name }, "a provider's access token was not renewed");
   }

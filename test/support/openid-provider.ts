@@ -85,7 +85,15 @@ export async function startOpenIdProvider(key: SigningKey): Promise<OpenIdProvid
     back.searchParams.set('state', query.state ?? '');
     response.writeHead(302, { location: back.href }).end();
   };
+  let renewals = 0;
+  const renew = async (form: Record<string, string>, response: http.ServerResponse) => {
+    if (!form.refresh_token?.startsWith('refresh-')) return json(response, { error: 'invalid_grant' }, 400);
+    const access_token = `renewed-${++renewals}`;
+    const id_token = await provider.sign(provider.claims);
+    json(response, { access_token, token_type: 'Bearer', expires_in: 3600, id_token, ...provider.answer });
+  };
   const token = async (form: Record<string, string>, response: http.ServerResponse) => {
+    if (form.grant_type === 'refresh_token') return renew(form, response);
     const asked = codes.get(form.code ?? '');
     codes.delete(form.code ?? '');
     const verifier = form.code_verifier ?? '';

@@ -16,6 +16,7 @@ import {
   modifyAssertion,
   None,
   PrivateKeyJwt,
+  refreshTokenGrant,
 } from 'openid-client';
 import type { Outbound } from '../../http/outbound.ts';
 import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
@@ -81,6 +82,21 @@ export async function exchangeNativeCode(
   const config = configurationOf(exchange);
   const taken = takeIdToken(config, fetch);
   const tokens = await genericGrantRequest(config, 'authorization_code', { code: exchange.code });
+  return { ...tokens, ...taken() };
+}
+
+/**
+ * Exchanges a refresh token (OpenID Connect Core 1.0 §12.1).
+ * @throws OpenID client's errors; OutboundError as their cause.
+ */
+export async function exchangeRefreshToken(
+  fetch: Outbound['fetch'],
+  exchange: Omit<CodeExchange, 'code' | 'codeVerifier' | 'redirectUri'>,
+  refreshToken: string,
+): Promise<Tokens> {
+  const config = configurationOf(exchange);
+  const taken = takeIdToken(config, fetch);
+  const tokens = await refreshTokenGrant(config, refreshToken);
   return { ...tokens, ...taken() };
 }
 

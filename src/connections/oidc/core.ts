@@ -16,6 +16,7 @@ import { claimsOf, endSessionOf, type OpenIdConnection, openConnection } from '.
 import { exchangeCode, userInfoOf } from './exchange.ts';
 import type { Preset, Said } from './preset.ts';
 import { profileOf } from './profile.ts';
+import { renewedGrant } from './refresh.ts';
 
 /** Makes a strategy. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
@@ -49,6 +50,8 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
         state,
       });
     },
+    refresh: async (deps, refresh) =>
+      renewedGrant(deps, await openConnection(deps, preset, refresh.connection), refresh),
   };
 }
 

@@ -1,7 +1,12 @@
 // The back channel: a code becomes tokens, and the access token what the userinfo endpoint says.
 import { importJWK } from 'jose';
 import type { OpenIdOptions } from '../../records/openid.ts';
-import { type UpstreamDependencies, type UpstreamResponse, upstreamFault } from '../redirect.ts';
+import {
+  type UpstreamDependencies,
+  type UpstreamRefresh,
+  type UpstreamResponse,
+  upstreamFault,
+} from '../redirect.ts';
 import { pkceMethod } from './authorization.ts';
 import type { ClientCredential, CodeExchange, Tokens } from './client.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';
@@ -16,19 +21,39 @@ export async function exchangeCode<Options extends OpenIdOptions>(
   { connection: { id }, redirectUri, codeVerifier }: Omit<UpstreamResponse, 'parameters'>,
   code: string,
 ): Promise<Tokens> {
-  const { clientId, metadata } = connection;
-  endpointOf(metadata, 'token_endpoint');
   const exchange: CodeExchange = {
-    metadata,
-    clientId,
-    credential: await credentialOf(deps, connection, id),
+    ...(await clientAt(deps, connection, id)),
     redirectUri,
     code,
     codeVerifier: pkceMethod(connection) === undefined ? undefined : codeVerifier,
-    now: deps.wallClock(),
   };
   const client = await import('./client.ts');
   return client.exchangeCode(deps.fetch, exchange).catch(providerFault('token endpoint'));
+}
+
+/** What the provider gives for a refresh token. @throws AuthError as {@link exchangeCode}. */
+export async function exchangeRefreshToken<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  connection: OpenIdConnection<Options>,
+  { connection: { id }, refreshToken }: Pick<UpstreamRefresh, 'connection' | 'refreshToken'>,
+): Promise<Tokens> {
+  const exchange = await clientAt(deps, connection, id);
+  const client = await import('./client.ts');
+  return client
+    .exchangeRefreshToken(deps.fetch, exchange, refreshToken)
+    .catch(providerFault('token endpoint'));
+}
+
+/** We, at the token endpoint of a connection's provider. */
+async function clientAt<Options extends OpenIdOptions>(
+  deps: UpstreamDependencies,
+  connection: OpenIdConnection<Options>,
+  connectionId: string,
+) {
+  const { clientId, metadata } = connection;
+  endpointOf(metadata, 'token_endpoint');
+  const credential = await credentialOf(deps, connection, connectionId);
+  return { metadata, clientId, credential, now: deps.wallClock() };
 }
 
 /**
