@@ -40,6 +40,7 @@ import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
+import { clientCertificates } from './tls/client-certificates.ts';
 import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
@@ -88,6 +89,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     limitLogin: limitLogins(rateLimits),
     background,
     directories,
+    certificates: clientCertificates(wallClock),
     outbound,
     scripts: createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) }),
     callers,

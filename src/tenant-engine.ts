@@ -14,6 +14,7 @@ import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels } from './engine/logout-channels.ts';
 import { logoutTokens } from './engine/logout-token.ts';
+import { proofFault } from './engine/proof-of-possession.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
 import { mfaAudience } from './factors/bearer.ts';
@@ -30,10 +31,11 @@ import { type IdentityProvider, identityProvider } from './saml/identity-provide
 
 /** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
-  const { settings, store, users, log, clock, wallClock, random, pause } = deps;
-  const { config, events, challenges, outbound, tickets, views } = capabilities;
+  const { settings, users, log, clock, wallClock, random, pause } = deps;
+  const { certificates, config, events, challenges, outbound, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
-  const reading = { issuer, keys: publishedKeys(config), clock: wallClock };
+  const proof = proofFault({ certificates });
+  const reading = { issuer, keys: publishedKeys(config), clock: wallClock, proofFault: proof };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, config, clock: wallClock, random });
   const backChannel = createBackChannel({ config, events, log, signLogoutToken, outbound, pause });
@@ -48,20 +50,16 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const logins = delegatedLogins({ callbacks, challenges, clock, random, users, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
-    settings,
-    store,
+    ...deps,
     config,
-    users,
-    clock,
-    wallClock,
-    random,
-    log,
     challenges,
     events,
     tickets,
     grants: parts.flatMap(({ grants }) => grants),
     secondFactor: createSecondFactor(factors, mfaApi),
     acrValues: [MFA_POLICY],
+    certificates,
+    proofFault: proof,
     errorPage: (ctx, error) => views.error(ctx, error),
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),

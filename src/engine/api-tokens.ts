@@ -1,7 +1,9 @@
 // Verifies access tokens for our own APIs.
 import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import type { Context } from 'koa';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
+import { confirmationOf, type ProofFault } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
 /** A verified access token. */
@@ -14,8 +16,11 @@ export interface ApiToken {
   claims: Readonly<Record<string, unknown>>;
 }
 
-/** Verifies an access token. @returns undefined when it is invalid, expired, or for another audience. */
-export type ApiTokenReader = (token: string, audience: string) => Promise<ApiToken | undefined>;
+/**
+ * Verifies the access token of a request.
+ * @returns undefined when it is invalid, expired, for another audience, or bound to a key that the request does not prove.
+ */
+export type ApiTokenReader = (ctx: Context, token: string, audience: string) => Promise<ApiToken | undefined>;
 
 /** A verified access token of an application or of a user. */
 interface CallerToken {
@@ -27,8 +32,9 @@ interface CallerToken {
   isMachine: boolean;
 }
 
-/** Verifies an access token of an application or a user. @returns why it is not good, where it is not. */
+/** Verifies a request's access token of an application or a user. @returns why it is not good, where it is not. */
 export type CallerTokenReader = (
+  ctx: Context,
   token: string,
   audience: string,
 ) => Promise<CallerToken | { fault: 'expired' | 'signature' | 'invalid' }>;
@@ -37,15 +43,17 @@ interface ReaderDependencies {
   issuer: string;
   keys: PublishedKeys;
   clock: Clock;
+  proofFault: ProofFault;
 }
 
 const MACHINE = 'client-credentials';
 
 /** A reader for the tokens that users have of an issuer. */
 export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
-  return async (token, audience) => {
+  return async (ctx, token, audience) => {
     try {
       const payload = await verify(deps, token, audience);
+      if ((await deps.proofFault(ctx, token, confirmationOf(payload))) !== undefined) return undefined;
       // A client_credentials token has no user.
       if (payload.gty === MACHINE) return undefined;
       return {
@@ -64,9 +72,11 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
 
 /** A reader for the tokens of applications and users alike. */
 export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
-  return async (token, audience) => {
+  return async (ctx, token, audience) => {
     try {
       const payload = await verify(deps, token, audience);
+      if ((await deps.proofFault(ctx, token, confirmationOf(payload))) !== undefined)
+        return { fault: 'invalid' };
       return {
         subject: String(payload.sub),
         clientId: clientIdOf(payload),

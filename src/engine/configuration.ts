@@ -9,6 +9,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
+import type { ClientCertificates } from '../tls/client-certificates.ts';
 import type { Users } from '../users/users.ts';
 import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
@@ -28,6 +29,7 @@ import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-codes.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
+import type { ProofFault } from './proof-of-possession.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { privateKeySet } from './renewal.ts';
 import type { SecondFactor } from './second-factor.ts';
@@ -58,6 +60,9 @@ export interface EngineDependencies {
   checkRequest: CheckRequest;
   leadElsewhere: LeadElsewhere;
   connectionFault: ConnectionFault;
+  /** What the clients of requests prove by certificates. */
+  certificates: ClientCertificates;
+  proofFault: ProofFault;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
 }

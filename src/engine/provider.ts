@@ -113,7 +113,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
     keys,
-    userinfo: userinfo({ provider, keys, config, users, clock: wallClock, organizations }),
+    userinfo: userinfo({ ...deps, provider, keys, clock: wallClock, organizations }),
     readIdTokenHint: idTokenHints({ issuer: settings.issuer, keys, config }),
     authenticateClient: (ctx) => authenticateClient(provider, ctx),
   };

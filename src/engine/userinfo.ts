@@ -15,6 +15,12 @@ import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { Organizations } from './organizations.ts';
+import {
+  type Confirmation,
+  confirmationOf,
+  confirmationOfToken,
+  type ProofFault,
+} from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
@@ -25,6 +31,7 @@ interface UserinfoDependencies {
   users: Users;
   clock: Clock;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
+  proofFault: ProofFault;
 }
 
 /** A verified access token, opaque or JWT. */
@@ -38,6 +45,7 @@ interface Presented {
   claims: string[];
   /** The id of the organization that it is for. */
   organization?: string | undefined;
+  cnf: Confirmation | undefined;
 }
 
 /** A refusal (RFC 6750 §3.1). */
@@ -83,6 +91,8 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const token = accessToken(ctx);
       const found = typeof token === 'string' ? ((await readToken(token)) ?? UNKNOWN) : token;
       if ('status' in found) return void refuse(ctx, found);
+      const fault = await deps.proofFault(ctx, String(token), found.cnf);
+      if (fault !== undefined) return void refuse(ctx, { ...UNKNOWN, description: fault });
       if (!found.scopes.includes('openid')) return void refuse(ctx, NO_OPENID);
       presented.set(ctx, found);
       return found.userId;
@@ -160,6 +170,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
         // An API's JWT has no record of them.
         claims: [],
         organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
+        cnf: confirmationOf(payload),
       };
     } catch (thrown) {
       if (thrown instanceof joseErrors.JOSEError) return undefined;
@@ -180,6 +191,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
       issuedAt: found.iat ?? 0,
       claims: allowedClaims(grant, found),
       organization: (grant as { organization?: string }).organization,
+      cnf: confirmationOfToken(found),
     };
   };
 }

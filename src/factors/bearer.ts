@@ -44,7 +44,7 @@ export async function bearerOf(
     const { credentialVersion } = request.firstFactor;
     return { user: await userOf(deps, userId), clientId, credentialVersion };
   }
-  const read = await deps.readApiToken(token, mfaAudience(deps.issuer));
+  const read = await deps.readApiToken(ctx, token, mfaAudience(deps.issuer));
   if (read === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
   if (!read.scopes.includes(scope)) {
     throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);

@@ -46,7 +46,7 @@ async function complete(
 ): Promise<Granted> {
   const { clientId, ip } = request;
   const token = requiredField(request.params, 'mfa_token');
-  const enrolling = await enrollToken(deps, token, ip);
+  const enrolling = await enrollToken(deps, token, request);
   const session = enrolling?.session ?? (await readMfaToken(deps, token, clientId));
   const user = await deps.users.get(session.userId);
   if (user === undefined || session.clientId !== clientId) throw malformed();
@@ -79,10 +79,10 @@ async function complete(
 async function enrollToken(
   deps: MfaGrantDependencies,
   text: string,
-  ip: string,
+  { ip, ctx }: Pick<GrantRequest, 'ip' | 'ctx'>,
 ): Promise<{ session: MfaSession; token: ApiToken } | undefined> {
   if (text.split('.').length !== 3) return undefined;
-  const token = await deps.readApiToken(text, deps.mfaApi);
+  const token = await deps.readApiToken(ctx, text, deps.mfaApi);
   if (token?.scopes.includes('enroll') !== true) throw malformed();
   if ((await deps.elevation.judge(token)) === undefined) throw malformed();
   const { userId, clientId, scopes, claims } = token;

@@ -24,7 +24,7 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   if (header === '') throw apiError(401, 'Missing authentication');
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
   if (token === undefined) throw apiError(400, 'Bad HTTP authentication header format', 'Bearer');
-  const read = await deps.readToken(token, deps.audience);
+  const read = await deps.readToken(ctx, token, deps.audience);
   if ('fault' in read) throw refusal(read.fault);
   const { subject, clientId, scopes, isMachine } = read;
   // The token of an application that is gone is good no more.

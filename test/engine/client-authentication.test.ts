@@ -19,7 +19,7 @@ import { systemRandom } from '../../src/runtime/random.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { tenant } from '../support/flows.ts';
-import { NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/second-factor.ts';
+import { NO_CERTIFICATES, NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const keys = generateKeyPairSync('rsa', {
@@ -73,6 +73,7 @@ describe('client authentication at endpoints of ours', () => {
         budget: createEventBudget(Date.now),
       }),
       ...NO_SECOND_FACTOR,
+      ...NO_CERTIFICATES,
       ...NO_DELEGATED_LOGINS,
       connectionFault: async () => undefined,
       errorPage: async () => {},

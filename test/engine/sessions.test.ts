@@ -21,7 +21,7 @@ import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, token, USER, webRequest } from '../support/flows.ts';
-import { NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/second-factor.ts';
+import { NO_CERTIFICATES, NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/second-factor.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the sessions of a user', () => {
@@ -53,6 +53,7 @@ describe('the sessions of a user', () => {
     const challenges = createChallenges({ store, clock: Date.now, random: systemRandom });
     const engine = await createEngine({
       ...NO_SECOND_FACTOR,
+      ...NO_CERTIFICATES,
       ...NO_DELEGATED_LOGINS,
       connectionFault: async () => undefined,
       settings,

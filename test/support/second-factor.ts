@@ -1,6 +1,9 @@
 // What an engine is given that has neither MFA nor logins for other protocols.
+
 import type { OwnCallbacks } from '../../src/engine/own-codes.ts';
+import { proofFault } from '../../src/engine/proof-of-possession.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
+import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
 /** Demands nothing of anybody. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
@@ -27,3 +30,7 @@ export const NO_DELEGATED_LOGINS: {
   ownCallbacks: { isFor: () => false, of: () => '', has: () => false },
   checkRequest: async () => {},
 };
+
+/** An engine whose clients prove nothing by certificates. */
+const certificates = clientCertificates(Date.now);
+export const NO_CERTIFICATES = { certificates, proofFault: proofFault({ certificates }) };
