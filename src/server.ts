@@ -170,6 +170,7 @@ function routesOf(
       tokens,
       userinfo: engine.userinfo,
       keys: engine.keys,
+      introspect: engine.introspect,
       rateLimits,
     }),
     ...bind(flow, {

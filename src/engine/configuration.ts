@@ -19,6 +19,7 @@ import type { CheckRequest, LeadElsewhere } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
+import { discoveryMembers } from './discovery.ts';
 import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
 import { lifetimes } from './lifetimes.ts';
@@ -116,6 +117,7 @@ export function engineConfiguration(
       end_session: '/oidc/logout',
     },
     features: { ...FEATURES, resourceIndicators: { enabled: true, ...resourceIndicators(deps) } },
+    discovery: discoveryMembers(settings.baseUrl),
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
@@ -151,14 +153,14 @@ export function engineConfiguration(
     formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
     // Our own CORS middleware answers.
     clientBasedCORS: () => true,
-    renderError: (ctx, out, error) =>
-      deps.errorPage(
-        ctx as unknown as Context,
-        new AuthError(ctx.status, out.error, out.error_description ?? 'The request is invalid.', {
-          cause: error,
-        }),
-      ),
+    renderError: errorsOn(deps.errorPage),
   };
+}
+
+/** The engine's errors on our page. */
+function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
+  return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) =>
+    page(ctx as unknown as Context, new AuthError(ctx.status, error, description, { cause }));
 }
 
 /**

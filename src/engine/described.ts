@@ -91,6 +91,16 @@ export const revocationBody = z.object({
   token_type_hint: optional('`refresh_token`'),
 });
 
+/** Of /oauth/introspect (RFC 7662 §2.1). */
+export const introspectionBody = z.object({
+  ...CLIENT_FIELDS,
+  token: required('An access token that the API was given.'),
+  token_type_hint: optional('`access_token`'),
+});
+
+/** What is answered to it (RFC 7662 §2.2): the claims of the token, where it is good. */
+export const introspectionAnswer = z.looseObject({ active: z.boolean() });
+
 /** Of /userinfo: the claims of the scopes of the token (OpenID Connect Core §5.4). */
 export const userinfoAnswer = z.looseObject({ sub: z.string() });
 

@@ -8,16 +8,16 @@ import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
 import { browserLogins } from './browser-login.ts';
 import type { JudgedUsers } from './claims.ts';
-import { authenticateClient } from './client-authentication.ts';
 import { createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { keepGrants } from './grants.ts';
-import { idTokenHints, type ReadIdTokenHint } from './id-token-hint.ts';
+import type { ReadIdTokenHint } from './id-token-hint.ts';
 import { type Interactions, interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
 import { adaptEngine } from './internals.ts';
+import type { Introspect } from './introspection.ts';
 import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
 import { machineOrganizations } from './machine-organizations.ts';
@@ -25,13 +25,14 @@ import { registerMessageModes } from './message-modes.ts';
 import { createOrganizations, type Organizations } from './organizations.ts';
 import { type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
 import type { UseTicket } from './parameter-checks.ts';
-import { type PublishedKeys, publishedKeys } from './published-keys.ts';
+import type { PublishedKeys } from './published-keys.ts';
 import { renewal } from './renewal.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
 import { type TokenEndpoint, tokenEndpoint } from './token-endpoint.ts';
-import { type Userinfo, userinfo } from './userinfo.ts';
+import { tokenReaders } from './token-readers.ts';
+import type { Userinfo } from './userinfo.ts';
 
 export interface Engine {
   /** Hands a request to the engine as it came. */
@@ -45,6 +46,7 @@ export interface Engine {
   sessions: Sessions;
   userinfo: Userinfo;
   keys: PublishedKeys;
+  introspect: Introspect;
   readIdTokenHint: ReadIdTokenHint;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
@@ -98,7 +100,6 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
-  const keys = publishedKeys(config);
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
   const waiting = interactions(provider, { store, users });
@@ -112,10 +113,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     organizations,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
-    keys,
-    userinfo: userinfo({ ...deps, provider, keys, clock: wallClock, organizations }),
-    readIdTokenHint: idTokenHints({ issuer: settings.issuer, keys, config }),
-    authenticateClient: (ctx) => authenticateClient(provider, ctx),
+    ...tokenReaders({ ...deps, provider, clock: wallClock, organizations }),
   };
 }
 

@@ -8,6 +8,8 @@ import type { Limits } from '../records/limits.ts';
 import {
   authorizationParameters,
   discoveryAnswer,
+  introspectionAnswer,
+  introspectionBody,
   keySetAnswer,
   revocationBody,
   tokenAnswer,
@@ -17,7 +19,7 @@ import { feature } from './feature.ts';
 import type { Engine } from './provider.ts';
 
 interface EngineRoutesDependencies
-  extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys'> {
+  extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys' | 'introspect'> {
   rateLimits: RateLimits;
 }
 
@@ -25,6 +27,7 @@ const limits = {
   authorize: { capacity: 600, perMinute: 600, per: 'address', where: '`/authorize`' },
   token: { capacity: 600, perMinute: 1800, per: 'address', where: '`/oauth/token`' },
   revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
+  introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
   // The specification's: minus one per request, plus one per minute.
   userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`' },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
@@ -109,6 +112,20 @@ export const engine = feature<EngineRoutesDependencies>({
       body: revocationBody,
       answers: { 200: 'Revoked, or never one of the application' },
       handle: ({ tokens }, ctx) => tokens.revoke(ctx),
+    },
+    'POST /oauth/introspect': {
+      ...called,
+      cors: 'none',
+      limit: 'introspect',
+      summary: 'Whether an access token for an API is good (RFC 7662), asked by the client of that API',
+      security: ['client'],
+      body: introspectionBody,
+      answers: { 200: { description: 'Whether it is, and what it says', body: introspectionAnswer } },
+      handle: async ({ introspect }, ctx) => {
+        const found = await introspect(ctx);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = found;
+      },
     },
     'GET|HEAD /.well-known/openid-configuration': discovery,
     'GET|HEAD /.well-known/oauth-authorization-server': discovery,

@@ -24,7 +24,7 @@ import {
 import type { PublishedKeys } from './published-keys.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
-interface UserinfoDependencies {
+export interface UserinfoDependencies {
   provider: Provider;
   keys: PublishedKeys;
   config: Config;

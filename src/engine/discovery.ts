@@ -1,0 +1,14 @@
+// What the server's metadata say of the endpoints that are ours and not the engine's (RFC 8414 §2).
+
+/** The members. @param baseUrl our public origin. */
+export function discoveryMembers(baseUrl: string): Record<string, string | readonly string[] | boolean> {
+  return {
+    // RFC 8414 §2.
+    introspection_endpoint: `${baseUrl}/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: [
+      'client_secret_basic',
+      'client_secret_post',
+      'private_key_jwt',
+    ],
+  };
+}

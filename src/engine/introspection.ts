@@ -1,0 +1,95 @@
+// POST /oauth/introspect (RFC 7662): an API asks whether an access token that it was given is good. Only tokens for that
+// API are; whatever else a token is, the answer is the same.
+import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import type { Context } from 'koa';
+import { bodyFields, requiredField } from '../http/body-fields.ts';
+import { AuthError } from '../http/errors.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import type { ResourceServer } from '../records/collections.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Users } from '../users/users.ts';
+import { admit } from './admission.ts';
+import type { Organizations } from './organizations.ts';
+import type { PublishedKeys } from './published-keys.ts';
+
+interface IntrospectionDependencies {
+  authenticateClient(ctx: Context): Promise<string>;
+  issuer: string;
+  config: Config;
+  users: Pick<Users, 'get'>;
+  organizations: Pick<Organizations, 'isMember'>;
+  keys: PublishedKeys;
+  clock: Clock;
+}
+
+/** What is answered (RFC 7662 §2.2). */
+export type Introspected = { active: false } | ({ active: true } & Readonly<Record<string, unknown>>);
+
+/**
+ * Answers an introspection request.
+ * @throws AuthError 401 for a client that does not authenticate, 403 `unauthorized_client` for one that is no API's,
+ *   400 without a token.
+ */
+export type Introspect = (ctx: Context) => Promise<Introspected>;
+
+/** An API's tokens, in the algorithms that the tenant's keys sign with. */
+const ASYMMETRIC = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
+
+const INACTIVE = { active: false } as const;
+
+/** The endpoint of a tenant. */
+export function introspection(deps: IntrospectionDependencies): Introspect {
+  return async (ctx) => {
+    const api = await apiOf(deps, await deps.authenticateClient(ctx));
+    const payload = await verified(deps, requiredField(bodyFields(ctx), 'token'), api);
+    if (payload === undefined || !(await isStillGood(deps, payload))) return INACTIVE;
+    const { azp, client_id = azp, ...claims } = payload;
+    const isBoundToKey = (payload.cnf as { jkt?: unknown } | undefined)?.jkt !== undefined;
+    return { ...claims, client_id, token_type: isBoundToKey ? 'DPoP' : 'Bearer', active: true };
+  };
+}
+
+/** The API whose own client this is: one of type `resource_server`, which names it and proves who it is. */
+async function apiOf({ config }: IntrospectionDependencies, clientId: string): Promise<ResourceServer> {
+  const client = await config.client(clientId);
+  const identifier = client?.app_type === 'resource_server' ? client.resource_server_identifier : undefined;
+  const api = identifier && (await config.resourceServer(identifier));
+  if (client !== undefined && authenticationMethod(client) !== 'none' && api) return api;
+  throw new AuthError(403, 'unauthorized_client', 'The client is not that of an API.');
+}
+
+/** The claims of a token that we have signed for that API and that is not over. */
+async function verified(
+  { issuer, keys, clock }: IntrospectionDependencies,
+  token: string,
+  api: ResourceServer,
+): Promise<JWTPayload | undefined> {
+  const rules = {
+    issuer,
+    audience: api.identifier,
+    requiredClaims: ['exp', 'iat', 'sub'],
+    currentDate: new Date(clock()),
+  };
+  try {
+    if (api.signing_alg !== 'HS256')
+      return (await jwtVerify(token, keys.find, { ...rules, algorithms: ASYMMETRIC })).payload;
+    const secret = Buffer.from(api.signing_secret ?? '');
+    return (await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] })).payload;
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JOSEError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Whether whom a token is of may still come in: the application is there, the user neither gone nor blocked. */
+async function isStillGood(
+  { config, users, organizations }: IntrospectionDependencies,
+  { sub = '', azp, client_id, org_id, gty }: JWTPayload,
+): Promise<boolean> {
+  if ((await config.client(String(azp ?? client_id))) === undefined) return false;
+  if (gty === 'client-credentials') return true;
+  const user = await users.get(sub);
+  if (user === undefined || admit(user) !== undefined) return false;
+  return typeof org_id !== 'string' || organizations.isMember(org_id, sub);
+}

@@ -1,0 +1,29 @@
+// What reads tokens and credentials that we gave: each of them with the tenant's present keys.
+import type { Context } from 'koa';
+import type { Users } from '../users/users.ts';
+import { authenticateClient } from './client-authentication.ts';
+import { idTokenHints } from './id-token-hint.ts';
+import { introspection } from './introspection.ts';
+import type { Organizations } from './organizations.ts';
+import { publishedKeys } from './published-keys.ts';
+import { type UserinfoDependencies, userinfo } from './userinfo.ts';
+
+interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
+  users: Users;
+  organizations: Organizations;
+}
+
+/** The readers of one provider. */
+export function tokenReaders(deps: ReaderDependencies) {
+  const { provider, config } = deps;
+  const { issuer } = provider;
+  const keys = publishedKeys(config);
+  const ofClient = (ctx: Context) => authenticateClient(provider, ctx);
+  return {
+    keys,
+    userinfo: userinfo({ ...deps, keys }),
+    introspect: introspection({ ...deps, authenticateClient: ofClient, issuer, keys }),
+    readIdTokenHint: idTokenHints({ issuer, keys, config }),
+    authenticateClient: ofClient,
+  };
+}

@@ -1,0 +1,127 @@
+// What an API is told of the tokens that it is given (RFC 7662).
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { API, payload, tenant, token, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const ownTenant = {
+  ...tenant,
+  clients: [
+    ...tenant.clients,
+    api('things', API),
+    api('hs256-things', 'hs256-api'),
+    { ...api('public', API), client_secret: undefined, token_endpoint_auth_method: 'none' },
+    { ...api('web-of-api', API), app_type: 'regular_web' },
+    api('of-nothing', 'https://no-such-api.test/'),
+  ],
+};
+
+function api(id: string, identifier: string) {
+  return {
+    client_id: id,
+    name: id,
+    app_type: 'resource_server',
+    client_secret: `${id}-secret`,
+    resource_server_identifier: identifier,
+  };
+}
+
+describe('introspection', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startServer({ tenant: ownTenant });
+  });
+  afterEach(() => server.stop());
+
+  const tokens = async (over: Record<string, string | undefined> = {}) =>
+    (
+      await token(createAgent(server), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+        scope: 'openid read:things offline_access',
+        audience: API,
+        ...over,
+      })
+    ).json();
+  const ask = (value: string | undefined, client = 'things', secret = `${client}-secret`) =>
+    createAgent(server).request('/oauth/introspect', {
+      form: {
+        client_id: client,
+        ...(secret === '' ? {} : { client_secret: secret }),
+        ...(value === undefined ? {} : { token: value }),
+      },
+    });
+
+  it('says of a user’s token for the API what it says itself', async () => {
+    const { access_token } = await tokens();
+    const { azp, ...claims } = payload(access_token);
+    const answer = await ask(access_token);
+    expect(answer.status).to.equal(200);
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    expect(answer.json()).to.deep.equal({ active: true, token_type: 'Bearer', client_id: azp, ...claims });
+  });
+
+  it('takes HTTP Basic, and tokens of an application, and those that an API’s secret signs', async () => {
+    const machine = await token(createAgent(server), {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      client_secret: 'm2m-secret',
+      audience: API,
+    });
+    const answer = await createAgent(server).request('/oauth/introspect', {
+      form: { token: machine.json().access_token },
+      headers: { authorization: `Basic ${Buffer.from('things:things-secret').toString('base64')}` },
+    });
+    expect(answer.json()).to.include({ active: true, sub: 'm2m@clients', scope: 'read:things' });
+    const { access_token } = await tokens({ audience: 'hs256-api', scope: 'read' });
+    expect((await ask(access_token, 'hs256-things')).json()).to.include({ active: true, scope: 'read' });
+  });
+
+  it('says of everything else the same: not active, and no more', async () => {
+    const { access_token, id_token, refresh_token } = await tokens();
+    const other = await tokens({ audience: 'urn:rfc9068', scope: 'read' });
+    const opaque = await tokens({ audience: undefined, scope: 'openid' });
+    const hs256 = await tokens({ audience: 'hs256-api', scope: 'read' });
+    const [head, body] = access_token.split('.');
+    const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${body}.`;
+    const wrong = [other.access_token, opaque.access_token, hs256.access_token, id_token, refresh_token];
+    for (const value of [...wrong, unsigned, `${head}.${body}.AAAA`, 'nonsense', 'a.b.c']) {
+      const answer = await ask(value);
+      expect([answer.status, answer.json()]).to.deep.equal([200, { active: false }]);
+    }
+    expect((await ask(access_token, 'hs256-things')).json()).to.deep.equal({ active: false });
+  });
+
+  it('ends with the token, and when its user is blocked or gone', async () => {
+    const { access_token } = await tokens();
+    const { sub } = payload(access_token);
+    await server.users.update(sub, { blocked: true });
+    expect((await ask(access_token)).json()).to.deep.equal({ active: false });
+    await server.users.update(sub, { blocked: false });
+    expect((await ask(access_token)).json()).to.include({ active: true });
+    server.tick(3_601_000);
+    expect((await ask(access_token)).json()).to.deep.equal({ active: false });
+  });
+
+  it('answers only the client of an API that proves who it is', async () => {
+    const { access_token } = await tokens();
+    expect((await ask(access_token, 'things', 'wrong')).status).to.equal(401);
+    expect((await ask(access_token, 'nobody')).json()).to.include({ error: 'invalid_client' });
+    for (const client of ['web', 'web-of-api', 'of-nothing'])
+      expect((await ask(access_token, client)).json()).to.include({ error: 'unauthorized_client' });
+    expect((await ask(access_token, 'public', '')).json()).to.include({
+      error: 'unauthorized_client',
+    });
+    expect((await ask(undefined)).json()).to.include({ error: 'invalid_request' });
+  });
+
+  it('is in the metadata', async () => {
+    const { introspection_endpoint } = (
+      await createAgent(server).get('/.well-known/openid-configuration')
+    ).json();
+    expect(introspection_endpoint).to.equal(`${server.url}/oauth/introspect`);
+  });
+});
