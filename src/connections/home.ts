@@ -56,11 +56,9 @@ function isDomainOf(organization: Organization | undefined, domain: string): boo
   );
 }
 
-/**
- * Whether an address could lead elsewhere. Who is known by a directory types the password into the same form as everybody.
- */
+/** Whether an address could lead to a connection of its own: to a provider elsewhere, or to a directory's password form. */
 export function hasHomes(usable: readonly Usable[], organization: Organization | undefined): boolean {
-  const own = usable.filter(({ strategy }) => strategy.page === 'redirect' && !strategy.isSocial);
+  const own = usable.filter(({ connection }) => isEnterprise(connection));
   const isVerified = discoveryDomainsOf(organization ?? {}).some(({ status }) => status === 'verified');
   return own.some(({ connection }) => domainsOf(connection).length > 0) || (own.length === 1 && isVerified);
 }

@@ -5,6 +5,7 @@ import { loadTenantFile, readTenant, type TenantFault } from '../../../src/tenan
 import { createAgent, readForm } from '../../support/agent.ts';
 import {
   tenant as base,
+  follow,
   payload,
   responseOf,
   submitLogin,
@@ -249,12 +250,29 @@ describe('a connection to a directory', () => {
     entry.attributes.cn = 'Ada Lovelace';
   });
 
-  it('is chosen by the domain of the name that is typed, beside a database', async () => {
+  /** Types a name into the page that asks for one first. @returns the page of its password. */
+  const identified = async (agent: ReturnType<typeof createAgent>, name: string) => {
+    const { action, fields } = readForm(await openPage(agent, server, webRequest()), 'identifier');
+    const next = await agent.request(action, { form: { ...fields, identifier: name } });
+    return follow(agent, next, server.url);
+  };
+
+  it('is chosen by the domain of an address, which is asked for first beside a database', async () => {
     const agent = createAgent(server);
-    const page = await openPage(agent, server, webRequest());
+    const page = await identified(agent, 'grace@corp.example');
+    expect(page.text).to.match(/<input id="username"[^>]* value="grace@corp\.example"[^>]* readonly/);
+    expect(page.text).to.not.include('forgot-password').and.not.include('/signup');
     const user = { email: 'grace@corp.example', password: PASSWORD };
-    const { code } = responseOf(await submitLogin(agent, server, page, user));
-    expect(code).to.be.a('string');
+    expect(responseOf(await submitLogin(agent, server, page, user)).code).to.be.a('string');
+    expect(directory.binds.map(({ dn }) => dn)).to.include(`cn=Grace,ou=people,${BASE}`);
+  });
+
+  it('is not asked where the address is of another domain', async () => {
+    const agent = createAgent(server);
+    const page = await identified(agent, USER.email);
+    expect(page.text).to.include('forgot-password');
+    expect(responseOf(await submitLogin(agent, server, page)).code).to.be.a('string');
+    expect(directory.binds).to.deep.equal([]);
   });
 
   it('has no sign-up and no password reset', async () => {
