@@ -66,8 +66,8 @@ export type Answer =
   | 'account'
   /** The user allows what the application asks for. */
   | 'consent'
-  /** The organization that the request is for, by id. */
-  | { organization: string }
+  /** Parameters that the request did not have: the organization by its id, and the address that led to it. */
+  | { organization: string; login_hint?: string }
   /** The request ends as an error at the application. */
   | { error: string; description: string };
 
@@ -173,8 +173,7 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       const interaction = await load(ctx);
       if (answer === 'consent') await allow(deps.store, interaction);
       const before = answeredBefore(interaction);
-      if (typeof answer === 'object' && 'organization' in answer)
-        Object.assign(interaction.params, { organization: answer.organization });
+      if (typeof answer === 'object' && 'organization' in answer) Object.assign(interaction.params, answer);
       const result = resultOf(answer);
       Object.assign(interaction, { result: 'error' in result ? result : { ...before, ...result } });
       await interaction.persist();

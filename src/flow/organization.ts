@@ -1,8 +1,9 @@
 // The organization that a login is for, where the application needs one and its request names none: the user types its
-// name before the login, or chooses among their own after it.
+// name, or an address of theirs, before the login, or chooses among their own after it.
 import type { Context } from 'koa';
 import type { Organizations } from '../engine/organizations.ts';
 import { formFields } from '../http/body-fields.ts';
+import { domainOf } from '../records/email.ts';
 import { type HostedDependencies, pageModel, type RequestPage, renderPage } from './request-page.ts';
 
 interface OrganizationDependencies extends HostedDependencies {
@@ -11,8 +12,13 @@ interface OrganizationDependencies extends HostedDependencies {
 
 type Show = (deps: OrganizationDependencies, ctx: Context, page: RequestPage) => Promise<void>;
 
-/** Asks for the name. */
-export const showName: Show = (deps, ctx, page) => askName(deps, ctx, page, '');
+/** Asks for the name, or for an e-mail address whose domain is an organization's, as the application wants it. */
+export const showName: Show = (deps, ctx, page) =>
+  askName(deps, ctx, page, methodsOf(page).includes('email') ? (page.pending.params.login_hint ?? '') : '');
+
+function methodsOf({ client }: RequestPage) {
+  return client.organization_discovery_methods ?? ['organization_name'];
+}
 
 function askName(
   deps: OrganizationDependencies,
@@ -21,17 +27,40 @@ function askName(
   name: string,
   alert?: string,
 ): Promise<void> {
-  const model = { ...pageModel(page, 'organization'), name, ...(alert === undefined ? {} : { alert }) };
+  const methods = methodsOf(page);
+  const model = {
+    ...pageModel(page, 'organization'),
+    name,
+    takesName: methods.includes('organization_name'),
+    takesEmail: methods.includes('email'),
+    ...(alert === undefined ? {} : { alert }),
+  };
   return renderPage(deps, ctx, page, 'login/organization-name', model, alert === undefined ? 200 : 400);
 }
 
-/** Takes the name: whether the user is a member is looked at when they have logged in. */
+/** RFC 5321 §4.5.3.1: the longest address; names of organizations are shorter. */
+const LONGEST = 254;
+
+/**
+ * Takes what was typed: whether the user is a member is looked at when they have logged in. An address says by its domain
+ * alone which organization it is, never by an account.
+ */
 export const takeName: Show = async (deps, ctx, page) => {
-  const { organization: typed } = formFields(ctx, 'organization');
-  const name = typed.trim().toLowerCase();
-  const found = await deps.config.organization(name);
-  if (found === undefined || found.name !== name)
-    return askName(deps, ctx, page, typed, 'organization.unknown');
+  const typed = formFields(ctx, 'organization').organization.trim().slice(0, LONGEST);
+  const methods = methodsOf(page);
+  const domain = methods.includes('email') ? domainOf(typed) : undefined;
+  if (domain !== undefined) {
+    const found = await deps.config.organizationOfDomain(domain);
+    return found === undefined
+      ? askName(deps, ctx, page, typed, 'organization.unknownEmail')
+      : deps.interactions.answer(ctx, { organization: found.id, login_hint: typed });
+  }
+  const name = typed.toLowerCase();
+  const found = methods.includes('organization_name') ? await deps.config.organization(name) : undefined;
+  if (found === undefined || found.name !== name) {
+    const alert = methods.includes('organization_name') ? 'unknown' : 'unknownEmail';
+    return askName(deps, ctx, page, typed, `organization.${alert}`);
+  }
   await deps.interactions.answer(ctx, { organization: found.id });
 };
 

@@ -117,6 +117,11 @@ const clientFields = z.looseObject({
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   /** What happens where an organization is required and a request names none. */
   organization_require_behavior: z.enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt']).optional(),
+  /** What is asked for then, before the login: the organization's name, where it says nothing. */
+  organization_discovery_methods: z
+    .array(z.enum(['email', 'organization_name']))
+    .min(1)
+    .optional(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),

@@ -68,3 +68,10 @@ export function discoveryDomainsOf(organization: {
 export function domainsOf(organization: { readonly [member: string]: unknown }): string[] {
   return discoveryDomainsOf(organization).map(({ domain }) => domain);
 }
+
+/** The domains by whose addresses an organization is found: those that somebody has proved, and that are used for it. */
+export function leadingDomainsOf(organization: { readonly [member: string]: unknown }): string[] {
+  return discoveryDomainsOf(organization)
+    .filter((one) => one.status === 'verified' && one.use_for_organization_discovery !== false)
+    .map(({ domain }) => domain);
+}

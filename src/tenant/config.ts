@@ -9,6 +9,7 @@ import type {
   ResourceServer,
 } from '../records/collections.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
+import { leadingDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
@@ -37,6 +38,8 @@ export interface Config {
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
   /** The organization with that id or name. */
   organization(idOrName: string): Promise<Organization | undefined>;
+  /** The organization that addresses of a domain, in lower case, lead to: a verified one that is used for that. */
+  organizationOfDomain(domain: string): Promise<Organization | undefined>;
   /** What a client may ask of an API by client_credentials. */
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
@@ -62,6 +65,7 @@ interface Snapshot {
   resourceServers: ReadonlyMap<string, ResourceServer>;
   /** By id, and by name. */
   organizations: ReadonlyMap<string, Organization>;
+  organizationsByDomain: ReadonlyMap<string, Organization>;
   clientGrants: ReadonlyMap<string, ClientGrant>;
 }
 
@@ -106,6 +110,7 @@ export async function openConfig(store: Store): Promise<Config> {
     },
     resourceServer: async (identifier) => (await current()).resourceServers.get(identifier),
     organization: async (idOrName) => (await current()).organizations.get(idOrName),
+    organizationOfDomain: async (domain) => (await current()).organizationsByDomain.get(domain),
     clientGrant: async (clientId, audience) =>
       (await current()).clientGrants.get(clientGrantKey(clientId, audience)),
   };
@@ -152,6 +157,11 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
       ...organizations.map((organization) => [organization.name, organization] as const),
       ...organizations.map((organization) => [organization.id, organization] as const),
     ]),
+    organizationsByDomain: new Map(
+      organizations.flatMap((organization) =>
+        leadingDomainsOf(organization).map((domain) => [domain, organization] as const),
+      ),
+    ),
     clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),
   };
 }

@@ -28,7 +28,7 @@ const client = (client_id: string, over: object) => ({
   grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password'],
   ...over,
 });
-const APPS = ['allowing', 'requiring', 'naming', 'choosing', 'denying', 'realms'];
+const APPS = ['allowing', 'requiring', 'naming', 'choosing', 'denying', 'realms', 'by-email', 'by-both'];
 const tenant = {
   ...base,
   clients: [
@@ -41,6 +41,14 @@ const tenant = {
       grant_types: ['http://auth0.com/oauth/grant-type/password-realm'],
     }),
     client('naming', { organization_usage: 'require', organization_require_behavior: 'pre_login_prompt' }),
+    ...Object.entries({ 'by-email': ['email'], 'by-both': ['email', 'organization_name'] }).map(
+      ([client_id, organization_discovery_methods]) =>
+        client(client_id, {
+          organization_usage: 'require',
+          organization_require_behavior: 'pre_login_prompt',
+          organization_discovery_methods,
+        }),
+    ),
     client('choosing', { organization_usage: 'require', organization_require_behavior: 'post_login_prompt' }),
   ],
   databases: [
@@ -48,7 +56,17 @@ const tenant = {
     { name: 'staff', enabled_clients: ['web', ...APPS], options: { passwordPolicy: 'low' } },
   ],
   organizations: [
-    { id: 'org_acme', name: 'acme', display_name: 'Acme', connections: [{ name: 'users' }] },
+    {
+      id: 'org_acme',
+      name: 'acme',
+      display_name: 'Acme',
+      connections: [{ name: 'users' }],
+      discovery_domains: [
+        { domain: 'example.test', status: 'verified' },
+        { domain: 'pending.test', status: 'pending' },
+        { domain: 'unused.test', status: 'verified', use_for_organization_discovery: false },
+      ],
+    },
     {
       id: 'org_open',
       name: 'open',
@@ -494,6 +512,50 @@ describe('logging in to an organization', () => {
         server.url,
       );
       expect(responseOf(refused)).to.include({ error: 'access_denied', error_description: NOT_PART });
+    });
+
+    /** Types something into the page that asks for an organization. @returns the answer. */
+    const typed = async (client_id: string, text: string) => {
+      const page = await openPage(agent, server, { ...request(), client_id });
+      const { action, fields } = readForm(page, 'organization');
+      return agent.request(action, { form: { ...fields, organization: text } });
+    };
+
+    for (const client_id of ['by-email', 'by-both']) {
+      it(`is found by the domain of an address, where the application wants that: ${client_id}`, async () => {
+        await join('org_acme');
+        const login = await follow(
+          agent,
+          await typed(client_id, ` ${USER.email.toUpperCase()} `),
+          server.url,
+        );
+        const form = readForm(login, 'password');
+        expect(login.text).to.contain(`value="${USER.email.toUpperCase()}"`);
+        const done = await agent.request(form.action, {
+          form: { ...form.fields, username: USER.email, password: USER.password },
+        });
+        const ended = await follow(agent, done, server.url);
+        expect(await claimsOf(ended, client_id)).to.include({ org_id: 'org_acme' });
+      });
+
+      it(`is not found by a domain that nobody has proved, or that is not used: ${client_id}`, async () => {
+        for (const domain of ['pending.test', 'unused.test', 'nowhere.test', 'sub.example.test']) {
+          const answer = await typed(client_id, `ada@${domain}`);
+          expect(answer.status, domain).to.equal(400);
+          expect(answer.text).to.contain('No organization is known by that address.');
+        }
+      });
+    }
+
+    it('is found by what the application wants alone', async () => {
+      expect((await typed('by-email', 'acme')).status).to.equal(400);
+      expect((await typed('by-both', 'acme')).status).to.equal(302);
+      expect((await typed('naming', USER.email)).status).to.equal(400);
+    });
+
+    it('is answered alike, whether there is such an account or not', async () => {
+      for (const name of ['nobody', 'ada'])
+        expect((await typed('by-email', `${name}@example.test`)).status).to.equal(302);
     });
 
     it('is chosen among those of the user after the login', async () => {

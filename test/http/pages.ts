@@ -250,10 +250,16 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     model: { client, recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL' },
   },
   '/authenticator': { template: 'authenticator', model: { origin: 'https://localhost' } },
-  '/organization-name': { template: 'login/organization-name', model: { client, name: '' } },
+  '/organization-name': { template: 'login/organization-name', model: { client, name: '', takesName: true } },
   '/organization-unknown': {
     template: 'login/organization-name',
-    model: { client, name: 'nobody', alert: 'organization.unknown' },
+    model: {
+      client,
+      name: 'ada@nobody.example',
+      takesName: true,
+      takesEmail: true,
+      alert: 'organization.unknownEmail',
+    },
   },
   '/connections': {
     template: 'login/connections',

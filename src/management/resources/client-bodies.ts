@@ -40,7 +40,7 @@ const members = {
   session_transfer: object,
   organization_usage: z.enum(['deny', 'allow', 'require']),
   organization_require_behavior: z.enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt']),
-  organization_discovery_methods: texts,
+  organization_discovery_methods: z.array(z.enum(['email', 'organization_name'])).min(1),
   default_organization: object,
   sso: z.boolean(),
   sso_disabled: z.boolean(),
