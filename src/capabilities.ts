@@ -20,6 +20,7 @@ import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
 import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
+import { createDns } from './http/dns.ts';
 import { AuthError } from './http/errors.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
@@ -90,6 +91,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     background,
     directories,
     certificates: clientCertificates(wallClock),
+    dns: createDns(settings.dnsServers),
     outbound,
     scripts: createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) }),
     callers,

@@ -23,9 +23,7 @@ import { createShowNext } from './flow/routes.ts';
 import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
 import { securityHeaders } from './http/headers.ts';
-import { behindProxy } from './http/proxy.ts';
 import { requestLog } from './http/request-log.ts';
-import { requestTarget } from './http/request-target.ts';
 import { createRouter } from './http/router.ts';
 import type { Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
@@ -41,6 +39,7 @@ import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
 import { managementDependencies, resumeRecordRemovals } from './tenant-management.ts';
+import { door } from './tls/door.ts';
 
 export interface Tenant {
   app: Koa;
@@ -86,10 +85,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
-  app.use(requestTarget());
-  if (settings.tls.mode === 'proxy') {
-    app.use(behindProxy(settings.tls.trustedProxies, PROBES));
-  }
+  for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
   app.use(requestLog(log, clock, random));
   // What was changed before a request came is in force for it.
   app.use(async (_ctx, next) => {

@@ -1,4 +1,5 @@
 // What is wrong with settings together, or with an address among them.
+import { isIP } from 'node:net';
 import { isAddressRange } from './http/addresses.ts';
 import { isOutboundEntry } from './http/outbound-rules.ts';
 import type { Environment } from './settings-schema.ts';
@@ -25,6 +26,10 @@ export function crossFaults(read: Environment): string[] {
     if (!isOutboundEntry(entry)) {
       faults.push(`OUTBOUND_ALLOW: ${entry} is no host name, IP address or CIDR range`);
     }
+  }
+  for (const address of list(read.DNS_SERVERS)) {
+    if (!isServerAddress(address))
+      faults.push(`DNS_SERVERS: ${address} is no IP address, with or without a port`);
   }
   if (read.DATABASE_URL !== undefined) {
     faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
@@ -97,6 +102,12 @@ function smtpFault(text: string): string | undefined {
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === 'https:' && url.href === `${url.origin}/`;
+}
+
+/** `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1` or `[2001:db8::1]:5353`. */
+function isServerAddress(text: string): boolean {
+  const [, inBrackets, plain = ''] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
+  return isIP(inBrackets ?? plain) !== 0 || isIP(text) === 6;
 }
 
 /** The parts of a list with commas. */

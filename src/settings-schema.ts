@@ -57,6 +57,10 @@ export const environment = z.object({
       'hosts, addresses and CIDR ranges, with commas, that the server may call beside the public Internet, by http too (see below)',
     fallback: 'in development loopback, in production none',
   }),
+  DNS_SERVERS: z.string().optional().meta({
+    description: 'addresses of DNS servers, with commas, that are asked whose a custom domain is',
+    fallback: "the system's",
+  }),
   DATABASE_URL: z.string().optional().meta({ description: 'refused: PostgreSQL is not available yet' }),
   SMTP_URL: z.string().optional().meta({
     description:

@@ -29,6 +29,8 @@ export interface Settings {
   sms?: SmsSettings;
   /** What requests to addresses that others name may reach beside the public Internet; see {@link outboundAllow}. */
   outboundAllow?: readonly string[];
+  /** DNS servers that are asked whose a custom domain is; the system's without it. */
+  dnsServers?: readonly string[];
   production: boolean;
   logLevel: string;
 }
@@ -69,6 +71,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     tls: tlsOf(read),
     ...deliveryOf(read),
     ...(read.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(read.OUTBOUND_ALLOW) }),
+    ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };

@@ -59,6 +59,7 @@ export function managementDependencies(
     authenticators,
     background,
     clock,
+    dns: capabilities.dns,
     audienceOf: (key) => consentAudience(issuer, key),
     config,
     endGone: own.endGone,

@@ -12,7 +12,7 @@ import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
 import { connectionClientCalls } from './resources/connection-clients.ts';
 import { type ConnectionKeysDependencies, connectionKeyCalls } from './resources/connection-keys.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
-import { customDomainCalls } from './resources/custom-domains.ts';
+import { type CustomDomainDependencies, customDomainCalls } from './resources/custom-domains.ts';
 import { deviceCredentialCalls } from './resources/device-credentials.ts';
 import { directoryProvisioningCalls } from './resources/directory-provisioning.ts';
 import { emailProviderCalls } from './resources/email-provider.ts';
@@ -58,6 +58,7 @@ import { userRecordCalls } from './resources/users/users.ts';
 
 /** What the calls are given, all together. */
 export type ManagementDependencies = ClientsDependencies &
+  CustomDomainDependencies &
   ClientCredentialsDependencies &
   ResourceServersDependencies &
   ClientGrantsDependencies &

@@ -28,6 +28,8 @@ export interface Kept {
   patchBody: z.ZodType<Record<string, unknown>>;
   /** What a new one has beside its body. */
   usual?: Record<string, unknown>;
+  /** What is made for a new one. */
+  made?(deps: KeptDependencies, body: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** Which member no two share. */
   uniqueMember?: string;
   list: ListShape;

@@ -1,5 +1,6 @@
 // What management tools set and read back, and which has no record of its own: log streams, actions, custom domains …
 import { z } from 'zod';
+import { customDomainSchema } from './custom-domains.ts';
 import type { Stored } from './record.ts';
 
 export interface DocumentRecord extends Stored {
@@ -60,7 +61,7 @@ export const documentSections = {
   triggers: z.record(text, z.array(named('action_name'))).optional(),
   themes: z.array(members).max(1).optional(),
   logStreams: z.array(named('type')).optional(),
-  customDomains: z.array(named('domain')).optional(),
+  customDomains: z.array(customDomainSchema).optional(),
 };
 
 /** Texts and parts of pages, beside the settings of prompts. */

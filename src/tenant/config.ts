@@ -8,6 +8,7 @@ import type {
   Organization,
   ResourceServer,
 } from '../records/collections.ts';
+import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { leadingDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
@@ -20,6 +21,8 @@ export type SigningKey = Frozen<SigningKeyRecord>;
 export interface Config {
   /** The tenant's settings. */
   settings(): Frozen<TenantRecord>;
+  /** Those that are verified and have an API key. */
+  customDomains(): Promise<readonly CustomDomain[]>;
   /** What the tenant has set of its pages beside its settings. */
   look(): Look;
   /** The current key, which signs; the next, published before it signs; then previous ones. */
@@ -57,6 +60,7 @@ interface Snapshot {
   revision: number;
   settings: Frozen<TenantRecord>;
   look: Look;
+  customDomains: readonly CustomDomain[];
   signingKeys: readonly SigningKey[];
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
@@ -95,6 +99,7 @@ export async function openConfig(store: Store): Promise<Config> {
     refresh: async () => {
       await current();
     },
+    customDomains: async () => (await current()).customDomains,
     client: async (clientId) => (await current()).clients.get(clientId),
     clients: async () => [...(await current()).clients.values()],
     isApplicationOrigin: async (origin) => (await current()).origins.has(origin),
@@ -120,7 +125,7 @@ export async function openConfig(store: Store): Promise<Config> {
 async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
   // First: what is written while the rest is read is read again.
   const revision = store.revision();
-  const [settings, keys, clients, connections, apis, organizations, grants, texts, template] =
+  const [settings, keys, clients, connections, apis, organizations, grants, texts, template, domains] =
     await Promise.all([
       store.collection('tenant').get('tenant'),
       listAll(store.collection('signingKeys')),
@@ -131,6 +136,7 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
       listAll(store.collection('clientGrants')),
       store.collection('documents').findBy('kind', 'custom-text'),
       store.collection('documents').get('universal-login'),
+      store.collection('documents').findBy('kind', 'custom-domain'),
     ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   const signingKeys = (['current', 'next', 'previous'] as const).flatMap((state) =>
@@ -143,6 +149,7 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
       texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
       template: typeof template?.body.body === 'string' ? template.body.body : undefined,
     },
+    customDomains: customDomainsOf(domains),
     signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
     clients: new Map(clients.map((client) => [client.client_id, client])),
     origins: new Set(clients.flatMap(originsOf)),

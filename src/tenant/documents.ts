@@ -121,9 +121,16 @@ function listed(list: ListSection, item: Readonly<Item>, there: readonly Documen
   const body = { ...usualMembers[list.kind], ...rest };
   const label = list.label(body);
   const named = there.find((one) => one.kind === list.kind && list.label(one.body) === label);
+  if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
   const hex = createHash('sha256').update(`${list.kind}\n${label}`).digest('hex');
   const id = typeof given === 'string' ? given : (named?.id ?? list.newId(hex));
   return { id, kind: list.kind, ...(list.unique && { name: list.unique(label) }), body };
+}
+
+/** An edge goes on with the keys that it has, where the file says nothing of them. */
+function keptKeys({ api_key_hashes: said }: Readonly<Item>, before: Readonly<Item> = {}): Item {
+  const { api_key_hashes: hashes, status } = before;
+  return said !== undefined || hashes === undefined ? {} : { api_key_hashes: hashes, status };
 }
 
 function textsOf({ prompts, branding }: TenantFile): Declared[] {

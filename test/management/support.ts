@@ -12,9 +12,11 @@ export const ADMIN = { client_id: 'admin', client_secret: 'a-secret-of-the-manag
 export async function startManaged(
   tenant: object = parse(EXAMPLE) as object,
   dataDir?: string,
+  env: Record<string, string> = {},
 ): Promise<TestServer> {
   const { clients = [], clientGrants = [] } = tenant as { clients?: object[]; clientGrants?: object[] };
   const server = await startServer({
+    env,
     ...(dataDir !== undefined && { dataDir }),
     tenant: {
       ...tenant,

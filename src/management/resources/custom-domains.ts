@@ -1,13 +1,22 @@
-// `/custom-domains`: the names that a tenant is also reached by. They are kept; which names a server answers is up to
-// BASE_URL and the proxy before it.
+// `/custom-domains`: the names that a tenant is also reached by. A domain is verified by a record that its owner alone can
+// put into the DNS; one with certificates of its own then gets the API key by which its edge proves itself.
 import { z } from 'zod';
-import { usualMembers } from '../../records/documents.ts';
-import { type Call, callsWith, ok } from '../call.ts';
+import type { Dns } from '../../http/dns.ts';
+import { apiKeyHash } from '../../records/custom-domains.ts';
+import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
+import { type Answer, type Call, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { documentOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
 import { notFound } from '../resource.ts';
 import { deeplyMerged } from '../section.ts';
+
+export interface CustomDomainDependencies extends KeptDependencies {
+  dns: Dns;
+  /** The public origin. */
+  baseUrl: string;
+}
 
 const members = {
   custom_client_ip_header: z.string().max(64).nullable(),
@@ -16,6 +25,9 @@ const members = {
   relying_party_identifier: z.string().max(255).nullable(),
 };
 const settable = z.strictObject(members).partial();
+
+/** A name below the domain: at the domain itself there may be an alias, and then no other record (RFC 1034 §3.6.2). */
+const challengeName = (domain: unknown) => `_gatehouse-challenge.${String(domain)}`;
 
 const resource: Kept = {
   kind: 'custom-domain',
@@ -31,28 +43,139 @@ const resource: Kept = {
   }),
   patchBody: settable,
   usual: usualMembers['custom-domain'],
+  made: ({ random }, { domain }) => ({
+    verification: {
+      methods: [
+        {
+          name: 'txt',
+          domain: challengeName(domain),
+          record: `gatehouse-domain-verification=${random(24).toString('base64url')}`,
+        },
+      ],
+    },
+  }),
   // Of the metadata, too, what is left out stays.
   change: (before, asked) => deeplyMerged(before, asked) as Record<string, unknown>,
   uniqueMember: 'domain',
   list: { key: 'custom_domains' },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
   whole: 'bare unless taken',
+  hidden: ['api_key_hashes'],
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),
   taken: 'The specified custom domain already exists.',
   hasDates: false,
 };
 
-const call = callsWith<KeptDependencies>();
+type Body = Readonly<Record<string, unknown>>;
+
+/** The TXT record that proves a domain. */
+function proofOf({ verification }: Body): { domain: string; record: string } | undefined {
+  const { methods = [] } = (verification ?? {}) as { methods?: { domain?: unknown; record?: unknown }[] };
+  const [{ domain, record } = {}] = methods;
+  return typeof domain === 'string' && typeof record === 'string' ? { domain, record } : undefined;
+}
+
+/** Whether the DNS has the record, at the very name that is claimed. */
+async function isProved({ dns }: CustomDomainDependencies, body: Body): Promise<boolean> {
+  const proof = proofOf(body);
+  return proof !== undefined && (await dns.texts(proof.domain)).includes(proof.record);
+}
+
+/** A domain of the tenant file has no record to look for until somebody asks for it. */
+async function withChallenge(
+  deps: CustomDomainDependencies,
+  { id }: Pick<DocumentRecord, 'id'>,
+): Promise<Answer> {
+  const after = await deps.store.collection('documents').update(id, (current) => ({
+    ...current,
+    body: { ...current.body, ...resource.made?.(deps, current.body) },
+    updated_at: deps.now(),
+  }));
+  if (after === undefined) throw resource.missing();
+  return ok(keptView(resource, after));
+}
+
+const hashesOf = ({ api_key_hashes: hashes }: Body): string[] =>
+  Array.isArray(hashes) ? hashes.map(String) : [];
+
+/** How many keys an edge has while they rotate. */
+const KEYS = 2;
+
+/**
+ * Gives a domain one more key, in one step, the oldest beyond two being good no more.
+ * @returns the view, with the key, which is shown this once.
+ */
+async function giveKey(
+  { store, random, now, baseUrl }: CustomDomainDependencies,
+  { id }: Pick<DocumentRecord, 'id'>,
+  mayHave: (body: Body) => boolean,
+): Promise<Answer> {
+  const key = random(32).toString('base64url');
+  let isGiven = false;
+  const after = await store.collection('documents').update(id, (current) => {
+    // Judged again: of two who ask together one gets the first key.
+    isGiven = mayHave(current.body);
+    if (!isGiven) return current;
+    const hashes = [...hashesOf(current.body), apiKeyHash(key)].slice(-KEYS);
+    const body = { ...current.body, status: 'ready', api_key_hashes: hashes };
+    return { ...current, body, updated_at: now() };
+  });
+  if (after === undefined) throw resource.missing();
+  const view = keptView(resource, after);
+  if (!isGiven) return ok(view);
+  const shown = { ...view, origin_domain_name: new URL(baseUrl).hostname, cname_api_key: key };
+  return ok(shown, { before: view, after: view });
+}
+
+const isSelfManaged = ({ type }: Body) => type !== 'auth0_managed_certs';
+
+const call = callsWith<CustomDomainDependencies>();
+
+const verify = call({
+  method: 'POST',
+  path: '/custom-domains/:id/verify',
+  scopes: ['create:custom_domains'],
+  summary: 'Verify a custom domain',
+  handle: async (deps, { params }) => {
+    const found = await documentOf(deps.store, resource, params.id);
+    const { body } = found;
+    if (body.status !== 'ready' && proofOf(body)?.domain !== challengeName(body.domain))
+      return withChallenge(deps, found);
+    if (body.status === 'ready' || !(await isProved(deps, body))) return ok(keptView(resource, found));
+    // The record that was looked for must be the one that is verified.
+    const isSame = (current: Body) =>
+      current.status !== 'ready' && proofOf(current)?.record === proofOf(body)?.record;
+    if (isSelfManaged(body)) return giveKey(deps, found, isSame);
+    const after = await deps.store
+      .collection('documents')
+      .update(found.id, (current) =>
+        isSame(current.body)
+          ? { ...current, body: { ...current.body, status: 'ready' }, updated_at: deps.now() }
+          : current,
+      );
+    if (after === undefined) throw resource.missing();
+    return ok(keptView(resource, after));
+  },
+});
+
+const rotate = call({
+  method: 'POST',
+  path: '/custom-domains/:id/rotate-api-key',
+  scopes: ['update:custom_domains'],
+  summary:
+    'Give the edge of a custom domain another API key; the one before stays good until the next rotation',
+  handle: async (deps, { params }) => {
+    const found = await documentOf(deps.store, resource, params.id);
+    const mayHave = (body: Body) => body.status === 'ready' && isSelfManaged(body);
+    if (!mayHave(found.body))
+      throw apiError(
+        400,
+        'Only a verified domain with certificates of its own has an API key',
+        'invalid_body',
+      );
+    return giveKey(deps, found, mayHave);
+  },
+});
 
 /** All calls of custom domains. */
-export const customDomainCalls: Call<KeptDependencies>[] = [
-  ...keptCalls(resource),
-  call({
-    method: 'POST',
-    path: '/custom-domains/:id/verify',
-    scopes: ['create:custom_domains'],
-    summary: 'Verify a custom domain',
-    handle: async (deps, { params }) =>
-      ok(keptView(resource, await documentOf(deps.store, resource, params.id))),
-  }),
-];
+export const customDomainCalls: Call<CustomDomainDependencies>[] = [...keptCalls(resource), verify, rotate];

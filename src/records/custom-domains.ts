@@ -1,0 +1,71 @@
+// Custom domains: names that a tenant is reached by through an edge of its own, which proves itself by an API key.
+import { z } from 'zod';
+import { sha256 } from '../runtime/secrets.ts';
+import { EXPOSED_SECRET } from './client-authentication.ts';
+
+/** A custom domain that is in force. */
+export interface CustomDomain {
+  /** In lower case. */
+  domain: string;
+  /** The hashes of its API keys; several while they rotate. */
+  keyHashes: readonly string[];
+}
+
+/** The hash of an API key, as it is kept: a key is long and random. */
+export const apiKeyHash = sha256;
+
+/** More would be keys that nobody took back. */
+const MOST_KEYS = 4;
+
+const apiKey = z
+  .string()
+  .min(EXPOSED_SECRET, `must have at least ${EXPOSED_SECRET} characters`)
+  .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters: it is sent in a header');
+
+const keyMembers = z.object({
+  api_key: apiKey.optional(),
+  api_keys: z.array(apiKey).max(MOST_KEYS).optional(),
+  /** As `gatehouse export` writes them. */
+  api_key_hashes: z
+    .array(z.string().regex(/^[\w-]{43}$/, 'must be SHA-256 hashes in base64url'))
+    .max(MOST_KEYS)
+    .optional(),
+});
+
+/**
+ * A custom domain in the tenant file. Its keys leave it as hashes alone; whoever writes the file runs the server, so a
+ * domain that comes with a key needs no further proof.
+ */
+export const customDomainSchema = z
+  .record(z.string(), z.unknown())
+  .refine(({ domain }) => typeof domain === 'string' && domain !== '', 'needs a domain')
+  .transform((item, context) => {
+    const { api_key, api_keys, api_key_hashes, ...rest } = item;
+    const read = keyMembers.safeParse({ api_key, api_keys, api_key_hashes });
+    if (!read.success) {
+      for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message });
+      return z.NEVER;
+    }
+    const keys = [read.data.api_key ?? [], read.data.api_keys ?? []].flat();
+    const hashes = [...new Set([...(read.data.api_key_hashes ?? []), ...keys.map(apiKeyHash)])];
+    const isGiven = keys.length > 0 || read.data.api_key_hashes !== undefined;
+    return {
+      ...rest,
+      ...(isGiven && { api_key_hashes: hashes }),
+      ...(keys.length > 0 && rest.status === undefined && { status: 'ready' }),
+    } as Record<string, unknown>;
+  });
+
+interface Document {
+  readonly kind: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The custom domains of documents that are in force: verified, with a key. */
+export function customDomainsOf(documents: readonly Document[]): CustomDomain[] {
+  return documents.flatMap(({ kind, body: { domain, status, api_key_hashes: hashes } }) =>
+    kind === 'custom-domain' && typeof domain === 'string' && status === 'ready' && Array.isArray(hashes)
+      ? [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String) }]
+      : [],
+  );
+}

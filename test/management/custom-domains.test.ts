@@ -1,0 +1,164 @@
+// Custom domains: proved by a DNS record, and the API keys of their edges.
+import type { ManagementClient } from 'auth0';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { exportTenant } from '../../src/tenant/export.ts';
+import { readTenant, TenantFault } from '../../src/tenant/load.ts';
+import { startDns, type TestDns } from '../support/dns.ts';
+import type { TestServer } from '../support/server.ts';
+import { EXAMPLE } from './example.ts';
+import { callApi, managementClient, startManaged } from './support.ts';
+
+interface Shown {
+  custom_domain_id: string;
+  status: string;
+  cname_api_key?: string;
+  origin_domain_name?: string;
+  verification: { methods: { name: string; domain: string; record: string }[] };
+}
+
+const FILE_KEY = 'the-api-key-of-a-domain-of-the-file';
+
+describe('custom domains', () => {
+  let server: TestServer;
+  let dns: TestDns;
+  let management: ManagementClient;
+  let names = 0;
+
+  before(async () => {
+    dns = await startDns();
+    const tenant = {
+      ...(parse(EXAMPLE) as object),
+      customDomains: [{ domain: 'file.example.test', type: 'self_managed_certs', api_key: FILE_KEY }],
+    };
+    server = await startManaged(tenant, undefined, { DNS_SERVERS: dns.address });
+    management = managementClient(server);
+  });
+  after(async () => {
+    await server?.stop();
+    dns?.stop();
+  });
+
+  const newDomain = async (type: 'self_managed_certs' | 'auth0_managed_certs' = 'self_managed_certs') =>
+    (await management.customDomains.create({
+      domain: `d${++names}.example.test`,
+      type,
+    })) as unknown as Shown;
+  const verify = async ({ custom_domain_id: id }: Shown) =>
+    (await management.customDomains.verify(id)) as unknown as Shown;
+  const prove = ({ verification }: Shown) => {
+    const [{ domain, record } = { domain: '', record: '' }] = verification.methods;
+    dns.records.set(domain, ['v=spf1 -all', record]);
+  };
+  const rotate = async ({ custom_domain_id: id }: Shown) => {
+    const answer = await callApi(server, 'POST', `/custom-domains/${id}/rotate-api-key`);
+    return { status: answer.status, body: (await answer.json()) as Shown };
+  };
+  const hashes = async () =>
+    JSON.stringify((await server.store.collection('documents').findBy('kind', 'custom-domain')) ?? []);
+
+  it('waits for the DNS record that it names, below the domain', async () => {
+    const made = await newDomain();
+    expect(made.status).to.equal('pending_verification');
+    const [method] = made.verification.methods;
+    expect(method).to.include({ name: 'txt', domain: `_gatehouse-challenge.d${names}.example.test` });
+    expect(method?.record).to.match(/^gatehouse-domain-verification=[\w-]{32}$/);
+    expect(await verify(made))
+      .to.include({ status: 'pending_verification' })
+      .and.not.have.property('cname_api_key');
+  });
+
+  it('is not verified by the record of another domain, or by half of its own', async () => {
+    const [mine, other] = [await newDomain(), await newDomain()];
+    const [theirs] = other.verification.methods;
+    const [own] = mine.verification.methods;
+    dns.records.set(own?.domain ?? '', [theirs?.record ?? '', (own?.record ?? '').slice(0, -1)]);
+    expect(await verify(mine)).to.include({ status: 'pending_verification' });
+  });
+
+  it('is ready once it is proved; its API key is shown that once, and kept as a hash alone', async () => {
+    const made = await newDomain();
+    prove(made);
+    const ready = await verify(made);
+    expect(ready).to.include({ status: 'ready', origin_domain_name: 'localhost' });
+    expect(ready.cname_api_key).to.match(/^[\w-]{43}$/);
+    expect(ready).not.to.have.property('api_key_hashes');
+    for (const shown of [await verify(made), await management.customDomains.get(made.custom_domain_id)]) {
+      expect(shown).to.include({ status: 'ready' });
+      expect(shown).not.to.have.any.keys('cname_api_key', 'api_key_hashes');
+    }
+    await server.tenant.close();
+    const { records: logs } = await server.store.collection('logs').list();
+    for (const kept of [await hashes(), JSON.stringify(logs), server.logged()])
+      expect(kept).not.to.contain(ready.cname_api_key);
+  });
+
+  it('gives one key to several who verify at once', async () => {
+    const made = await newDomain();
+    prove(made);
+    const all = await Promise.all([verify(made), verify(made), verify(made)]);
+    expect(all.map(({ status }) => status)).to.deep.equal(['ready', 'ready', 'ready']);
+    expect(all.filter(({ cname_api_key: key }) => key !== undefined)).to.have.length(1);
+  });
+
+  it('has no key where its certificates are not its own', async () => {
+    const made = await newDomain('auth0_managed_certs');
+    prove(made);
+    expect(await verify(made))
+      .to.include({ status: 'ready' })
+      .and.not.have.property('cname_api_key');
+    expect(await rotate(made)).to.include({ status: 400 });
+  });
+
+  it('has two keys at most while they rotate, and none before it is verified', async () => {
+    const made = await newDomain();
+    expect(await rotate(made)).to.include({ status: 400 });
+    prove(made);
+    const { cname_api_key: first } = await verify(made);
+    const keys = [first];
+    for (let at = 0; at < 2; at++) {
+      const { status, body } = await rotate(made);
+      expect(status).to.equal(200);
+      keys.push(body.cname_api_key);
+    }
+    expect(new Set(keys).size).to.equal(3);
+    const record = await server.store.collection('documents').get(made.custom_domain_id);
+    expect(record?.body.api_key_hashes).to.have.length(2);
+  });
+
+  it('is ready where the tenant file has a key for it, which is in no store and no export', async () => {
+    const all = (await management.customDomains.list()) as unknown as (Shown & { domain: string })[];
+    expect(all.find(({ domain }) => domain === 'file.example.test')).to.include({ status: 'ready' });
+    const exported = await exportTenant(server.store);
+    expect(exported).to.contain('api_key_hashes');
+    for (const text of [await hashes(), exported]) expect(text).not.to.contain(FILE_KEY);
+    // What was exported is the same tenant.
+    const { tenant } = readTenant(parse(exported));
+    expect(tenant.customDomains?.find(({ domain }) => domain === 'file.example.test')).to.include({
+      status: 'ready',
+    });
+  });
+
+  for (const [what, item, fault] of [
+    ['a short key', { api_key: 'short' }, 'customDomains.0.api_key: must have at least 22 characters'],
+    [
+      'a key with a space',
+      { api_keys: ['a key of more than twenty-two characters'] },
+      'customDomains.0.api_keys.0: must be visible ASCII characters: it is sent in a header',
+    ],
+    [
+      'a hash that is none',
+      { api_key_hashes: ['x'] },
+      'customDomains.0.api_key_hashes.0: must be SHA-256 hashes in base64url',
+    ],
+  ] as const) {
+    it(`refuses ${what} in the tenant file`, () => {
+      try {
+        readTenant({ customDomains: [{ domain: 'a.example.test', ...item }] });
+        expect.fail('it was taken');
+      } catch (thrown) {
+        expect(thrown).to.deep.equal(new TenantFault([fault]));
+      }
+    });
+  }
+});
