@@ -38,6 +38,7 @@ import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
+import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
@@ -114,6 +115,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
       log,
     }),
     csrf: createCsrf(baseUrl, random),
+    signing: createSigning({ store, config, clock: wallClock, commonName: new URL(baseUrl).hostname }),
     ...secondFactors(
       { store, users, log, clock, wallClock, random },
       { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },

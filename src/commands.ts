@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import pino from 'pino';
 import type { Admin } from './administration/admin.ts';
 import { carryOutOrder } from './administration/order.ts';
@@ -15,6 +15,7 @@ import { sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
 import { fail, faultText } from './fault.ts';
 import { unknownLimits } from './protection/settings.ts';
+import { SIGNING_ALGS, type SigningAlg } from './records/signing-algs.ts';
 import { systemClock } from './runtime/clock.ts';
 import { createLog } from './runtime/log.ts';
 import { systemRandom } from './runtime/random.ts';
@@ -100,8 +101,8 @@ async function exportTo({ output }: { output?: string }): Promise<void> {
   else await writeFile(output, yaml, { mode: 0o600 });
 }
 
-async function rotate(): Promise<void> {
-  const kid = await ordered(readSettings(process.env), { command: 'rotate' });
+async function rotate({ alg }: { alg?: SigningAlg }): Promise<void> {
+  const kid = await ordered(readSettings(process.env), { command: 'rotate', ...(alg && { alg }) });
   console.log(`from now on tokens are signed with ${kid}`);
 }
 
@@ -218,7 +219,11 @@ users
 const keys = program
   .command('keys')
   .description('signing keys, and the key that the secrets in the store are sealed with');
-keys.command('rotate').description('sign with the next key from now on').action(rotate);
+keys
+  .command('rotate')
+  .description('sign with the next keys from now on')
+  .addOption(new Option('--alg <alg>', 'only with those of this algorithm').choices(SIGNING_ALGS))
+  .action(rotate);
 keys
   .command('reseal')
   .description('seal the secrets in the store with SECRETS_KEY, or with a new key in keys/secrets.key')

@@ -168,6 +168,7 @@ function routesOf(
       keys: engine.keys,
       introspect: engine.introspect,
       rateLimits,
+      signing: capabilities.signing,
     }),
     ...bind(flow, {
       ...pages,

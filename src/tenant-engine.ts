@@ -32,12 +32,12 @@ import { type IdentityProvider, identityProvider } from './saml/identity-provide
 /** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
   const { settings, users, log, clock, wallClock, random, pause } = deps;
-  const { certificates, config, events, challenges, outbound, tickets, views } = capabilities;
+  const { certificates, config, events, challenges, outbound, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
   const proof = proofFault({ certificates });
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock, proofFault: proof };
   const readApiToken = apiTokenReader(reading);
-  const signLogoutToken = logoutTokens({ issuer, config, clock: wallClock, random });
+  const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
   const backChannel = createBackChannel({ config, events, log, signLogoutToken, outbound, pause });
   const idp = identityProvider(baseUrl, config);
   const mfaApi = mfaAudience(issuer);
@@ -55,6 +55,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     challenges,
     events,
     tickets,
+    signing,
     grants: parts.flatMap(({ grants }) => grants),
     secondFactor: createSecondFactor(factors, mfaApi),
     acrValues: [MFA_POLICY],

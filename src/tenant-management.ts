@@ -7,7 +7,6 @@ import { firstProof } from './connections/first-proof.ts';
 import { renewProviderTokens } from './connections/refresh.ts';
 import { importMetadata } from './connections/samlp/provider.ts';
 import { consentAudience } from './engine/consents.ts';
-import { makeSigningKey, rotateSigningKeys } from './engine/keys.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
 import { issueEnrollment } from './factors/enrollment-ticket.ts';
@@ -23,6 +22,8 @@ import { startLogStreams } from './management/log-streams/streams.ts';
 import { resumePermissionRemovals } from './management/permission-removal.ts';
 import { createLocks } from './protection/locks.ts';
 import type { Background } from './runtime/background.ts';
+import { rotateSigningKeys } from './signing/keys.ts';
+import { makeSigningKey } from './signing/make-key.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
 /**
@@ -79,7 +80,7 @@ export function managementDependencies(
     removeUser: own.removeUser,
     renewProviderTokens: renewProviderTokens({ ...upstream, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
-    rotateKeys: () => rotateSigningKeys(store, wallClock, tenantName),
+    rotateKeys: (alg) => rotateSigningKeys(store, wallClock, tenantName, alg),
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
     scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
     store,

@@ -25,7 +25,7 @@ const LAYERS: string[][] = [
   ['connections', 'factors', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],
-  ['delivery', 'protection', 'saml-messages', 'scripts', 'tls'],
+  ['delivery', 'protection', 'saml-messages', 'scripts', 'signing', 'tls'],
   ['pages'],
   ['users', 'tenant'],
   ['store'],

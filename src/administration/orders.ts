@@ -2,14 +2,16 @@
 // while there is none.
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { rotateSigningKeys } from '../engine/keys.ts';
 import { managementAudience } from '../management/audience.ts';
+import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';
+import { rotateSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
 import { type ApplyDependencies, applyTenant, planTenant } from '../tenant/apply.ts';
 import { type Change, subjectOf } from '../tenant/changes.ts';
+import { keysFor } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
@@ -24,7 +26,7 @@ import { profileScript } from './script-test.ts';
 export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.enum(['apply', 'plan']), tenant: z.record(z.string(), z.unknown()) }),
   z.strictObject({ command: z.literal('export') }),
-  z.strictObject({ command: z.literal('rotate') }),
+  z.strictObject({ command: z.literal('rotate'), alg: z.enum(SIGNING_ALGS).optional() }),
   z.strictObject({ command: z.literal('script'), connection: z.string().min(1).max(255) }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
 ]);
@@ -58,8 +60,8 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
     case 'script':
       return profileScript(deps, order.connection);
     case 'rotate': {
-      const before = await signingKey(store);
-      const kid = await rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname);
+      const before = await signingKey(store, order.alg);
+      const kid = await rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, order.alg);
       recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after: { kid } });
       deps.log.info({ kid }, 'the signing keys were rotated by a command');
       return kid;
@@ -106,7 +108,8 @@ async function applyOrPlan(
 }
 
 /** The key that tokens are signed with. */
-async function signingKey(store: Store): Promise<{ kid: string } | undefined> {
-  const [key] = await store.collection('signingKeys').findBy('state', 'current');
+async function signingKey(store: Store, alg: SigningAlg = 'RS256'): Promise<{ kid: string } | undefined> {
+  const keys = await store.collection('signingKeys').findBy('state', 'current');
+  const [key] = keysFor(keys, alg);
   return key === undefined ? undefined : { kid: key.id };
 }

@@ -1,6 +1,7 @@
 // Verifies access tokens for our own APIs.
 import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
 import type { Context } from 'koa';
+import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import { confirmationOf, type ProofFault } from './proof-of-possession.ts';
@@ -100,7 +101,7 @@ async function verify(
   const { payload } = await jwtVerify(token, keys.find, {
     issuer,
     audience,
-    algorithms: ['RS256'],
+    algorithms: [...SIGNING_ALGS],
     requiredClaims: ['exp', 'iat', 'sub'],
     currentDate: new Date(clock()),
   });

@@ -3,6 +3,7 @@
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import { type Credential, expiryOf, publicKeyOf } from '../records/client-keys.ts';
+import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
@@ -96,7 +97,7 @@ export function clientMetadata(
         // client_credentials is only for applications that authenticate (RFC 6749 §4.4).
         (type !== 'client_credentials' || authenticated.token_endpoint_auth_method !== 'none'),
     ),
-    id_token_signed_response_alg: client.jwt_configuration.alg,
+    id_token_signed_response_alg: idTokenAlg(client),
     ...authenticated,
     [SETTINGS_PROPERTY]: settings,
   } as AdapterPayload;
@@ -145,7 +146,7 @@ function authentication(client: Client, now: number): AdapterPayload {
   const method = authenticationMethod(client);
   const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
   const keys = all.filter((key) => expiryOf(key) > now);
-  const hmac = client.jwt_configuration.alg === 'HS256' && client.client_secret !== undefined;
+  const hmac = idTokenAlg(client) === 'HS256' && client.client_secret !== undefined;
   const secret = hmac ? { client_secret: client.client_secret } : {};
   switch (method) {
     case 'private_key_jwt':

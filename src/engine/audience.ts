@@ -148,7 +148,7 @@ function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
 }
 
 function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {
-  if (api.signing_alg === 'RS256') return { alg: 'RS256' };
+  if (api.signing_alg !== 'HS256') return { alg: api.signing_alg };
   // The tenant file guarantees it; a store edited by hand must fail instead of signing with nothing.
   if (api.signing_secret === undefined) throw new Error(`the API ${api.identifier} has no signing_secret`);
   return { alg: 'HS256', key: Buffer.from(api.signing_secret) };

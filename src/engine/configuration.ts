@@ -4,8 +4,10 @@ import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
+import { TOKEN_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Signing } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
@@ -32,7 +34,7 @@ import { type ConnectionFault, extraParameters, type UseTicket } from './paramet
 import { policy } from './policy.ts';
 import type { ProofFault } from './proof-of-possession.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
-import { privateKeySet } from './renewal.ts';
+import { engineKeys } from './renewal.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
@@ -51,6 +53,7 @@ export interface EngineDependencies {
   challenges: Challenges;
   events: Events;
   tickets: LoginTickets;
+  signing: Signing;
   /** Grant types beyond the engine's. */
   grants: VendorGrant[];
   secondFactor: SecondFactor;
@@ -74,6 +77,8 @@ export type BindInteraction = (ctx: Context, uid: string) => void;
 /** What of the engine is switched on. Logout, userinfo and second factors are our own. */
 const FEATURES: NonNullable<Configuration['features']> = {
   devInteractions: { enabled: false },
+  // Signing is ours, wherever the keys are.
+  externalSigningSupport: { enabled: true, ack: 'experimental-01' },
   dPoP: { enabled: false },
   pushedAuthorizationRequests: { enabled: false },
   rpInitiatedLogout: { enabled: false },
@@ -88,7 +93,8 @@ const FEATURES: NonNullable<Configuration['features']> = {
 
 const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
-  idTokenSigningAlgValues: ['RS256', 'HS256'],
+  idTokenSigningAlgValues: [...TOKEN_ALGS],
+  authorizationSigningAlgValues: [...TOKEN_ALGS],
 };
 
 /** The engine's configuration. */
@@ -107,7 +113,7 @@ export function engineConfiguration(
   const { settings, store, config, clock, wallClock } = deps;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
-    jwks: privateKeySet(config.signingKeys()),
+    jwks: engineKeys(deps.signing.sign, config.signingKeys()),
     routes: {
       authorization: '/authorize',
       token: '/oauth/token',

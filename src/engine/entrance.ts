@@ -14,7 +14,7 @@ export type EnterEngine = (ctx: Context) => Promise<void>;
  * @param renew called before each request.
  * @throws AuthError 404, at the request, for others.
  */
-export function engineEntrance(provider: Provider, renew: () => void): EnterEngine {
+export function engineEntrance(provider: Provider, renew: () => Promise<void> | undefined): EnterEngine {
   const admitted = new WeakMap<IncomingMessage, string>();
   const guard: Middleware = async (ctx, next) => {
     // Once, and only for the admitted address.
@@ -26,7 +26,7 @@ export function engineEntrance(provider: Provider, renew: () => void): EnterEngi
   provider.use(guard as unknown as Parameters<Provider['use']>[0]);
   const run = mount(provider);
   return async (ctx) => {
-    renew();
+    await renew();
     admitted.set(ctx.req, requestOf(ctx));
     await run(ctx, async () => undefined);
   };

@@ -1,6 +1,8 @@
 // Verifies `id_token_hint` (OpenID Connect RP-Initiated Logout 1.0 §2).
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors } from 'jose';
+import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
+import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Config } from '../tenant/config.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
@@ -50,13 +52,13 @@ function isIdToken(token: string, { iss, sub, events }: JWTPayload, issuer: stri
   return typ.toUpperCase() === 'JWT' && iss === issuer && typeof sub === 'string' && events === undefined;
 }
 
-/** The application's algorithm counts, never the token's header (RFC 8725 §3.1). */
+/** A secret is tried where the application has asked for HS256 alone; a key of ours with its own `alg` (RFC 8725 §3.1). */
 async function verify(token: string, client: Client, keys: PublishedKeys): Promise<void> {
   const { alg } = decodeProtectedHeader(token);
-  const secret = client.jwt_configuration.alg === 'HS256' ? client.client_secret : undefined;
+  const secret = idTokenAlg(client) === 'HS256' ? client.client_secret : undefined;
   if (alg === 'HS256' && secret !== undefined) {
     await compactVerify(token, new TextEncoder().encode(secret), { algorithms: ['HS256'] });
   } else {
-    await compactVerify(token, keys.find, { algorithms: ['RS256'] });
+    await compactVerify(token, keys.find, { algorithms: [...SIGNING_ALGS] });
   }
 }

@@ -12,6 +12,7 @@ import {
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import initializeKeys from 'oidc-provider/lib/helpers/initialize_keystore.js';
+import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -63,6 +64,16 @@ export function replaceKeys(provider: Provider, jwks: JWKS): void {
   initializeKeys.call(provider, jwks);
 }
 
+/**
+ * Has the engine know every algorithm that is enabled, whether or not there are keys for it yet: they are made when an
+ * application asks for it. Imported because it else takes as known those of the keys that it was made with.
+ */
+function knowAlgorithms(provider: Provider): void {
+  const { configuration } = instance(provider);
+  configuration.idTokenSigningAlgValues = [...configuration.enabledJWA.idTokenSigningAlgValues];
+  configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
+}
+
 interface EngineClasses {
   Client: {
     prototype: Client & { includeSid(): boolean };
@@ -105,6 +116,7 @@ export function adaptEngine(
   provider: Provider,
   { wallClock, config, random }: { wallClock: Clock; config: Config; random: Random },
 ): void {
+  knowAlgorithms(provider);
   adaptClients(provider);
   adaptSessions(provider, wallClock);
   adaptTokens(provider, config, random);

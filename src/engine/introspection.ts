@@ -6,6 +6,7 @@ import { bodyFields, requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { ResourceServer } from '../records/collections.ts';
+import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
@@ -32,9 +33,6 @@ export type Introspected = { active: false } | ({ active: true } & Readonly<Reco
  *   400 without a token.
  */
 export type Introspect = (ctx: Context) => Promise<Introspected>;
-
-/** An API's tokens, in the algorithms that the tenant's keys sign with. */
-const ASYMMETRIC = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 
 const INACTIVE = { active: false } as const;
 
@@ -73,7 +71,7 @@ async function verified(
   };
   try {
     if (api.signing_alg !== 'HS256')
-      return (await jwtVerify(token, keys.find, { ...rules, algorithms: ASYMMETRIC })).payload;
+      return (await jwtVerify(token, keys.find, { ...rules, algorithms: [...SIGNING_ALGS] })).payload;
     const secret = Buffer.from(api.signing_secret ?? '');
     return (await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] })).payload;
   } catch (thrown) {

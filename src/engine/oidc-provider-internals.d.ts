@@ -18,6 +18,15 @@ declare module 'oidc-provider/lib/helpers/initialize_keystore.js' {
   export default function initialize(this: Provider, jwks: JWKS): void;
 }
 
+declare module 'oidc-provider/lib/helpers/weak_cache.js' {
+  import type Provider from 'oidc-provider';
+
+  type Algorithms = Record<'idTokenSigningAlgValues' | 'authorizationSigningAlgValues', string[]>;
+  export default function instance(provider: Provider): {
+    configuration: Algorithms & { enabledJWA: Algorithms };
+  };
+}
+
 declare module 'oidc-provider/lib/helpers/grants.js' {
   const helpers: Record<string, (...args: unknown[]) => unknown>;
   export = helpers;

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import Provider, { errors } from 'oidc-provider';
+import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Config } from '../tenant/config.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
@@ -18,7 +19,6 @@ import { type Interactions, interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
 import { adaptEngine } from './internals.ts';
 import type { Introspect } from './introspection.ts';
-import { ensureSigningKeys } from './keys.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
 import { machineOrganizations } from './machine-organizations.ts';
 import { registerMessageModes } from './message-modes.ts';
@@ -70,7 +70,8 @@ function nameIssuer(provider: Provider, issuer: string): void {
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, users, clock, wallClock, log } = deps;
-  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname);
+  await config.refresh();
+  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname, config.signingAlgs());
   await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);

@@ -21,14 +21,20 @@ function publicKeySet(keys: readonly SigningKey[]): JSONWebKeySet {
   const all = keys.map(({ id, jwk, x5c }) => ({
     kty: jwk.kty,
     use: 'sig',
-    alg: 'RS256',
+    // Verifiers take a key for no other algorithm than its own (RFC 8725 §3.1), and so do we.
+    alg: jwk.alg,
     kid: id,
-    n: jwk.n,
-    e: jwk.e,
+    ...publicMembers(jwk),
     x5c,
     x5t: thumbprint(x5c[0] ?? ''),
   }));
   return { keys: all } as unknown as JSONWebKeySet;
+}
+
+/** What of a key all may know (RFC 7518 §6.2.1 and §6.3.1, RFC 8037 §2). */
+function publicMembers({ kty, n, e, crv, x, y }: SigningKey['jwk']): object {
+  if (kty === 'RSA') return { n, e };
+  return kty === 'EC' ? { crv, x, y } : { crv, x };
 }
 
 /** SHA-1 of the certificate, base64url, as RFC 7515 §4.1.7 defines `x5t`. */

@@ -1,28 +1,43 @@
 // Keeps the engine's keys, grant types and discovery document up to date with the tenant's configuration.
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import type Provider from 'oidc-provider';
-import type { JWKS, KoaContextWithOIDC } from 'oidc-provider';
+import { ExternalSigningKey, type JWKS, type KoaContextWithOIDC } from 'oidc-provider';
+import type { SigningAlg } from '../records/signing-algs.ts';
+import type { Sign, Signing } from '../signing/signing.ts';
 import { type Config, derived, type SigningKey } from '../tenant/config.ts';
 import { replaceKeys } from './internals.ts';
 import { type GrantEndDependencies, registerVendorGrant, type VendorGrant } from './tokens.ts';
 
 interface RenewalDependencies extends GrantEndDependencies {
   grants: readonly VendorGrant[];
+  signing: Pick<Signing, 'sign' | 'ensure'>;
   /** Our public origin. */
   baseUrl: string;
 }
 
 interface Renewal {
   /** Brings the engine up to date; called before each request that enters it. */
-  renew(): void;
+  renew(): Promise<void> | undefined;
   /** The present grant types; the same object while unchanged. */
   grantTypes(): ReadonlySet<string>;
 }
 
 const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** The private keys, the signing one first. */
-export function privateKeySet(keys: readonly SigningKey[]): JWKS {
-  return { keys: keys.map(({ jwk }) => structuredClone(jwk)) } as unknown as JWKS;
+/** The engine's keys, those that sign first: it has them signed with, and holds none of them itself. */
+export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
+  const all = keys.map(({ id: kid, jwk }) => {
+    const alg = jwk.alg as SigningAlg;
+    const { kty, n, e, crv, x, y } = jwk;
+    const publicKey = createPublicKey({ key: { kty, n, e, crv, x, y } as JsonWebKey, format: 'jwk' });
+    return Object.assign(new ExternalSigningKey(), {
+      kid,
+      alg,
+      keyObject: () => publicKey,
+      sign: (data: Uint8Array) => sign(alg, kid, data),
+    });
+  });
+  return { keys: all } as unknown as JWKS;
 }
 
 /**
@@ -30,8 +45,8 @@ export function privateKeySet(keys: readonly SigningKey[]): JWKS {
  * as the tenant's configuration has them.
  */
 export function renewal(provider: Provider, deps: RenewalDependencies): Renewal {
-  const { config } = deps;
-  const keys = derived(config.signingKeys, (now) => replaceKeys(provider, privateKeySet(now)));
+  const { config, signing } = deps;
+  const keys = derived(config.signingKeys, (now) => replaceKeys(provider, engineKeys(signing.sign, now)));
   const vendorHost = () => config.settings().vendor_host;
   const grantTypes = derived(vendorHost, () => {
     for (const grant of deps.grants) registerVendorGrant(deps, provider, grant);
@@ -48,9 +63,15 @@ export function renewal(provider: Provider, deps: RenewalDependencies): Renewal 
     );
     Object.assign(body, logoutMetadata(deps.baseUrl, config));
   });
-  const renew = () => {
+  const now = () => {
     keys();
     grantTypes();
+  };
+  const renew = () => {
+    const made = signing.ensure();
+    if (made !== undefined) return made.then(now);
+    now();
+    return undefined;
   };
   return { renew, grantTypes };
 }

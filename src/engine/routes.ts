@@ -5,6 +5,7 @@ import { optional } from '../http/described.ts';
 import { oauthShape } from '../http/errors.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Limits } from '../records/limits.ts';
+import type { Signing } from '../signing/signing.ts';
 import {
   authorizationParameters,
   discoveryAnswer,
@@ -21,6 +22,7 @@ import type { Engine } from './provider.ts';
 interface EngineRoutesDependencies
   extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys' | 'introspect'> {
   rateLimits: RateLimits;
+  signing: Pick<Signing, 'ensure'>;
 }
 
 const limits = {
@@ -143,7 +145,8 @@ export const engine = feature<EngineRoutesDependencies>({
   },
 });
 
-function sendKeys({ keys }: EngineRoutesDependencies, ctx: Context): void {
+async function sendKeys({ keys, signing }: EngineRoutesDependencies, ctx: Context): Promise<void> {
+  await signing.ensure();
   ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');
   ctx.body = keys.keySet();
 }

@@ -6,6 +6,7 @@ import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import type { Frozen } from '../records/record.ts';
+import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
@@ -158,7 +159,7 @@ function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
       const { payload } = await jwtVerify(token, keys.find, {
         issuer: provider.issuer,
         audience,
-        algorithms: ['RS256'],
+        algorithms: [...SIGNING_ALGS],
         requiredClaims: ['exp', 'iat', 'sub'],
         currentDate: new Date(clock()),
       });

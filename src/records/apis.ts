@@ -1,6 +1,7 @@
 // APIs in the tenant file, and what applications may ask of them for themselves.
 import { z } from 'zod';
 import { HS256_SECRET } from './client-authentication.ts';
+import { TOKEN_ALGS } from './signing-algs.ts';
 
 const seconds = z.number().int().positive();
 
@@ -20,7 +21,7 @@ const resourceServerFields = z.looseObject({
     .min(1)
     .refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
   scopes: z.array(z.looseObject({ value: scopeToken, description: z.string().optional() })).default([]),
-  signing_alg: z.enum(['RS256', 'HS256']).default('RS256'),
+  signing_alg: z.enum(TOKEN_ALGS).default('RS256'),
   signing_secret: z.string().min(1).optional(),
   token_lifetime: seconds.default(86400),
   token_lifetime_for_web: seconds.default(7200),

@@ -4,6 +4,7 @@ import { authenticationMethod, HS256_SECRET, LEAST_SECRET } from './client-authe
 import { publicKeyFault } from './client-keys.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
+import { TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
 
 /** The application of the development page, which is in no tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';
@@ -91,10 +92,12 @@ const clientFields = z.looseObject({
   standard_claims: z.boolean().optional(),
   jwt_configuration: z
     .looseObject({
-      alg: z.enum(['RS256', 'HS256']).default('RS256'),
+      alg: z.enum(TOKEN_ALGS).default('RS256'),
       lifetime_in_seconds: seconds.default(36000),
     })
     .prefault({}),
+  /** Ours, by the name of OpenID Connect Registration 1.0 §2: in place of `jwt_configuration.alg`. */
+  id_token_signed_response_alg: z.enum(TOKEN_ALGS).optional(),
   refresh_token: refreshTokenSchema.prefault({}),
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
   oidc_logout: clientLogoutSchema.optional(),
@@ -127,6 +130,14 @@ const clientFields = z.looseObject({
   client_metadata: z.record(z.string(), z.string()).optional(),
 });
 
+/** What ID tokens and logout tokens of an application are signed with. */
+export function idTokenAlg(client: {
+  readonly id_token_signed_response_alg?: TokenAlg | undefined;
+  readonly jwt_configuration: { readonly alg: TokenAlg };
+}): TokenAlg {
+  return client.id_token_signed_response_alg ?? client.jwt_configuration.alg;
+}
+
 /** An application. The faults of several keys together are of the one that has to change. */
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
@@ -137,7 +148,7 @@ export const clientSchema = clientFields.superRefine((client, context) => {
       'grant_types',
     );
   }
-  if (client.jwt_configuration.alg !== 'HS256') return;
+  if (idTokenAlg(client) !== 'HS256') return;
   if (method === 'none') {
     fault('HS256 needs an application with a secret', 'jwt_configuration', 'alg');
   } else if (method === 'private_key_jwt' && client.client_secret === undefined) {

@@ -1,10 +1,11 @@
 // What the OIDC engine keeps: keys, artifacts, consents.
 import type { Stored } from './record.ts';
+import type { SigningAlg } from './signing-algs.ts';
 
-/** A signing key of the tenant; `id` is its `kid`. `current` signs, all but `retired` are published. */
+/** A signing key of the tenant; `id` is its `kid`. Of those of an algorithm `current` signs; all are published. */
 export interface SigningKeyRecord extends Stored {
   state: 'current' | 'next' | 'previous';
-  /** The private key as a JWK with `kid`, `alg`, `use`. */
+  /** The private key as a JWK with `kid`, `use`, and the `alg` that it signs with, and no other. */
   jwk: Record<string, unknown>;
   /** The self-signed certificate over the public key, base64 DER, published as `x5c`. */
   x5c: string[];
@@ -21,6 +22,11 @@ export interface ConnectionKeyRecord extends SigningKeyRecord {
 /** What tells a key that is kept outside the store (`id`) from another: its key check value. */
 export interface KeyCheckRecord extends Stored {
   value: string;
+}
+
+/** The id of the {@link KeyCheckRecord} that says that the store has had signing keys of an algorithm. */
+export function signingCheck(alg: SigningAlg): string {
+  return alg === 'RS256' ? 'signing' : `signing:${alg}`;
 }
 
 /** An artifact of the OIDC engine (session, code, refresh token …); `id` is of its model and a hash of its value. */

@@ -1,7 +1,7 @@
 // We as SAML identity provider: entity ID, addresses and keys.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import type { Signer } from '../saml-messages/signature.ts';
-import { type Config, derived, type SigningKey } from '../tenant/config.ts';
+import { type Config, derived, keysFor, type SigningKey } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 export interface IdentityProvider {
@@ -31,8 +31,7 @@ export function identityProvider(baseUrl: string, config: Config): IdentityProvi
     }),
     // The previous key no longer signs.
     certificates: () =>
-      config
-        .signingKeys()
+      keysFor(config.signingKeys(), 'RS256')
         .filter(({ state }) => state !== 'previous')
         .flatMap(({ x5c }) => x5c[0] ?? []),
   };

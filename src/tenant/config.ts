@@ -1,6 +1,7 @@
 // The configuration of the tenant in a store: its settings, applications, connections, APIs and signing keys. It is
 // read once for each revision of the store, so that a change is in force with the next request and reading costs
 // nothing.
+import { idTokenAlg } from '../records/clients.ts';
 import type {
   Client,
   ClientGrant,
@@ -12,6 +13,7 @@ import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { leadingDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
+import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
@@ -25,8 +27,13 @@ export interface Config {
   customDomains(): Promise<readonly CustomDomain[]>;
   /** What the tenant has set of its pages beside its settings. */
   look(): Look;
-  /** The current key, which signs; the next, published before it signs; then previous ones. */
+  /**
+   * The keys of each algorithm, RS256 first: the current, which signs; the next, published before it signs; then previous
+   * ones. @see keysFor
+   */
   signingKeys(): readonly SigningKey[];
+  /** The algorithms that applications and APIs have asked for, and RS256. */
+  signingAlgs(): ReadonlySet<SigningAlg>;
   /** Takes over what was written since the last reading: what is read without waiting is as of then. */
   refresh(): Promise<void>;
   client(clientId: string): Promise<Client | undefined>;
@@ -62,6 +69,7 @@ interface Snapshot {
   look: Look;
   customDomains: readonly CustomDomain[];
   signingKeys: readonly SigningKey[];
+  signingAlgs: ReadonlySet<SigningAlg>;
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
   /** By name, in name order. */
@@ -96,6 +104,7 @@ export async function openConfig(store: Store): Promise<Config> {
     settings: () => snapshot.settings,
     look: () => snapshot.look,
     signingKeys: () => snapshot.signingKeys,
+    signingAlgs: () => snapshot.signingAlgs,
     refresh: async () => {
       await current();
     },
@@ -139,9 +148,8 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
       store.collection('documents').findBy('kind', 'custom-domain'),
     ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
-  const signingKeys = (['current', 'next', 'previous'] as const).flatMap((state) =>
-    keys.filter((key) => key.state === state),
-  );
+  const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
+  const algs = [...clients.map(idTokenAlg), ...apis.map(({ signing_alg }) => signing_alg)];
   return {
     revision,
     settings,
@@ -151,6 +159,7 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
     },
     customDomains: customDomainsOf(domains),
     signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
+    signingAlgs: new Set(['RS256', ...algs.filter(isSigningAlg)]),
     clients: new Map(clients.map((client) => [client.client_id, client])),
     origins: new Set(clients.flatMap(originsOf)),
     connections: new Map(
@@ -174,6 +183,13 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
 }
 
 const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
+
+/** The keys of an algorithm, the current one first, then the next, and those before. */
+export function keysFor(keys: readonly SigningKey[], alg: SigningAlg): SigningKey[] {
+  return (['current', 'next', 'previous'] as const).flatMap((state) =>
+    keys.filter((key) => key.state === state && key.jwk.alg === alg),
+  );
+}
 
 function isSame(
   before: readonly SigningKey[] | undefined,

@@ -2,7 +2,9 @@
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
+import { keysFor } from '../tenant/config.ts';
 
 export interface TokenRequest {
   /** The user, by `id`. */
@@ -24,15 +26,17 @@ export async function mintAccessToken(
 ): Promise<string> {
   const [api] = await store.collection('resourceServers').findBy('identifier', audience);
   if (api === undefined) throw new Error(`there is no API ${audience} in the tenant`);
-  if (api.signing_alg !== 'RS256')
+  if (api.signing_alg === 'HS256')
     throw new Error(`tokens for ${audience} are signed with ${api.signing_alg}`);
   const client =
     clientId === undefined
       ? (await store.collection('clients').list({ limit: 1 })).records[0]
       : await store.collection('clients').get(clientId);
   if (client === undefined) throw new Error(`there is no application ${clientId ?? ''} in the tenant`);
-  const [key] = await store.collection('signingKeys').findBy('state', 'current');
-  if (key === undefined) throw new Error('the store has no signing key');
+  const alg = api.signing_alg;
+  await ensureSigningKeys(store, clock, new URL(issuer).hostname, [alg]);
+  const [key] = keysFor(await store.collection('signingKeys').findBy('state', 'current'), alg);
+  if (key === undefined) throw new Error(`the store has no ${alg} key`);
   const now = epochSeconds(clock);
   const isStandard = api.token_dialect.startsWith('rfc9068');
   return new SignJWT({
@@ -45,6 +49,6 @@ export async function mintAccessToken(
     ...(scope === undefined ? {} : { scope }),
     ...claims,
   })
-    .setProtectedHeader({ alg: 'RS256', typ: isStandard ? 'at+jwt' : 'JWT', kid: key.id })
+    .setProtectedHeader({ alg, typ: isStandard ? 'at+jwt' : 'JWT', kid: key.id })
     .sign(createPrivateKey({ key: key.jwk as JsonWebKey, format: 'jwk' }));
 }

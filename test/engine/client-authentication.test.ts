@@ -16,6 +16,7 @@ import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
+import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { tenant } from '../support/flows.ts';
@@ -52,10 +53,12 @@ describe('client authentication at endpoints of ours', () => {
     });
     const log = createLog('silent');
     const challenges = createChallenges({ store: server.store, clock: Date.now, random: systemRandom });
+    const config = await openConfig(server.store);
     const engine = await createEngine({
       settings: server.settings,
       store: server.store,
-      config: await openConfig(server.store),
+      config,
+      signing: createSigning({ store: server.store, config, clock: Date.now, commonName: 'localhost' }),
       users: server.users,
       clock: Date.now,
       wallClock: Date.now,

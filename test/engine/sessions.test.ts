@@ -16,6 +16,7 @@ import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
+import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
@@ -51,6 +52,7 @@ describe('the sessions of a user', () => {
     const logoutChannels = createLogoutChannels(channels, log);
     const { store, users, settings } = server;
     const challenges = createChallenges({ store, clock: Date.now, random: systemRandom });
+    const config = await openConfig(store);
     const engine = await createEngine({
       ...NO_SECOND_FACTOR,
       ...NO_CERTIFICATES,
@@ -59,7 +61,8 @@ describe('the sessions of a user', () => {
       settings,
       store,
       users,
-      config: await openConfig(store),
+      config,
+      signing: createSigning({ store, config, clock: Date.now, commonName: 'localhost' }),
       clock: Date.now,
       wallClock: Date.now,
       random: systemRandom,

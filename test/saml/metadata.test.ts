@@ -1,8 +1,8 @@
 // What a service provider is told of us before anything else.
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { rotateSigningKeys } from '../../src/engine/keys.ts';
 import { identityProvider } from '../../src/saml/identity-provider.ts';
+import { rotateSigningKeys } from '../../src/signing/keys.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';

@@ -3,7 +3,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureSigningKeys } from '../../src/engine/keys.ts';
+import { ensureSigningKeys } from '../../src/signing/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
 

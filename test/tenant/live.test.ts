@@ -1,9 +1,9 @@
 // What is changed in the store is in force with the next request, without a restart: one test for each kind.
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { rotateSigningKeys } from '../../src/engine/keys.ts';
 import type { CollectionName, Records } from '../../src/records/collections.ts';
 import type { Frozen } from '../../src/records/record.ts';
+import { rotateSigningKeys } from '../../src/signing/keys.ts';
 import { type Answer, createAgent } from '../support/agent.ts';
 import {
   API,

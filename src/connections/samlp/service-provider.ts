@@ -6,6 +6,7 @@ import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import type { Signer } from '../../saml-messages/signature.ts';
+import { keysFor } from '../../tenant/config.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { CALLBACK } from '../upstream/begin.ts';
 
@@ -46,7 +47,7 @@ export async function signingKeys(
 ): Promise<OwnKey[]> {
   if (own !== undefined) return [ownKey(own)];
   const made = await store.collection('connectionKeys').findBy('connection', id);
-  return (made.length > 0 ? ordered(made) : config.signingKeys()).map(kept);
+  return (made.length > 0 ? ordered(made) : keysFor(config.signingKeys(), 'RS256')).map(kept);
 }
 
 /** The keys that assertions may be encrypted for, the one in our metadata first. */

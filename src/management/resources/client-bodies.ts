@@ -1,5 +1,6 @@
 // What a caller may set of an application.
 import { z } from 'zod';
+import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 
 const text = (longest = 1024) => z.string().max(longest);
 const texts = z.array(z.string().max(2048)).max(1000);
@@ -33,6 +34,7 @@ const members = {
   oidc_conformant: z.boolean(),
   standard_claims: z.boolean(),
   jwt_configuration: object,
+  id_token_signed_response_alg: z.enum(TOKEN_ALGS),
   refresh_token: object,
   oidc_logout: object,
   oidc_backchannel_logout: object,

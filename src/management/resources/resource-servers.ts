@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
+import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
@@ -32,7 +33,7 @@ const members = {
     .max(200)
     .regex(/^[^<>]*$/, 'String does not match pattern ^[^<>]+$'),
   scopes: z.array(scope).max(1000),
-  signing_alg: z.enum(['HS256', 'RS256', 'RS512', 'PS256']),
+  signing_alg: z.enum(TOKEN_ALGS),
   signing_secret: z.string().min(16),
   allow_offline_access: z.boolean(),
   allow_online_access: z.boolean(),

@@ -1,8 +1,11 @@
 // `/keys/signing`: the keys that tokens are signed with.
 import { X509Certificate } from 'node:crypto';
+import { z } from 'zod';
 import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
+import { SIGNING_ALGS, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Store } from '../../store/contract.ts';
+import { keysFor } from '../../tenant/config.ts';
 import { type Call, callsWith, created, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { publicView } from '../public-keys.ts';
@@ -10,8 +13,8 @@ import { notFound } from '../resource.ts';
 
 export interface SigningKeysDependencies {
   store: Store;
-  /** Makes the next key the current one. @returns its `kid`. */
-  rotateKeys(): Promise<string>;
+  /** Makes the next key of an algorithm, of all that there are otherwise, the current one. @returns its `kid`. */
+  rotateKeys(alg: SigningAlg | undefined): Promise<string>;
 }
 
 type SigningKey = Frozen<SigningKeyRecord>;
@@ -21,7 +24,7 @@ const noKey = notFound('The key does not exist', 'inexistent_key');
 /** The public half of a key. */
 function keyView(key: SigningKey): object {
   const { cert, ...shown } = publicView(key);
-  return { cert, pkcs7: cert, ...shown, revoked: false };
+  return { cert, pkcs7: cert, ...shown, alg: key.jwk.alg, revoked: false };
 }
 
 async function find({ store }: SigningKeysDependencies, kid = ''): Promise<SigningKey> {
@@ -29,6 +32,9 @@ async function find({ store }: SigningKeysDependencies, kid = ''): Promise<Signi
   if (found === undefined) throw noKey();
   return found;
 }
+
+/** Ours: the algorithm whose keys are rotated; all otherwise. */
+const rotation = z.strictObject({ alg: z.enum(SIGNING_ALGS).optional() });
 
 const call = callsWith<SigningKeysDependencies>();
 
@@ -40,9 +46,8 @@ export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
     scopes: ['read:signing_keys'],
     summary: 'Get all signing keys',
     handle: async (deps) => {
-      const order = ['current', 'next', 'previous'];
       const { records } = await deps.store.collection('signingKeys').list({ limit: 100 });
-      return ok(records.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state)).map(keyView));
+      return ok(SIGNING_ALGS.flatMap((alg) => keysFor(records, alg)).map(keyView));
     },
   }),
   call({
@@ -57,8 +62,9 @@ export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
     path: '/keys/signing/rotate',
     scopes: ['create:signing_keys', 'update:signing_keys'],
     summary: 'Rotate the signing key',
-    handle: async (deps) => {
-      const kid = await deps.rotateKeys();
+    body: rotation,
+    handle: async (deps, { body }) => {
+      const kid = await deps.rotateKeys(body.alg);
       const { x5c } = await find(deps, kid);
       const cert = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64')).toString();
       return { ...created({ kid, cert }), after: { kid } };

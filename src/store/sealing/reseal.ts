@@ -3,6 +3,8 @@
 import type { KeyObject } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { signingCheck } from '../../records/engine.ts';
+import { SIGNING_ALGS } from '../../records/signing-algs.ts';
 import { databaseFile, holdsStore } from '../create.ts';
 import { syncDirectory } from '../files.ts';
 import { lockDirectory } from '../lock.ts';
@@ -14,9 +16,6 @@ import type { KeySource } from './open.ts';
 import { CHECK, CHECK_BEFORE, checkIn, FORMER_CHECK, putCheck, removeCheck } from './open.ts';
 import { opensWith } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, withDatabase } from './rewrite.ts';
-
-/** The id of the value that says that the store has had signing keys: it goes with them. */
-const SIGNING_CHECK = 'signing';
 
 interface Keys {
   key: KeyObject;
@@ -119,7 +118,9 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
       const rewrite: Rewrite = (collection, members, text) => {
         if (!lost(collection, members, text)) return text;
         removed.records++;
-        if (collection === 'signingKeys') removeCheck(database, SIGNING_CHECK);
+        // What says that the store has had signing keys goes with them.
+        if (collection === 'signingKeys')
+          for (const alg of SIGNING_ALGS) removeCheck(database, signingCheck(alg));
         return undefined;
       };
       rewriteDatabase(database, rewrite, () => {
