@@ -160,16 +160,7 @@ function routesOf(
   return [
     ...bind(health, { store, log }),
     ...views.assets.routes,
-    ...bind(engineFeature, {
-      enter: engine.enter,
-      authorization: engine.authorization,
-      tokens,
-      userinfo: engine.userinfo,
-      keys: engine.keys,
-      introspect: engine.introspect,
-      rateLimits,
-      signing: capabilities.signing,
-    }),
+    ...bind(engineFeature, { ...engine, config, rateLimits, signing: capabilities.signing }),
     ...bind(flow, {
       ...pages,
       credentialGrants,

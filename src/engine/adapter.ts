@@ -12,6 +12,7 @@ import type { Commits } from './commit.ts';
 import { OUTRUN } from './failures.ts';
 import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
 import type { OwnCallbacks } from './own-codes.ts';
+import { PUSHED_MODEL } from './pushed-requests.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
@@ -31,6 +32,8 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
   return (model) => {
     if (model === 'Client') return clientAdapter(deps);
     const adapter = artifactAdapter(deps, model);
+    // Kept as the client sent it, by our own endpoint.
+    if (model === PUSHED_MODEL) return { ...adapter, upsert: async () => undefined };
     if (model === 'RefreshToken') return refreshTokenAdapter(adapter, deps);
     return model === 'Interaction' ? bounded(adapter, waiting) : adapter;
   };

@@ -3,6 +3,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { namedApi, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
+import type { ReceivedRequest } from './received-request.ts';
 import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, type RequestExtensions } from './request-extensions.ts';
 import { answerParameters } from './request-object.ts';
 
@@ -66,9 +67,12 @@ const LONGEST_FORWARDED = 1000;
 
 /**
  * Translates an authorization request for the engine.
- * @param browser hash of the request's secret in its browser.
+ * @param browser hash of the request's secret in its browser; a pushed request has none yet.
  */
-export function normalizeRequest(query: ParsedUrlQuery, browser: string): ParsedUrlQuery {
+export function normalizeRequest(
+  { parameters: query, refused, pushed }: ReceivedRequest,
+  browser?: string,
+): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
   for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
   Object.assign(request, answerParameters(request.request));
@@ -83,7 +87,9 @@ export function normalizeRequest(query: ParsedUrlQuery, browser: string): Parsed
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
     upstream: forUpstream(query),
-    browser,
+    ...(browser !== undefined && { browser }),
+    ...(refused && { refused }),
+    ...(pushed !== undefined && { pushed }),
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
     ...('fault' in api && { invalidTarget: api.fault }),
   };

@@ -13,6 +13,8 @@ import type { EnterEngine } from './entrance.ts';
 import type { GrantKeeper } from './grants.ts';
 import type { Interactions, WaitingRequest } from './interaction.ts';
 import { releaseBrowser } from './interaction-browser.ts';
+import type { PushedRequests } from './pushed-requests.ts';
+import type { ReceiveRequest } from './received-request.ts';
 import { repeatedRequest } from './repeat.ts';
 import { checkRequestSize } from './request-size.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
@@ -44,6 +46,8 @@ interface AuthorizationDependencies extends ResumeDependencies {
   enter: EnterEngine;
   grants: GrantKeeper;
   random: Random;
+  receive: Pick<ReceiveRequest, 'authorization'>;
+  pushedRequests: Pick<PushedRequests, 'rebind'>;
   /** The secrets that requests have in their browsers, for what waits after this. */
   browsers: WeakMap<IncomingMessage, string>;
 }
@@ -56,6 +60,7 @@ export function authorizationEndpoint({
   browsers,
   interactions,
   leadElsewhere,
+  receive,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
   const answer = async (ctx: Context) => {
@@ -73,8 +78,9 @@ export function authorizationEndpoint({
       ctx.method = 'GET';
       const secret = newBrowserSecret(deps.random);
       browsers.set(ctx.req, secret);
-      const request = normalizeRequest(received, sha256(secret));
-      ctx.query = (await repeatedRequest(deps.provider, request)) ?? request;
+      const browser = sha256(secret);
+      const request = normalizeRequest(await receive.authorization(ctx, received, browser), browser);
+      ctx.query = (await repeatedRequest(deps, request)) ?? request;
       await checkRequest(ctx.query);
       await answer(ctx);
       const waiting = await interactions.begun(ctx, ctx.response.get('Location'));

@@ -33,8 +33,10 @@ import type { OwnCallbacks } from './own-codes.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
 import type { ProofFault } from './proof-of-possession.ts';
+import type { PushedRequests } from './pushed-requests.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { engineKeys } from './renewal.ts';
+import { REQUEST_OBJECT_ALGORITHMS } from './request-object.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
@@ -80,7 +82,7 @@ const FEATURES: NonNullable<Configuration['features']> = {
   // Signing is ours, wherever the keys are.
   externalSigningSupport: { enabled: true, ack: 'experimental-01' },
   dPoP: { enabled: false },
-  pushedAuthorizationRequests: { enabled: false },
+  pushedAuthorizationRequests: { enabled: true },
   rpInitiatedLogout: { enabled: false },
   claimsParameter: { enabled: true },
   clientCredentials: { enabled: true },
@@ -97,6 +99,22 @@ const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   authorizationSigningAlgValues: [...TOKEN_ALGS],
 };
 
+const ROUTES: NonNullable<Configuration['routes']> = {
+  authorization: '/authorize',
+  token: '/oauth/token',
+  revocation: '/oauth/revoke',
+  pushed_authorization_request: '/oauth/par',
+  userinfo: '/userinfo',
+  jwks: '/.well-known/jwks.json',
+  end_session: '/oidc/logout',
+};
+
+/** What the metadata say beyond the engine's: request objects are read before it, and it knows of none. */
+const DISCOVERY: NonNullable<Configuration['discovery']> = {
+  request_parameter_supported: true,
+  request_object_signing_alg_values_supported: REQUEST_OBJECT_ALGORITHMS,
+};
+
 /** The engine's configuration. */
 export function engineConfiguration(
   deps: EngineDependencies & {
@@ -104,6 +122,7 @@ export function engineConfiguration(
     judged: JudgedUsers;
     organizations: Organizations;
     machines: MachineOrganizations;
+    pushedRequests: PushedRequests;
   },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
@@ -114,16 +133,9 @@ export function engineConfiguration(
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
-    routes: {
-      authorization: '/authorize',
-      token: '/oauth/token',
-      revocation: '/oauth/revoke',
-      userinfo: '/userinfo',
-      jwks: '/.well-known/jwks.json',
-      end_session: '/oidc/logout',
-    },
+    routes: ROUTES,
     features: { ...FEATURES, resourceIndicators: { enabled: true, ...resourceIndicators(deps) } },
-    discovery: discoveryMembers(settings.baseUrl),
+    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],

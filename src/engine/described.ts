@@ -5,6 +5,9 @@ import { CLIENT_FIELDS, optional, required } from '../http/described.ts';
 /** Of /authorize (OpenID Connect Core §3.1.2.1); what is not known is kept for upstream providers. */
 export const authorizationParameters = z.looseObject({
   client_id: required('The application.'),
+  request_uri: optional(
+    'What `/oauth/par` answered (RFC 9126); nothing else counts beside it and `client_id`.',
+  ),
   response_type: required('`code`, `token`, `id_token`, `id_token token`, or a hybrid of them.'),
   redirect_uri: required('One of the callbacks of the application.'),
   scope: optional('`openid profile email` where nothing is said.'),
@@ -33,6 +36,20 @@ export const authorizationParameters = z.looseObject({
   request: optional('The parameters as a signed JWT (OpenID Connect Core §6.1).'),
   login_ticket: optional('A login that was done before: of `/co/authenticate` or a login link.'),
   connection_scope: optional('For the upstream provider.'),
+});
+
+/** Of /oauth/par (RFC 9126 §2.1): all that /authorize takes, and who asks. */
+export const pushedBody = authorizationParameters.omit({ client_id: true }).extend({
+  ...CLIENT_FIELDS,
+  // Each may be in the object instead.
+  response_type: optional('As at `/authorize`.'),
+  redirect_uri: optional('As at `/authorize`.'),
+});
+
+/** What is answered to a pushed request (RFC 9126 §2.2). */
+export const pushedAnswer = z.object({
+  request_uri: z.string().describe('For `/authorize`, once, with the `client_id` alone.'),
+  expires_in: z.number().int().describe('Seconds until the browser has to come.'),
 });
 
 const scopeAndAudience = {

@@ -21,6 +21,7 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
     if (!byContext.has(ctx)) byContext.set(ctx, error);
   };
   provider.on('grant.error', (ctx, error) => keep(ctx as unknown as Context, error));
+  provider.on('pushed_authorization_request.error', (ctx, error) => keep(ctx as unknown as Context, error));
   provider.on('revocation.error', (ctx, error) => keep(ctx as unknown as Context, error));
   provider.on('server_error', (ctx, error) => {
     log.error({ err: error, path: ctx.path }, 'engine error');

@@ -27,15 +27,25 @@ interface Waiting {
  */
 export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSeconds: number): void {
   // Browsers send what they got first first (RFC 6265 §5.4).
-  const older = ctx
-    .get('Cookie')
-    .split(/;\s*/)
-    .map((pair) => pair.split('=')[0] ?? '')
-    .filter((name) => name.startsWith(PREFIX));
+  const older = cookiesOf(ctx);
   for (const name of older.slice(0, Math.max(0, older.length - MOST + 1))) {
     cookieOf(name.slice(PREFIX.length)).forget(ctx);
   }
   cookieOf(uid, ttlSeconds).give(ctx, secret);
+}
+
+/** The names of the cookies of all requests that wait in this browser. */
+function cookiesOf(ctx: Context): string[] {
+  return ctx
+    .get('Cookie')
+    .split(/;\s*/)
+    .map((pair) => pair.split('=')[0] ?? '')
+    .filter((name) => name.startsWith(PREFIX));
+}
+
+/** Whether a request waits in this browser whose secret has that hash. */
+export function bringsSecretOf(ctx: Context, hash: string): boolean {
+  return cookiesOf(ctx).some((name) => cookieOf(name.slice(PREFIX.length)).bringsHashed(ctx, hash));
 }
 
 /** The secret of a waiting request, where this browser has it. */

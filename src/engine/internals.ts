@@ -1,7 +1,6 @@
 // The only deep imports into oidc-provider and the only changes to its classes, each with its reason. Written against
 // oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
-import type Provider from 'oidc-provider';
-import {
+import Provider, {
   type Client,
   errors,
   type Grant,
@@ -20,6 +19,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { refreshTokenId } from './refresh-families.ts';
+import { readExtensions } from './request-extensions.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
 export const ENGINE_VERSION = '9.13.3';
@@ -134,6 +134,15 @@ function adaptClients(provider: Provider): void {
     if (responseTypeAllowed.call(this, type)) return true;
     const grantType = type.split(' ').some((part) => part !== 'code') ? 'implicit' : 'authorization_code';
     throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
+  };
+
+  // What is known of a request before the engine sees it is answered as if the engine had found it: at the application,
+  // in its response mode. This is the first thing that the engine asks of a client.
+  const { responseModeAllowed } = Client.prototype;
+  Client.prototype.responseModeAllowed = function allowed(this: Client, ...asked) {
+    const { refused } = readExtensions(Provider.ctx?.oidc.params ?? {});
+    if (refused !== undefined) throw new errors.CustomOIDCProviderError(refused.error, refused.description);
+    return responseModeAllowed.apply(this, asked);
   };
 
   // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the

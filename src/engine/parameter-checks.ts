@@ -55,6 +55,8 @@ export function extraParameters(
       ) {
         throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
       }
+      // What follows is for the request in its browser; here it is only pushed.
+      if (ctx.oidc.route === 'pushed_authorization_request') return;
       if (withoutNonce) params.nonce = undefined;
       if (offline && (await mayStayOnline(config, params, client))) stayOnline(params);
       await useTicket(ctx, loginTicket);

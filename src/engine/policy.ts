@@ -5,6 +5,7 @@ import { isByConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
+import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
@@ -20,6 +21,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
+  pushedRequests: Pick<PushedRequests, 'use'>;
 }
 
 /** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
@@ -27,6 +29,7 @@ export function policy({
   lacksSecondFactor,
   lacksDescription,
   organizations,
+  pushedRequests,
 }: PolicyDependencies): interactionPolicy.Prompt[] {
   const prompts = base();
   const login = prompts.get('login');
@@ -47,6 +50,12 @@ export function policy({
   prompts.add(new Prompt({ name: 'organization_name' }, asksFor('pre_login_prompt')), 0);
   const afterLogin = [...prompts].indexOf(login) + 1;
   prompts.add(new Prompt({ name: 'organization' }, asksFor('post_login_prompt')), afterLogin);
+  // Last, when nobody is asked for anything more: the request is answered now.
+  const use = new Check('request_uri', '', 'invalid_request_uri', async (ctx) => {
+    await pushedRequests.use(ctx);
+    return Check.NO_NEED_TO_PROMPT;
+  });
+  prompts.add(new Prompt({ name: 'request_uri' }, use));
   return prompts;
 }
 

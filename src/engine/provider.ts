@@ -24,8 +24,11 @@ import { machineOrganizations } from './machine-organizations.ts';
 import { registerMessageModes } from './message-modes.ts';
 import { createOrganizations, type Organizations } from './organizations.ts';
 import { type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
+import { type PushRequest, parEndpoint } from './par-endpoint.ts';
 import type { UseTicket } from './parameter-checks.ts';
 import type { PublishedKeys } from './published-keys.ts';
+import { pushedRequests } from './pushed-requests.ts';
+import { receiveRequests } from './received-request.ts';
 import { renewal } from './renewal.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
@@ -38,6 +41,7 @@ export interface Engine {
   /** Hands a request to the engine as it came. */
   enter: EnterEngine;
   authorization: AuthorizationEndpoint;
+  pushRequest: PushRequest;
   tokens: TokenEndpoint;
   interactions: Interactions;
   settle: Settle;
@@ -77,9 +81,9 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const organizations = createOrganizations(deps);
   const machines = machineOrganizations(config);
   const settle = createSettle({ ...deps, organizations });
-  const commits = createCommits(store);
   const judged: JudgedUsers = new WeakMap();
-  const shared = { ...deps, organizations, machines, settle, commits, judged };
+  const kept = { commits: createCommits(store), pushedRequests: pushedRequests(deps) };
+  const shared = { ...deps, ...kept, organizations, machines, settle, judged };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -104,10 +108,12 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
   const waiting = interactions(provider, { store, users });
-  const authorizing = { provider, sessions, enter, grants, browsers, interactions: waiting };
+  const receiving = { enter, receive: receiveRequests({ ...shared, issuer: settings.issuer }) };
+  const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
   return {
     enter,
-    authorization: authorizationEndpoint({ ...deps, ...authorizing }),
+    authorization: authorizationEndpoint({ ...shared, ...authorizing }),
+    pushRequest: parEndpoint({ ...shared, ...receiving, failures }),
     tokens: tokenEndpoint({ ...deps, failures, enter, machines }),
     interactions: waiting,
     settle,

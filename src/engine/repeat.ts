@@ -3,6 +3,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import type Provider from 'oidc-provider';
 import { requestExpired } from './interaction.ts';
+import type { PushedRequests } from './pushed-requests.ts';
 import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './request-extensions.ts';
 
 /** Marks such a state; reserved. */
@@ -31,7 +32,7 @@ const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
  * @throws AuthError 400 when no such request of the application waits, so that no application gets a foreign state.
  */
 export async function repeatedRequest(
-  provider: Provider,
+  { provider, pushedRequests }: { provider: Provider; pushedRequests: Pick<PushedRequests, 'rebind'> },
   request: ParsedUrlQuery,
 ): Promise<ParsedUrlQuery | undefined> {
   const uid = uidOfState(request.state);
@@ -41,6 +42,9 @@ export async function repeatedRequest(
   const changes = CHANGEABLE.flatMap((name) => (request[name] === undefined ? [] : [[name, request[name]]]));
   const extensions = readExtensions(params);
   const { loginTicket, browser } = readExtensions(request);
+  const { pushed } = extensions;
+  if (pushed !== undefined && browser !== undefined)
+    await pushedRequests.rebind(pushed, extensions.browser, browser);
   return {
     ...params,
     ...Object.fromEntries(changes),

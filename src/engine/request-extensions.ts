@@ -22,6 +22,10 @@ const extensionsSchema = z.object({
   invalidTarget: z.string().optional(),
   /** Hash of the request's secret in its browser. */
   browser: z.string().optional(),
+  /** Why the request is refused before the engine looks at it. */
+  refused: z.object({ error: z.string(), description: z.string() }).optional(),
+  /** What a pushed request is known by. */
+  pushed: z.string().optional(),
 });
 
 export type RequestExtensions = z.infer<typeof extensionsSchema>;

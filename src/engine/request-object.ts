@@ -1,11 +1,153 @@
-// Request objects (OpenID Connect Core §6.1) are refused, but the refusal goes where the object asks for.
-import { decodeJwt, errors as joseErrors } from 'jose';
+// Request objects: the parameters of an authorization request as a JWT that its client has signed (RFC 9101, OpenID
+// Connect Core §6.1).
+import type { ParsedUrlQuery } from 'node:querystring';
+import { decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { AuthError } from '../http/errors.ts';
+import { expiryOf, publicKeyOf } from '../records/client-keys.ts';
+import type { Client } from '../records/collections.ts';
+
+/** The algorithms that an object may be signed with; neither `none` nor those of a shared secret. */
+export const REQUEST_OBJECT_ALGORITHMS = ['RS256', 'PS256', 'ES256'];
+
+/** Seconds that the client's clock may be ahead or behind (FAPI 2.0 Security Profile §5.3.2.1). */
+const TOLERANCE = 10;
+/** Seconds that an object of a client with a profile is good for, and that it may be old (FAPI 1.0 Advanced §5.2.2). */
+const LONGEST_OF_PROFILE = 3600;
+
+/** The claims that are about the object itself (RFC 7519 §4.1); all others are parameters of the request. */
+const OWN_CLAIMS = new Set(['iss', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sub']);
+/** What an object may not hold (RFC 9101 §4). */
+const FORBIDDEN = ['request', 'request_uri'];
+/** Parameters that are JSON themselves: their value is the JSON, not a text of it. */
+const JSON_PARAMETERS = ['claims', 'authorization_details'];
+const TYPES = ['oauth-authz-req+jwt', 'jwt'];
+
+/** A request object that was verified. */
+export interface RequestObject {
+  parameters: ParsedUrlQuery;
+  /** What it is told from others by; where it has such. */
+  jti: string | undefined;
+  /** Epoch seconds. */
+  expiresAt: number | undefined;
+}
+
+type Credential = NonNullable<Client['signed_request_object']>['credentials'][number];
+
+/** The keys of a client's request objects that are good at the moment. @param now epoch milliseconds. */
+export function requestObjectKeys(client: Client, now: number): readonly Credential[] {
+  return (client.signed_request_object?.credentials ?? []).filter((key) => expiryOf(key) > now);
+}
+
+/** Whether a client is held to a profile of FAPI. */
+export function hasProfile({ compliance_level: level }: Client): boolean {
+  return typeof level === 'string' && level !== 'none';
+}
+
+/**
+ * Verifies the object of a client and takes its parameters out.
+ * @param now epoch milliseconds.
+ * @throws AuthError `invalid_request_object` (RFC 9101 §6.3).
+ */
+export async function readRequestObject(
+  object: string,
+  client: Client,
+  { issuer, now }: { issuer: string; now: number },
+): Promise<RequestObject> {
+  const claims = await verified(object, client, { issuer, now });
+  // The `client_id` of the object is that of the request (RFC 9101 §5); who pushes one is authenticated as it.
+  if (claims.client_id !== client.client_id) throw invalid('its client_id is not that of the request');
+  // An assertion of the client is no request, and a request no assertion (RFC 9101 §10.8).
+  if (claims.sub === client.client_id) throw invalid('sub must not be the client_id');
+  if (FORBIDDEN.some((name) => claims[name] !== undefined)) {
+    throw invalid('it must not contain request or request_uri');
+  }
+  if (hasProfile(client)) checkLifetime(claims, now / 1000);
+  return {
+    parameters: parametersOf(claims),
+    jti: typeof claims.jti === 'string' ? claims.jti : undefined,
+    expiresAt: claims.exp,
+  };
+}
+
+async function verified(
+  object: string,
+  client: Client,
+  { issuer, now }: { issuer: string; now: number },
+): Promise<JWTPayload> {
+  let failure: unknown;
+  for (const key of candidates(object, requestObjectKeys(client, now))) {
+    try {
+      const { payload } = await jwtVerify(object, publicKeyOf(key), {
+        algorithms: [key.alg],
+        issuer: client.client_id,
+        audience: [issuer, issuer.replace(/\/$/, '')],
+        currentDate: new Date(now),
+        clockTolerance: TOLERANCE,
+      });
+      return payload;
+    } catch (thrown) {
+      failure = thrown;
+      if (!(thrown instanceof joseErrors.JWSSignatureVerificationFailed)) break;
+    }
+  }
+  if (failure instanceof joseErrors.JWTClaimValidationFailed || failure instanceof joseErrors.JWTExpired) {
+    throw invalid(failure.message);
+  }
+  throw invalid('its signature could not be verified');
+}
+
+/** The keys that an object may be signed with: by the names of both, and always of the same algorithm. */
+function candidates(object: string, keys: readonly Credential[]): readonly Credential[] {
+  let header: ReturnType<typeof decodeProtectedHeader>;
+  try {
+    header = decodeProtectedHeader(object);
+  } catch {
+    throw invalid('it is no signed JWT');
+  }
+  const { alg = '', kid, typ } = header;
+  if (!REQUEST_OBJECT_ALGORITHMS.includes(alg)) throw invalid('its alg is not supported');
+  if (typ !== undefined && !TYPES.includes(typ.toLowerCase().replace(/^application\//, ''))) {
+    throw invalid('its typ is that of another JWT');
+  }
+  return keys.filter((key) => {
+    const named = key.kid ?? key.jwk?.kid;
+    return key.alg === alg && (kid === undefined || named === undefined || named === kid);
+  });
+}
+
+/** @param now epoch seconds. */
+function checkLifetime({ exp, nbf }: JWTPayload, now: number): void {
+  if (exp === undefined || nbf === undefined) throw invalid('exp and nbf are required');
+  if (exp - nbf > LONGEST_OF_PROFILE) throw invalid('it is good for too long');
+  if (now - nbf > LONGEST_OF_PROFILE) throw invalid('it is too old');
+}
+
+function parametersOf(claims: JWTPayload): ParsedUrlQuery {
+  return Object.fromEntries(
+    Object.entries(claims)
+      .filter(([name, value]) => !OWN_CLAIMS.has(name) && value !== null)
+      .map(([name, value]) => [name, parameterOf(name, value)]),
+  );
+}
+
+function parameterOf(name: string, value: unknown): string | string[] {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (JSON_PARAMETERS.includes(name)) return JSON.stringify(value);
+  // As a parameter that is sent several times.
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
+  throw invalid(`its ${name.slice(0, 100)} is no text`);
+}
+
+function invalid(why: string): AuthError {
+  return new AuthError(400, 'invalid_request_object', `The request object is invalid: ${why}`);
+}
 
 const ANSWER_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', 'state'] as const;
 
 /**
- * The parameters in a request object that say where to answer; they take precedence over the query's (§6.1). Not verified,
- * because only the refusal uses them, and the redirect_uri must be registered anyway.
+ * The parameters in a request object that say where to answer; they take precedence over the query's (OpenID Connect Core
+ * §6.1). Not verified, because only the refusal of an object uses them, and the redirect_uri must be registered anyway.
  * @param object the `request` parameter.
  * @returns empty when it cannot be read, for instance when encrypted.
  */

@@ -4,8 +4,9 @@ import { AuthError } from '../http/errors.ts';
 
 /** Characters of a parameter; `state` is returned in an address, whose length is limited. */
 const LONGEST = 4_096;
-/** Characters of `id_token_hint`. */
+/** Characters of a parameter that is a JWT. */
 const LONGEST_TOKEN = 8_192;
+const TOKENS = ['id_token_hint', 'request'];
 /** Characters of all names and values. */
 const LONGEST_IN_ALL = 10_240;
 
@@ -15,7 +16,7 @@ export function checkRequestSize(query: ParsedUrlQuery): void {
   for (const [name, value] of Object.entries(query)) {
     const length = [value ?? ''].flat().reduce((sum, one) => sum + one.length, 0);
     total += name.length + length;
-    if (length <= (name === 'id_token_hint' ? LONGEST_TOKEN : LONGEST)) continue;
+    if (length <= (TOKENS.includes(name) ? LONGEST_TOKEN : LONGEST)) continue;
     throw new AuthError(400, 'invalid_request', `The parameter ${name.slice(0, 100)} is too long.`);
   }
   if (total > LONGEST_IN_ALL) throw new AuthError(400, 'invalid_request', 'The request is too long.');

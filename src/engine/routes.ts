@@ -6,21 +6,29 @@ import { oauthShape } from '../http/errors.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Limits } from '../records/limits.ts';
 import type { Signing } from '../signing/signing.ts';
+import type { Config } from '../tenant/config.ts';
 import {
   authorizationParameters,
   discoveryAnswer,
   introspectionAnswer,
   introspectionBody,
   keySetAnswer,
+  pushedAnswer,
+  pushedBody,
   revocationBody,
   tokenAnswer,
   userinfoAnswer,
 } from './described.ts';
 import { feature } from './feature.ts';
+import { takesPushedRequests } from './par-endpoint.ts';
 import type { Engine } from './provider.ts';
 
 interface EngineRoutesDependencies
-  extends Pick<Engine, 'enter' | 'authorization' | 'tokens' | 'userinfo' | 'keys' | 'introspect'> {
+  extends Pick<
+    Engine,
+    'enter' | 'authorization' | 'pushRequest' | 'tokens' | 'userinfo' | 'keys' | 'introspect'
+  > {
+  config: Pick<Config, 'settings'>;
   rateLimits: RateLimits;
   signing: Pick<Signing, 'ensure'>;
 }
@@ -28,12 +36,16 @@ interface EngineRoutesDependencies
 const limits = {
   authorize: { capacity: 600, perMinute: 600, per: 'address', where: '`/authorize`' },
   token: { capacity: 600, perMinute: 1800, per: 'address', where: '`/oauth/token`' },
+  par: { capacity: 600, perMinute: 6000, per: 'address', where: '`/oauth/par`' },
   revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
   introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
   // The specification's: minus one per request, plus one per minute.
   userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`' },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 } satisfies Limits;
+
+/** Bytes; more than a request object and an assertion together need. */
+const LARGEST_PUSHED = 10 * 1024;
 
 const events = {
   s: 'A login ended well.',
@@ -70,7 +82,7 @@ const discovery = {
   errors: oauthShape,
   summary: "The server's metadata (discovery)",
   answers: { 200: { description: 'The metadata', body: discoveryAnswer } },
-  handle: ({ enter }: EngineRoutesDependencies, ctx: Context) => enter(ctx),
+  handle: sendMetadata,
 } as const;
 
 const called = { cors: 'applications', errors: oauthShape } as const;
@@ -97,6 +109,18 @@ export const engine = feature<EngineRoutesDependencies>({
       cors: 'none',
       errors: 'page',
       handle: ({ authorization }, ctx) => authorization.resume(ctx),
+    },
+    'POST /oauth/par': {
+      ...called,
+      limit: 'par',
+      bodies: { largest: LARGEST_PUSHED },
+      summary: 'Push an authorization request (RFC 9126)',
+      security: ['client'],
+      body: pushedBody,
+      answers: {
+        201: { description: 'What `/authorize` takes in place of the parameters', body: pushedAnswer },
+      },
+      handle: ({ pushRequest }, ctx) => pushRequest(ctx),
     },
     'POST /oauth/token': {
       ...called,
@@ -144,6 +168,13 @@ export const engine = feature<EngineRoutesDependencies>({
     },
   },
 });
+
+async function sendMetadata({ enter, config }: EngineRoutesDependencies, ctx: Context): Promise<void> {
+  await enter(ctx);
+  if (takesPushedRequests(config)) return;
+  const { pushed_authorization_request_endpoint: _, ...metadata } = ctx.body as Record<string, unknown>;
+  ctx.body = metadata;
+}
 
 async function sendKeys({ keys, signing }: EngineRoutesDependencies, ctx: Context): Promise<void> {
   await signing.ensure();

@@ -1,5 +1,6 @@
 // /oauth/token and /oauth/revoke in front of the engine: JSON and form bodies, `audience`, and the hosted service's errors
 // (docs/wire/token.md).
+import { type ParsedUrlQuery, stringify } from 'node:querystring';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
@@ -116,8 +117,8 @@ function engineFields({ audience, resource, ...fields }: Record<string, string>)
  * Makes the request look unread, with a form body: the engine reads only forms, and warns on the console about a body
  * that was parsed before.
  */
-function replayAsForm(ctx: Context, fields: Record<string, string>): void {
-  const body = Buffer.from(new URLSearchParams(fields).toString());
+export function replayAsForm(ctx: Context, fields: ParsedUrlQuery): void {
+  const body = Buffer.from(stringify(fields));
   ctx.req.headers['content-type'] = 'application/x-www-form-urlencoded';
   ctx.req.headers['content-length'] = String(body.length);
   delete ctx.req.headers['transfer-encoding'];

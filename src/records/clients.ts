@@ -82,6 +82,16 @@ const clientFields = z.looseObject({
       private_key_jwt: z.looseObject({ credentials: z.array(credentialSchema) }).optional(),
     })
     .optional(),
+  /** Signed authorization requests (RFC 9101): the public keys, and whether there are no others. */
+  signed_request_object: z
+    .looseObject({ required: z.boolean().optional(), credentials: z.array(credentialSchema).default([]) })
+    .nullish(),
+  /** Whether its authorization requests have to be pushed (RFC 9126). */
+  require_pushed_authorization_requests: z.boolean().nullish(),
+  /** Seconds that a pushed request may be kept; 30 where it says nothing. */
+  par_request_expiry: z.number().int().min(10).max(600).nullish(),
+  /** The profile of FAPI that it is held to. */
+  compliance_level: z.string().nullish(),
   /** Keys that are kept for it and not used yet. */
   credentials: z.array(credentialSchema).optional(),
   is_first_party: z.boolean().default(true),
@@ -146,6 +156,14 @@ export const clientSchema = clientFields.superRefine((client, context) => {
     fault(
       'client_credentials is for applications that prove who they are, and this one does not',
       'grant_types',
+    );
+  }
+  const { required, credentials = [] } = client.signed_request_object ?? {};
+  if (required === true && credentials.length === 0) {
+    fault(
+      'required with request objects, which are verified with them',
+      'signed_request_object',
+      'credentials',
     );
   }
   if (idTokenAlg(client) !== 'HS256') return;

@@ -48,6 +48,7 @@ const FLAGS = [
   'enable_public_signup_user_exists_error',
   'keep_sessions_on_password_reset',
   'mfa_for_passwordless',
+  'require_pushed_authorization_requests',
   'standard_claims',
 ];
 
@@ -74,6 +75,8 @@ export const tenantSettingsSchema = z.looseObject({
   /** Ours: whether somebody new from an upstream provider is asked to link an account with their address to theirs. */
   account_linking: z.enum(['never', 'suggest']).default('never'),
   oidc_logout: tenantLogoutSchema.optional(),
+  /** Whether `/oauth/par` is there (RFC 9126); it is unless this is false. */
+  pushed_authorization_requests_supported: z.boolean().optional(),
   flags: flagsSchema.default({}),
 });
 

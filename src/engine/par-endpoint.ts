@@ -1,0 +1,125 @@
+// POST /oauth/par (RFC 9126). The engine authenticates the client and checks the request as it does at /authorize; what the
+// client sent is kept as it came, and is looked at once more when its browser comes.
+import type { ParsedUrlQuery } from 'node:querystring';
+import { decodeJwt } from 'jose';
+import type { Context } from 'koa';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { bodyFields } from '../http/body-fields.ts';
+import { AuthError, oauthShape } from '../http/errors.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import type { Config } from '../tenant/config.ts';
+import { normalizeRequest } from './authorization-parameters.ts';
+import type { CheckRequest } from './authorize.ts';
+import type { EnterEngine } from './entrance.ts';
+import { type EngineFailures, vendorError } from './failures.ts';
+import type { PushedRequests } from './pushed-requests.ts';
+import type { ReceiveRequest } from './received-request.ts';
+import { checkRequestSize } from './request-size.ts';
+import { replayAsForm } from './token-endpoint.ts';
+
+/** Seconds that a request may be kept before its browser comes, where the application says nothing. */
+const LIFETIME = 30;
+
+/** How a client authenticates; no parameters of the request (RFC 9126 §2.1). */
+const CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type'] as const;
+
+interface ParDependencies {
+  config: Config;
+  checkRequest: CheckRequest;
+  enter: EnterEngine;
+  failures: EngineFailures;
+  receive: Pick<ReceiveRequest, 'pushed'>;
+  pushedRequests: Pick<PushedRequests, 'keep'>;
+}
+
+/** `POST /oauth/par`. */
+export type PushRequest = (ctx: Context) => Promise<void>;
+
+/** Whether the tenant takes pushed requests. */
+export function takesPushedRequests(config: Pick<Config, 'settings'>): boolean {
+  return config.settings().tenant.pushed_authorization_requests_supported !== false;
+}
+
+/** The endpoint. */
+export function parEndpoint({
+  config,
+  checkRequest,
+  enter,
+  failures,
+  receive,
+  pushedRequests,
+}: ParDependencies): PushRequest {
+  return async (ctx) => {
+    if (!takesPushedRequests(config)) {
+      throw new AuthError(404, 'endpoint_disabled', 'Pushed authorization requests are not enabled.');
+    }
+    const { credentials, received } = fieldsOf(ctx);
+    checkRequestSize(received);
+    const clientId = claimedClient(ctx, received, credentials);
+    await refusePublic(config, clientId);
+    const request = await receive.pushed(clientId ?? '', received);
+    const { parameters } = request;
+    checkRequestSize(parameters);
+    const normalized = normalizeRequest(request);
+    await checkRequest(normalized);
+    replayAsForm(ctx, {
+      ...normalized,
+      ...(clientId !== undefined && { client_id: clientId }),
+      ...credentials,
+    });
+    ctx.url = '/oauth/par';
+    // The engine would answer browsers in HTML.
+    ctx.req.headers.accept = 'application/json';
+    await enter(ctx);
+    const { client, entities } = (ctx as unknown as KoaContextWithOIDC).oidc;
+    if (ctx.status !== 201 || client === undefined) {
+      oauthShape(ctx, vendorError(failures.of(ctx), undefined) ?? new AuthError(500, 'server_error', ''));
+      return;
+    }
+    const { par_request_expiry } = (await config.client(client.clientId)) ?? {};
+    const seconds = par_request_expiry ?? LIFETIME;
+    const { dpopJkt } = (entities.PushedAuthorizationRequest ?? {}) as { dpopJkt?: string };
+    const kept = { ...parameters, ...(dpopJkt !== undefined && { dpop_jkt: dpopJkt }) };
+    ctx.body = {
+      request_uri: await pushedRequests.keep(client.clientId, kept, seconds),
+      expires_in: seconds,
+    };
+  };
+}
+
+/** The body, without what authenticates the client. */
+function fieldsOf(ctx: Context): { credentials: Record<string, string>; received: ParsedUrlQuery } {
+  const fields = bodyFields(ctx);
+  const credentials: Record<string, string> = {};
+  for (const name of CREDENTIALS) {
+    if (fields[name] !== undefined) credentials[name] = fields[name];
+    delete fields[name];
+  }
+  return { credentials, received: fields };
+}
+
+/** As whom the client says that it authenticates: not proved yet, and the engine holds it to this. */
+function claimedClient(
+  ctx: Context,
+  received: ParsedUrlQuery,
+  { client_assertion: assertion }: Record<string, string>,
+): string | undefined {
+  if (typeof received.client_id === 'string' && received.client_id !== '') return received.client_id;
+  try {
+    if (assertion !== undefined) return decodeJwt(assertion).sub;
+    const [scheme, value = ''] = ctx.get('Authorization').split(' ');
+    if (scheme?.toLowerCase() !== 'basic') return undefined;
+    const [user = ''] = Buffer.from(value, 'base64').toString('utf8').split(':');
+    return decodeURIComponent(user.replaceAll('+', '%20'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Who proves nothing could fill the store with requests. @throws AuthError 401 */
+async function refusePublic(config: Config, clientId: string | undefined): Promise<void> {
+  const client = clientId === undefined ? undefined : await config.client(clientId);
+  if (client !== undefined && authenticationMethod(client) === 'none') {
+    throw new AuthError(401, 'invalid_client', 'Unauthorized');
+  }
+}

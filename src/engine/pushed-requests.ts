@@ -1,0 +1,117 @@
+// Pushed authorization requests (RFC 9126) as they are kept: what a client has sent to /oauth/par, until one browser has
+// been through it.
+import type { ParsedUrlQuery } from 'node:querystring';
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Store } from '../store/contract.ts';
+import { artifactKey } from './artifact-keys.ts';
+import { INTERACTION_SECONDS } from './lifetimes.ts';
+import { readExtensions } from './request-extensions.ts';
+
+/** What every `request_uri` of ours begins with (RFC 9126 §2.2). */
+const URN = 'urn:ietf:params:oauth:request_uri:';
+export const PUSHED_MODEL = 'PushedAuthorizationRequest';
+
+/** The text for each way in which a `request_uri` is good no more: which one it is concerns nobody. */
+export const OVER = 'request_uri is invalid, expired, or was already used';
+
+/** What is kept of one. */
+interface Kept {
+  clientId: string;
+  params: ParsedUrlQuery;
+  /** Until when a browser may come with it, epoch seconds. */
+  until: number;
+  /** The hash of the secret that the request has in its browser, once one has come. */
+  browser?: string;
+  isUsed?: true;
+}
+
+/** A browser that comes with a `request_uri`. */
+interface Coming {
+  clientId: string;
+  /** Whether the browser has the secret of that hash. */
+  brings(hash: string): boolean;
+  /** The hash of the secret that it gets now. */
+  browser: string;
+}
+
+export interface PushedRequests {
+  /** Keeps the parameters of a client. @param seconds for so long. @returns its `request_uri`. */
+  keep(clientId: string, params: ParsedUrlQuery, seconds: number): Promise<string>;
+  /**
+   * Gives the request to the first browser that comes; the same one may load it again until it is answered.
+   * @returns its parameters, and what it is known by from here on; undefined when it is another client's or over.
+   */
+  claim(uri: string, coming: Coming): Promise<{ params: ParsedUrlQuery; pushed: string } | undefined>;
+  /** A waiting request is begun anew in its browser, which has another secret for it now. Both are hashes. */
+  rebind(pushed: string, before: string | undefined, browser: string): Promise<void>;
+  /**
+   * Uses the request up, if it was a pushed one: it is about to be answered.
+   * @throws errors.InvalidRequestUri where it was, or its browser has loaded it again since.
+   */
+  use(ctx: KoaContextWithOIDC): Promise<void>;
+}
+
+/** Whether that is the `request_uri` of a pushed request. */
+export function isPushedUri(uri: unknown): uri is string {
+  return typeof uri === 'string' && uri.startsWith(URN);
+}
+
+/** The pushed requests in a store. */
+export function pushedRequests({
+  store,
+  clock,
+  random,
+}: {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}): PushedRequests {
+  const artifacts = store.collection('artifacts');
+  /** Changes one that is there and not used; of those who do so at once, each sees what the one before left. */
+  const change = async (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> => {
+    let changed: Kept | undefined;
+    await artifacts.update(key, (current) => {
+      const kept = current.payload as unknown as Kept;
+      changed = kept.isUsed === true ? undefined : next(kept);
+      return changed === undefined ? current : { ...current, payload: { ...changed } };
+    });
+    return changed;
+  };
+  return {
+    keep: async (clientId, params, seconds) => {
+      const id = random(32).toString('base64url');
+      const until = epochSeconds(clock) + seconds;
+      const kept: Kept = { clientId, params, until };
+      await artifacts.insert({
+        id: artifactKey(PUSHED_MODEL, id),
+        model: PUSHED_MODEL,
+        payload: { ...kept },
+        // It has to be there while its user logs in, or nothing would say that it was used.
+        expiresAt: until + INTERACTION_SECONDS,
+      });
+      return URN + id;
+    },
+    claim: async (uri, { clientId, brings, browser }) => {
+      const pushed = artifactKey(PUSHED_MODEL, uri.slice(URN.length));
+      const claimed = await change(pushed, (kept) => {
+        const isFree = kept.browser === undefined && epochSeconds(clock) < kept.until;
+        const isTheirs = kept.browser !== undefined && brings(kept.browser);
+        return kept.clientId === clientId && (isFree || isTheirs) ? { ...kept, browser } : undefined;
+      });
+      return claimed && { params: { ...claimed.params }, pushed };
+    },
+    rebind: async (pushed, before, browser) => {
+      await change(pushed, (kept) => (kept.browser === before ? { ...kept, browser } : undefined));
+    },
+    use: async ({ oidc }) => {
+      const { pushed, browser } = readExtensions(oidc.params ?? {});
+      if (pushed === undefined) return;
+      const used = await change(pushed, (kept) =>
+        kept.browser === browser ? { ...kept, isUsed: true } : undefined,
+      );
+      if (used === undefined) throw new errors.InvalidRequestUri(OVER);
+    },
+  };
+}
