@@ -12,6 +12,7 @@ import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
 import { flow } from './flow/feature.ts';
+import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
 import { management } from './management/feature.ts';
@@ -34,6 +35,7 @@ export const FEATURES: readonly Feature<never>[] = [
   linking,
   mfa,
   authenticator,
+  device,
   logout,
   saml,
   management,

@@ -20,6 +20,7 @@ import { authenticator } from './factors/push/feature.ts';
 import { FEATURES, LIMITS } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
+import { device } from './grants/device/feature.ts';
 import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
 import { securityHeaders } from './http/headers.ts';
@@ -133,10 +134,8 @@ function routesOf(
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
     capabilities;
   const { outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
-  const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins } = tenantEngine;
+  const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
-  const allowLoopback = isForThisMachine(settings);
-  const { endAll, endPending, endSessions, removeUser } = endings;
   const page = { config, csrf, finish, interactions, views };
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, events, log };
@@ -172,12 +171,9 @@ function routesOf(
     ...bind(database, {
       ...firstFactor,
       background,
-      endAll,
-      endPending,
-      endSessions,
+      ...endings,
       limitLogin,
       log,
-      removeUser,
       showNext: createShowNext(pages),
     }),
     ...bind(passwordless, {
@@ -198,6 +194,7 @@ function routesOf(
       log,
       readApiToken,
     }),
+    ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(authenticator, {
       authenticators,
       baseUrl,
@@ -215,7 +212,7 @@ function routesOf(
     }),
     ...bind(logout, {
       logoutAtProvider: (session, back) => logoutAtProvider({ ...elsewhere, users }, session, back),
-      allowLoopback,
+      allowLoopback: isForThisMachine(settings),
       baseUrl,
       challenges,
       config,

@@ -11,9 +11,11 @@ import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
 import { leadUpstream } from './connections/upstream/lead.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
+import type { CheckRequest } from './engine/authorize.ts';
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels } from './engine/logout-channels.ts';
 import { logoutTokens } from './engine/logout-token.ts';
+import { ownCallbacks } from './engine/own-callbacks.ts';
 import { proofFault } from './engine/proof-of-possession.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
@@ -21,8 +23,10 @@ import { mfaAudience } from './factors/bearer.ts';
 import { mfa } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
-import { delegatedLogins } from './flow/delegated-login.ts';
+import { type DelegatedLoginDependencies, delegatedLogins } from './flow/delegated-login.ts';
 import { createFinish } from './flow/finish.ts';
+import { deviceCallbacks } from './grants/device/callbacks.ts';
+import { device } from './grants/device/feature.ts';
 import { type BackChannel, createBackChannel } from './logout/back-channel.ts';
 import { logout } from './logout/feature.ts';
 import { samlCallbacks } from './saml/callbacks.ts';
@@ -45,9 +49,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const upstream = upstreamDependencies(deps, capabilities);
   const own = { factors, mfaApi, readApiToken, backChannel, idp, upstream };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
-  const callbacks = samlCallbacks(baseUrl);
   const redeemOwnCode: Engine['redeemOwnCode'] = (value, expected) => engine.redeemOwnCode(value, expected);
-  const logins = delegatedLogins({ callbacks, challenges, clock, random, users, redeemOwnCode });
+  const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
     ...deps,
@@ -64,7 +67,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     errorPage: (ctx, error) => views.error(ctx, error),
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),
-    ownCallbacks: callbacks,
+    ownCallbacks: logins.callbacks,
     checkRequest: logins.check,
     leadElsewhere: leadUpstream(upstream),
   });
@@ -77,9 +80,21 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     readCallerToken: callerTokenReader(reading),
     backChannel,
     idp,
-    delegatedLogins: logins,
+    delegatedLogins: logins.saml,
+    deviceLogins: logins.device,
     upstream,
   };
+}
+
+/** The logins that we ask for ourselves, and where they end. */
+function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>) {
+  const kinds = { saml: samlCallbacks(baseUrl), device: deviceCallbacks(baseUrl) };
+  const saml = delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml });
+  const device = delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device });
+  const check: CheckRequest = async (query) => {
+    for (const logins of [saml, device]) await logins.check(query);
+  };
+  return { callbacks: ownCallbacks(Object.values(kinds)), check, saml, device };
 }
 
 /** How a login ends in the browser, and what ends with an account: two accounts may become one at a login. */
@@ -134,6 +149,7 @@ function engineParts(
   const parts = [
     ...firstFactors,
     bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits }),
+    bindEngineParts(device, { challenges, config, clock, random }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
     bindEngineParts(logout, { config, backChannel }),
     bindEngineParts(saml, { clock, config, idp, random, store }),

@@ -22,7 +22,7 @@ const LAYERS: string[][] = [
   ['settings.ts'],
   ['settings-faults.ts'],
   ['settings-schema.ts'],
-  ['connections', 'factors', 'logout', 'saml', 'management', 'development', 'health.ts'],
+  ['connections', 'factors', 'grants', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],
   ['delivery', 'protection', 'saml-messages', 'scripts', 'signing', 'tls'],

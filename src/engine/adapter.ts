@@ -11,7 +11,7 @@ import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts
 import type { Commits } from './commit.ts';
 import { OUTRUN } from './failures.ts';
 import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
-import type { OwnCallbacks } from './own-codes.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import { PUSHED_MODEL } from './pushed-requests.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
 import { removeIfOvertaken } from './sessions.ts';

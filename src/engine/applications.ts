@@ -7,7 +7,7 @@ import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
-import type { OwnCallbacks } from './own-codes.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 
 /** What the engine's callbacks need of the application; kept in the client's metadata. */
 export interface ApplicationSettings {
@@ -62,7 +62,7 @@ export function clientMetadata(
   own: OwnCallbacks,
   now: number,
 ): AdapterPayload {
-  const ours = own.isFor(client) ? [own.of(client.client_id)] : [];
+  const ours = own.of(client);
   const allowed = client.grant_types ?? [];
   const codeForUsOnly = ours.length > 0 && !allowed.includes('authorization_code');
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;

@@ -29,7 +29,7 @@ import type { LogoutChannels } from './logout-channels.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { ErrorPage } from './message-modes.ts';
 import type { Organizations } from './organizations.ts';
-import type { OwnCallbacks } from './own-codes.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
 import type { ProofFault } from './proof-of-possession.ts';

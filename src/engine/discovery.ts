@@ -3,6 +3,8 @@
 /** The members. @param baseUrl our public origin. */
 export function discoveryMembers(baseUrl: string): Record<string, string | readonly string[] | boolean> {
   return {
+    // RFC 8628 §4.
+    device_authorization_endpoint: `${baseUrl}/oauth/device/code`,
     // RFC 8414 §2.
     introspection_endpoint: `${baseUrl}/oauth/introspect`,
     introspection_endpoint_auth_methods_supported: [

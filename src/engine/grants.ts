@@ -14,7 +14,7 @@ import { toAudience } from './audience.ts';
 import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { Organizations } from './organizations.ts';
-import type { OwnCallbacks } from './own-codes.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import { permittedScopes } from './permitted.ts';
 import { wantedOf } from './step-up.ts';
 
@@ -94,7 +94,7 @@ const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(sc
 /** The engine's `loadExistingGrant`: a new grant for each request. */
 export function loadGrant(
   deps: GrantDependencies,
-  ownCallbacks: Pick<OwnCallbacks, 'has'>,
+  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent'>,
 ): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
   return async ({ oidc }) => {
     if (oidc.account === undefined || oidc.client === undefined) return undefined;
@@ -104,7 +104,7 @@ export function loadGrant(
       {
         userId: oidc.account.accountId,
         client: oidc.client,
-        internal: ownCallbacks.has(String(oidc.params?.redirect_uri)),
+        internal: ownCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri)),
         organization: wantedOf(oidc.params).organization,
       },
       {

@@ -3,21 +3,17 @@
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { Login } from '../users/login.ts';
-
-/** Where logins end that we ask for ourselves: addresses of ours that no application may use. */
-export interface OwnCallbacks {
-  /** Whether logins to an application are asked for so. */
-  isFor(client: { addons?: object | undefined }): boolean;
-  /** The callback of an application. */
-  of(clientId: string): string;
-  /** Whether an address is one, of any application, however it is written. */
-  has(address: string): boolean;
-}
+import { connectionOf, credentialVersionOf } from './browser-login.ts';
 
 /** The login that a code stands for. */
-export interface OwnCodeLogin extends Pick<Login, 'userId' | 'authTime' | 'amr' | 'acr'> {
+export interface OwnCodeLogin
+  extends Pick<Login, 'userId' | 'connection' | 'credentialVersion' | 'authTime' | 'amr' | 'acr'> {
   /** The session's own id, which all its applications share: the `sid` of `Sessions` and of the logout channels. */
   sessionUid: string;
+  /** The resource indicator of the API that the request was for. */
+  resource: string | undefined;
+  /** The id of the organization that the login is for. */
+  organization: string | undefined;
 }
 
 /** What a code must be of. */
@@ -57,11 +53,20 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       throw thrown;
     }
     // Nothing is ever issued for it: the session alone says that the user is logged in.
-    await Promise.all([
-      code.destroy(),
-      code.grantId === undefined ? undefined : provider.Grant.adapter.destroy(code.grantId),
-    ]);
-    if ((await provider.Session.findByUid(sessionUid)) === undefined) return undefined;
-    return { userId, sessionUid, authTime, amr: code.amr ?? [], acr: code.acr };
+    const grant = await provider.Grant.find(code.grantId ?? '');
+    await Promise.all([code.destroy(), grant && provider.Grant.adapter.destroy(grant.jti)]);
+    const session = await provider.Session.findByUid(sessionUid);
+    if (session === undefined) return undefined;
+    return {
+      userId,
+      connection: connectionOf(session) ?? '',
+      credentialVersion: credentialVersionOf(session),
+      sessionUid,
+      authTime,
+      amr: code.amr ?? [],
+      acr: code.acr,
+      resource: typeof code.resource === 'string' ? code.resource : undefined,
+      organization: (grant as { organization?: string } | undefined)?.organization,
+    };
   };
 }

@@ -6,7 +6,7 @@ import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
 import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
 import type { Organizations } from './organizations.ts';
-import type { OwnCallbacks } from './own-codes.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { bringsSecretOf } from './interaction-browser.ts';
-import type { OwnCallbacks } from './own-codes.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import { isPushedUri, OVER, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './repeat.ts';
 import { answerParameters, hasProfile, readRequestObject, requestObjectKeys } from './request-object.ts';

@@ -50,6 +50,8 @@ export interface AskedOfLogin {
   acrValues: readonly string[];
   /** The API that tokens are asked for; undefined for none, or the tenant's default one. */
   audience: string | undefined;
+  /** The login ended at our pages, which asked for a second factor where one was needed. */
+  isComplete?: boolean | undefined;
   /** In the browser a device may be known. */
   browser: boolean;
   /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */

@@ -73,7 +73,8 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
         tell('f', login, clientId, { user, description: outside.error_description });
         return { is: 'refused', refusal: outside };
       }
-      if (!(await secondFactor.isDemanded(login, { ...asked, user }))) return { is: 'complete', user };
+      if (asked.isComplete === true || !(await secondFactor.isDemanded(login, { ...asked, user })))
+        return { is: 'complete', user };
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },

@@ -33,6 +33,8 @@ interface AskedTokens {
   userAddress: string | undefined;
   /** The id of the organization that the tokens are for. */
   organization: string | undefined;
+  /** @see Granted.isFromPages */
+  isFromPages: boolean | undefined;
 }
 
 /**
@@ -49,7 +51,7 @@ export async function respondWithTokens(
   const { provider, client } = ctx.oidc;
   if (client === undefined) throw new TypeError('a grant is asked for without an application');
   const { clientId } = client;
-  if (!applicationSettings(client).firstParty) {
+  if (!applicationSettings(client).firstParty && asked.isFromPages !== true) {
     throw new AuthError(
       403,
       'unauthorized_client',
@@ -122,13 +124,14 @@ async function refuseUnfit(
   login: Login,
   asked: AskedTokens & { clientId: string; resource: string | undefined },
 ): Promise<User> {
-  const { clientId, resource, gty, userAddress, organization } = asked;
+  const { clientId, resource, gty, userAddress, organization, isFromPages } = asked;
   const verdict = await settle.judge(login, {
     clientId,
     organization,
     acrValues: [],
     audience: resource === undefined ? undefined : toAudience(resource),
     browser: false,
+    isComplete: isFromPages,
     userAddress,
     ctx: ctx as unknown as Context,
   });

@@ -31,6 +31,8 @@ export interface Granted {
   login: Login;
   /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
   completes?: CompletedRequest;
+  /** The login ended at our pages for this very request: they asked for consent and a second factor where it took them. */
+  isFromPages?: boolean;
   /** Further members of the token response. */
   extra?: Record<string, unknown>;
 }
@@ -104,7 +106,7 @@ export function registerVendorGrant(
         ctx: ctx as unknown as Context,
       };
       try {
-        const { login, completes, extra } = await grant.authenticate(request);
+        const { login, completes, isFromPages, extra } = await grant.authenticate(request);
         if (completes !== undefined) {
           const { scope, resource } = completes;
           Object.assign(params ?? {}, { scope, resource });
@@ -115,6 +117,7 @@ export function registerVendorGrant(
           event: grant.events.success,
           userAddress,
           organization,
+          isFromPages,
         };
         await respondWithTokens(deps, ctx, login, asked);
         if (extra !== undefined) Object.assign(ctx.body as object, extra);

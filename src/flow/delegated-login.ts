@@ -1,9 +1,11 @@
-// Logins that another protocol beside OpenID Connect asks for (SAML): its users log in through /authorize, so
-// that pages, single sign-on, second factors and admission are the very same, and takes the code in itself.
+// Logins that something beside an application's own request asks for (SAML, a device that shows a code): users log in
+// through /authorize, so that pages, single sign-on, second factors and admission are the very same, and the code is
+// taken in here.
 import type { Context } from 'koa';
 import { admit } from '../engine/admission.ts';
 import { requestExpired } from '../engine/interaction.ts';
-import type { OwnCallbacks, OwnCodeLogin, RedeemOwnCode } from '../engine/own-codes.ts';
+import type { OwnCallback } from '../engine/own-callbacks.ts';
+import type { OwnCodeLogin, RedeemOwnCode } from '../engine/own-codes.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
@@ -13,7 +15,7 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Users } from '../users/users.ts';
 
-/** A login to be done for another protocol. */
+/** A login to be done. */
 interface NewDelegatedLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
@@ -44,8 +46,10 @@ export interface DelegatedLogins {
   check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
 }
 
-interface DelegatedLoginDependencies {
-  callbacks: OwnCallbacks;
+export interface DelegatedLoginDependencies {
+  /** What the logins are for: one that began for something else does not end here. */
+  purpose: string;
+  callbacks: Pick<OwnCallback, 'of' | 'has'>;
   redeemOwnCode: RedeemOwnCode;
   challenges: Challenges;
   users: Users;
@@ -53,7 +57,6 @@ interface DelegatedLoginDependencies {
   clock: Clock;
 }
 
-const PURPOSE = 'internal_login';
 /** How long a login may take, seconds. */
 const TTL = 3600;
 /** Limits on waiting requests, because anybody can start one. */
@@ -79,7 +82,7 @@ interface Kept {
 
 /** The delegated logins of a tenant. */
 export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogins {
-  const { callbacks, challenges, random } = deps;
+  const { purpose, callbacks, challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   return {
     begin: async (ctx, { clientId, params, data }) => {
@@ -92,9 +95,9 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
       const request = random(16).toString('base64url');
       const browser = sha256(BROWSER.keep(ctx, random));
       const kept: Kept = { clientId, codeChallenge, browser, request, data };
-      await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(PURPOSE, gone)));
+      await Promise.all(waiting.add(request, ctx.ip).map((gone) => challenges.discard(purpose, gone)));
       const { secret: state } = await challenges.issueTicket({
-        purpose: PURPOSE,
+        purpose,
         subject: request,
         ttlSeconds: TTL,
         data: { ...kept },
@@ -115,7 +118,7 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
       if (!uris.some((uri) => callbacks.has(uri))) return;
-      const met = typeof state === 'string' ? await challenges.peekTicket(PURPOSE, state) : undefined;
+      const met = typeof state === 'string' ? await challenges.peekTicket(purpose, state) : undefined;
       const kept = met?.data as unknown as Kept | undefined;
       if (kept !== undefined && kept.codeChallenge === code_challenge && response_mode === undefined) return;
       throw new AuthError(400, 'invalid_request', 'This redirect_uri is not for applications to use.');
@@ -130,15 +133,16 @@ async function finish(
   clientId: string,
 ): Promise<DelegatedOutcome> {
   const { state, code, error, error_description } = ctx.query;
-  const peeked = typeof state === 'string' ? await deps.challenges.peekTicket(PURPOSE, state) : undefined;
+  const peeked =
+    typeof state === 'string' ? await deps.challenges.peekTicket(deps.purpose, state) : undefined;
   const kept = peeked?.data as unknown as Kept | undefined;
   // Looked at before it is used up: another browser cannot end a login that is not its own.
   if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.bringsHashed(ctx, kept.browser)) {
     throw requestExpired();
   }
-  if ((await deps.challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();
+  if ((await deps.challenges.spendTicket(deps.purpose, state)) === undefined) throw requestExpired();
   waiting.done(kept.request);
-  await deps.challenges.discard(PURPOSE, kept.request);
+  await deps.challenges.discard(deps.purpose, kept.request);
   const { data } = kept;
   if (typeof error === 'string') {
     const description = typeof error_description === 'string' ? error_description : '';

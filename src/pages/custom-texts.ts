@@ -127,6 +127,19 @@ export const SCREENS: Readonly<Record<string, Readonly<Record<string, string>>>>
     'organization.continue': 'buttonText',
     'organization.unknown': 'invalid-organization',
   }),
+  'device/code': screen('device-flow/device-code-activation', {
+    ...titles('device', { 'device.continue': 'buttonText' }),
+    'device.code': 'placeholder',
+    'device.wrong': 'invalid-expired-code',
+    'device.missing': 'no-code',
+  }),
+  'device/confirm': screen('device-flow/device-code-confirmation', {
+    ...titles('device.confirm'),
+    'device.confirm.accept': 'confirmText',
+    'device.confirm.deny': 'cancelText',
+  }),
+  'device/allowed': screen('device-flow/device-code-activation-allowed', titles('device.allowed')),
+  'device/denied': screen('device-flow/device-code-activation-denied', titles('device.denied')),
   'logout/consent': screen('logout/logout', {
     'logout.title': 'pageTitle',
     'logout.heading': 'title',

@@ -170,7 +170,7 @@ function judge(
   }
   if (approval?.state === 'rejected') return { outcome: 'rejected' };
   if (approval?.state === 'pending') {
-    const tooFast = approval.askedAt !== undefined && now - approval.askedAt < POLL_PAUSE;
+    const tooFast = approval.askedAt !== undefined && now - approval.askedAt < (approval.pause ?? POLL_PAUSE);
     const next = { ...current, approval: { ...approval, askedAt: now } };
     return { outcome: tooFast ? 'too-fast' : 'pending', next };
   }

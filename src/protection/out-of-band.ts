@@ -22,16 +22,31 @@ export interface OutOfBandChallenge extends Met {
 export interface OutOfBand {
   /** Makes a ticket that is good with a code of that many decimal digits alone, which goes another way. */
   issueWithCode(challenge: NewChallenge & { digits: number }): Promise<Issued & { code: string }>;
-  /** Makes a ticket that is good once it was approved; of a subject the newest so many wait, older ones end. */
-  issueForApproval(challenge: NewChallenge & { most: number }): Promise<Issued>;
+  /**
+   * Makes a ticket that is good once it was approved; of a subject the newest so many wait, older ones end. `pause`:
+   * milliseconds between two questions whether it was.
+   */
+  issueForApproval(challenge: NewChallenge & { most: number; pause?: number }): Promise<Issued>;
   /** What a ticket is for, and what has become of it, until it expires. */
   find(purpose: string, ticket: string): Promise<OutOfBandChallenge | undefined>;
   /** Uses a ticket, with the code where there is one: of any number of racers exactly one is `accepted`. */
   use(purpose: string, ticket: string, code: string | undefined): Promise<Outcome>;
   /** What waits for a subject's approval, newest first. */
   waitingFor(purpose: string, subject: string): Promise<OutOfBandChallenge[]>;
-  /** Approves or rejects, once. @returns false when nothing of the subject's waits under this id. */
-  decide(purpose: string, subject: string, id: string, state: 'accepted' | 'rejected'): Promise<boolean>;
+  /**
+   * Approves or rejects, once.
+   * @param data JSON, kept beside what was kept before.
+   * @returns false when nothing of the subject's waits under this id.
+   */
+  decide(
+    purpose: string,
+    subject: string,
+    id: string,
+    state: 'accepted' | 'rejected',
+    data?: Readonly<Record<string, unknown>>,
+  ): Promise<boolean>;
+  /** Removes a ticket and what is kept of it. @returns true to one of any number of racers. */
+  end(purpose: string, ticket: string): Promise<boolean>;
 }
 
 /** The out-of-band challenges among the records. */
@@ -45,8 +60,12 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       return { secret: ticket, code, revoke: await keep(challenge, secrets) };
     },
     issueForApproval: async (challenge) => {
+      const { pause } = challenge;
       const ticket = newTicket();
-      const secrets = { secretHash: hashSecret(ticket), approval: { state: 'pending' as const } };
+      const secrets = {
+        secretHash: hashSecret(ticket),
+        approval: { state: 'pending' as const, ...(pause && { pause }) },
+      };
       const revoke = await keep(challenge, secrets);
       const oldest = (await waitingFor(records, challenge)).slice(challenge.most);
       await Promise.all(oldest.map(({ id }) => all.delete(id)));
@@ -63,11 +82,16 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
         : (await attempt(found.id, { secret: ticket, code, spend: true })).outcome;
     },
     waitingFor: (purpose, subject) => waitingFor(records, { purpose, subject }),
-    decide: async (purpose, subject, id, state) => {
+    end: async (purpose, ticket) => {
+      const found = await ofTicket(purpose, ticket);
+      return found !== undefined && (await all.take(found.id)) !== undefined;
+    },
+    decide: async (purpose, subject, id, state, data) => {
       let isDone = false;
       await all.update(id, (current) => {
         isDone = current.subject === idOf(purpose, subject) && isOpen(current);
-        return isDone ? { ...current, approval: { ...current.approval, state } } : current;
+        if (!isDone) return current;
+        return { ...current, approval: { ...current.approval, state }, data: { ...current.data, ...data } };
       });
       return isDone;
     },

@@ -24,8 +24,11 @@ export interface ChallengeRecord extends Stored {
   spent: boolean;
   /** Of a ticket that does not do alone: HMAC and salt of the code that comes with it. */
   boundCode?: { hash: string; salt: string };
-  /** Of a ticket that somebody has to approve. `askedAt`: epoch milliseconds of the last question whether they have. */
-  approval?: { state: 'pending' | 'accepted' | 'rejected'; askedAt?: number };
+  /**
+   * Of a ticket that somebody has to approve. `askedAt`: epoch milliseconds of the last question whether they have.
+   * `pause`: milliseconds that have to be between two.
+   */
+  approval?: { state: 'pending' | 'accepted' | 'rejected'; askedAt?: number; pause?: number };
   user_id?: string;
   data: Record<string, unknown>;
 }

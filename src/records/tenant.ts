@@ -59,6 +59,31 @@ const flagsSchema = z.record(z.string(), z.unknown()).superRefine((flags, contex
   }
 });
 
+/** How many characters of each set a user code has at least: about 2^30 codes, for what guesses can be counted. */
+const LEAST_CODE = { base20: 7, digits: 9 };
+
+const deviceFlowSchema = z
+  .looseObject({
+    charset: z.enum(['base20', 'digits']).default('base20'),
+    /** `*` is a character of the code; hyphens and spaces stand for themselves. */
+    mask: z
+      .string()
+      .regex(/^[* -]{1,20}$/, 'must be made of *, hyphens and spaces, at most 20 of them')
+      .optional(),
+  })
+  .transform(({ charset, mask = charset === 'digits' ? '***-***-***' : '****-****', ...rest }) => ({
+    ...rest,
+    charset,
+    mask,
+  }))
+  .refine(({ charset, mask }) => mask.split('*').length > LEAST_CODE[charset], {
+    path: ['mask'],
+    message: 'has too few characters: a code must have at least 7 letters, or 9 digits (RFC 8628 §6.1)',
+  });
+
+/** How the codes of devices look. */
+export type DeviceFlowSettings = z.output<typeof deviceFlowSchema>;
+
 export const tenantSettingsSchema = z.looseObject({
   friendly_name: z.string().default('Gatehouse'),
   picture_url: z.string().optional(),
@@ -77,6 +102,7 @@ export const tenantSettingsSchema = z.looseObject({
   oidc_logout: tenantLogoutSchema.optional(),
   /** Whether `/oauth/par` is there (RFC 9126); it is unless this is false. */
   pushed_authorization_requests_supported: z.boolean().optional(),
+  device_flow: deviceFlowSchema.prefault({}),
   flags: flagsSchema.default({}),
 });
 

@@ -1,11 +1,12 @@
 // Where the logins end that service providers ask for (spec "SAML").
-import type { OwnCallbacks } from '../engine/own-codes.ts';
+import type { OwnCallback } from '../engine/own-callbacks.ts';
 
 /** The callbacks of the tenant's service providers. @param baseUrl our public origin. */
-export function samlCallbacks(baseUrl: string): OwnCallbacks {
+export function samlCallbacks(baseUrl: string): OwnCallback {
   const { origin } = new URL(baseUrl);
   return {
     isFor: ({ addons }) => addons !== undefined && 'samlp' in addons && addons.samlp !== undefined,
+    needsConsent: false,
     of: (clientId) => `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`,
     has: (address) => {
       const url = URL.parse(address);

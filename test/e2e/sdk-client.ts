@@ -15,6 +15,7 @@ function authClient(options: AuthClientOptions): AuthClient {
 }
 
 async function discover({ issuer, clientId, secret, privateKey }: Arguments): Promise<oidc.Configuration> {
+  if (secret === null) return oidc.discovery(new URL(issuer), clientId, undefined, oidc.None());
   if (privateKey === undefined) return oidc.discovery(new URL(issuer), clientId, secret);
   const der = Buffer.from(privateKey.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   const key = await crypto.subtle.importKey(
@@ -71,6 +72,11 @@ const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
     return { tokens, claims: tokens.claims() };
   },
   'oidc-end-session-url': async (args) => oidc.buildEndSessionUrl(await discover(args), args.parameters).href,
+  'oidc-device': async (args) => oidc.initiateDeviceAuthorization(await discover(args), args.parameters),
+  'oidc-device-poll': async (args) => {
+    const tokens = await oidc.pollDeviceAuthorizationGrant(await discover(args), args.codes);
+    return { tokens, claims: tokens.claims() };
+  },
   'oidc-client-credentials': async (args) =>
     oidc.clientCredentialsGrant(await discover(args), args.parameters),
 };

@@ -331,6 +331,25 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     model: { client, action: '/link', email: user, connection: 'Passwords', alert: 'link.other' },
   },
   '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
+  '/device': { template: 'device/code', model: { typed: '', shape: 'XXXX-XXXX', isDigits: false } },
+  '/device-wrong': {
+    template: 'device/code',
+    model: { typed: 'BCDF-GHJ', shape: 'XXXX-XXXX', isDigits: false, alert: 'device.wrong' },
+  },
+  '/device-many': {
+    template: 'device/code',
+    model: { typed: '123-456-789', shape: '000-000-000', isDigits: true, alert: 'device.tooMany' },
+  },
+  '/device-empty': {
+    template: 'device/code',
+    model: { typed: '', shape: 'XXXX-XXXX', isDigits: false, alert: 'device.missing' },
+  },
+  '/device-confirm': {
+    template: 'device/confirm',
+    model: { client, userCode: 'WDJB-MJHT', ip: '203.0.113.7' },
+  },
+  '/device-allowed': { template: 'device/allowed', model: {} },
+  '/device-denied': { template: 'device/denied', model: {} },
   '/logout': {
     template: 'logout/consent',
     model: { client, user, fields: [{ name: 'state', value: 's' }] },

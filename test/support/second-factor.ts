@@ -1,6 +1,6 @@
 // What an engine is given that has neither MFA nor logins for other protocols.
 
-import type { OwnCallbacks } from '../../src/engine/own-codes.ts';
+import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
 import { proofFault } from '../../src/engine/proof-of-possession.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
@@ -27,7 +27,7 @@ export const NO_DELEGATED_LOGINS: {
   leadElsewhere: () => Promise<undefined>;
 } = {
   leadElsewhere: async () => undefined,
-  ownCallbacks: { isFor: () => false, of: () => '', has: () => false },
+  ownCallbacks: { of: () => [], has: () => false, isWithoutConsent: () => false },
   checkRequest: async () => {},
 };
 

@@ -1,0 +1,78 @@
+// POST /oauth/device/code (RFC 8628 §3.1, §3.2).
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { bodyFields } from '../../http/body-fields.ts';
+import { CLIENT_FIELDS, optional } from '../../http/described.ts';
+import { AuthError } from '../../http/errors.ts';
+import { ACTIVATE, DEVICE_GRANT } from './callbacks.ts';
+import { CODE_SECONDS, type CodeDependencies, INTERVAL, issueCodes } from './codes.ts';
+
+export interface AuthorizationDependencies extends CodeDependencies {
+  authenticateClient(ctx: Context): Promise<string>;
+  baseUrl: string;
+}
+
+export const authorizationBody = z.object({
+  ...CLIENT_FIELDS,
+  scope: optional('What is asked for, separated by spaces.'),
+  audience: optional('The API that the access token is for: its identifier.'),
+  organization: optional('The organization that the login is for, by id or name.'),
+});
+
+export const authorizationAnswer = z.object({
+  device_code: z.string().describe('For the token endpoint.'),
+  user_code: z.string().describe('For the user, who types it.'),
+  verification_uri: z.url(),
+  verification_uri_complete: z.url().describe('With the code, for a QR code.'),
+  expires_in: z.number().int().describe('Seconds.'),
+  interval: z.number().int().describe('Seconds between two questions at the token endpoint.'),
+});
+
+const FIELDS = [...Object.keys(CLIENT_FIELDS), 'scope', 'audience', 'resource', 'organization'];
+
+/** Characters of a scope or an identifier: they are kept while the code waits. */
+const LONGEST = 2_000;
+
+/**
+ * Begins a login for a device.
+ * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client without the grant, 403 `access_denied`
+ *   for an API that is not there.
+ */
+export async function authorizeDevice(
+  deps: AuthorizationDependencies,
+  ctx: Context,
+): Promise<z.output<typeof authorizationAnswer>> {
+  const clientId = await deps.authenticateClient(ctx);
+  const { scope = '', organization, ...named } = bodyFields(ctx, FIELDS);
+  const { config, baseUrl } = deps;
+  const client = await config.client(clientId);
+  if (client?.grant_types?.includes(DEVICE_GRANT) !== true)
+    throw new AuthError(
+      403,
+      'unauthorized_client',
+      `Grant type '${DEVICE_GRANT}' not allowed for the client.`,
+    );
+  const audience = named.audience || named.resource || config.settings().tenant.default_audience;
+  if (named.audience && named.resource && named.audience !== named.resource)
+    throw new AuthError(400, 'invalid_target', 'audience and resource must name the same API.');
+  if ([scope, audience, organization].some((text) => (text?.length ?? 0) > LONGEST))
+    throw new AuthError(400, 'invalid_request', 'The request is too long.');
+  if (audience !== undefined && (await config.resourceServer(audience)) === undefined)
+    throw new AuthError(403, 'access_denied', `Service not found: ${audience}`);
+  const { deviceCode, userCode } = await issueCodes(deps, {
+    clientId,
+    scope,
+    ip: ctx.ip,
+    ...(audience !== undefined && { audience }),
+    ...(organization && { organization }),
+  });
+  const page = `${baseUrl}${ACTIVATE}`;
+  return {
+    device_code: deviceCode,
+    user_code: userCode,
+    verification_uri: page,
+    verification_uri_complete: `${page}?user_code=${encodeURIComponent(userCode)}`,
+    expires_in: CODE_SECONDS,
+    interval: INTERVAL,
+  };
+}

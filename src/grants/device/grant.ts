@@ -1,0 +1,49 @@
+// The grant of a device code (RFC 8628 §3.4, §3.5): the login that was made for it at our pages.
+import { z } from 'zod';
+import { toResource } from '../../engine/audience.ts';
+import type { GrantDeclaration } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { required } from '../../http/described.ts';
+import { AuthError } from '../../http/errors.ts';
+import { DEVICE_GRANT } from './callbacks.ts';
+import { type CodeDependencies, INTERVAL, type Polled, poll } from './codes.ts';
+
+/** The answers to who has to ask again, or never will get tokens. */
+const REFUSALS: Readonly<Record<Exclude<Polled['is'], 'allowed'>, () => AuthError>> = {
+  pending: () => new AuthError(403, 'authorization_pending', 'User has yet to authorize device code.'),
+  'too-fast': () =>
+    new AuthError(
+      429,
+      'slow_down',
+      `You are polling faster than the specified interval of ${INTERVAL} seconds.`,
+    ),
+  expired: () => new AuthError(403, 'expired_token', 'The device code has expired.'),
+  rejected: () => new AuthError(403, 'access_denied', 'User cancelled the confirmation prompt.'),
+  unknown: () => new AuthError(403, 'invalid_grant', 'Invalid or expired device code.'),
+};
+
+export const deviceGrant: GrantDeclaration<CodeDependencies> = {
+  grantType: DEVICE_GRANT,
+  summary: 'A login that was made elsewhere for a device',
+  parameters: z.object({ device_code: required('As `/oauth/device/code` gave it.') }),
+  gty: DEVICE_GRANT,
+  events: { success: 'sede', failure: 'fede' },
+  completes: true,
+  authenticate: async (deps, { clientId, params }) => {
+    const polled = await poll(deps, requiredField(params, 'device_code'), clientId);
+    if (polled.is !== 'allowed') throw REFUSALS[polled.is]();
+    const { scope, audience } = polled.request;
+    const { login, organization } = polled.allowed;
+    return {
+      login,
+      isFromPages: true,
+      completes: {
+        scope,
+        gty: DEVICE_GRANT,
+        firstFactor: login,
+        ...(audience !== undefined && { resource: toResource(audience) }),
+        ...(organization !== undefined && { organization }),
+      },
+    };
+  },
+};

@@ -1,0 +1,173 @@
+// /activate: where a user types the code of a device, sees what it asks for, and logs in for it (RFC 8628 §3.3).
+import type { Context } from 'koa';
+import { toResource } from '../../engine/audience.ts';
+import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-login.ts';
+import { formFields } from '../../http/body-fields.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { Views } from '../../pages/views.ts';
+import { addressKey } from '../../protection/addresses.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Events } from '../../tenant/events.ts';
+import { ACTIVATE } from './callbacks.ts';
+import { type CodeDependencies, decide, findWaiting, type WaitingDevice } from './codes.ts';
+
+export interface DevicePageDependencies extends CodeDependencies {
+  csrf: Csrf;
+  deviceLogins: DelegatedLogins;
+  events: Events;
+  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
+  views: Views;
+}
+
+/** Characters that are read of what somebody types for a code. */
+const LONGEST_CODE = 50;
+
+/** The routes of the pages. */
+export const devicePageRoutes: RouteDeclarations<DevicePageDependencies> = {
+  [`GET ${ACTIVATE}`]: { ...PAGE, handle: showActivation },
+  [`POST ${ACTIVATE}`]: { ...PAGE, handle: takeCode },
+  [`POST ${ACTIVATE}/confirm`]: { ...PAGE, handle: takeDecision },
+  [`GET ${ACTIVATE}/callback/:client`]: { ...PAGE, handle: finishLogin },
+};
+
+async function showActivation(deps: DevicePageDependencies, ctx: Context): Promise<void> {
+  const { user_code: given } = ctx.query;
+  if (typeof given !== 'string' || given === '') return askForCode(deps, ctx);
+  const found = await lookUp(deps, ctx, given);
+  if ('alert' in found) return askForCode(deps, ctx, given, found);
+  const { clientId, userCode, ip } = found;
+  const client = await deps.config.client(clientId);
+  await deps.views.page(
+    ctx,
+    'device/confirm',
+    {
+      action: `${ACTIVATE}/confirm`,
+      csrf: deps.csrf.token(ctx),
+      userCode,
+      ip: ip === ctx.ip ? undefined : ip,
+      client: { name: client?.name ?? clientId, logo: client?.logo_uri },
+    },
+    // The login that follows may end at a provider elsewhere.
+    { formAction: ctx.origin },
+  );
+}
+
+async function takeCode(deps: DevicePageDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { user_code: typed } = formFields(ctx, 'user_code');
+  const found = await lookUp(deps, ctx, typed);
+  if ('alert' in found) return askForCode(deps, ctx, typed, found);
+  ctx.status = 303;
+  ctx.redirect(`${ACTIVATE}?user_code=${encodeURIComponent(found.userCode)}`);
+}
+
+async function takeDecision(deps: DevicePageDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { user_code: typed, decision } = formFields(ctx, 'user_code', 'decision');
+  const found = await lookUp(deps, ctx, typed);
+  if ('alert' in found) return askForCode(deps, ctx, typed, found);
+  const { clientId, scope, audience, organization, id, userCode } = found;
+  if (decision !== 'accept') return refuse(deps, ctx, found, undefined);
+  ctx.redirect(
+    await deps.deviceLogins.begin(ctx, {
+      clientId,
+      params: {
+        scope: [...new Set(['openid', ...scope.split(' ').filter(Boolean)])].join(' '),
+        audience,
+        organization,
+      },
+      data: { device: { id, userCode } satisfies Pick<WaitingDevice, 'id' | 'userCode'> },
+    }),
+  );
+}
+
+/** The login has ended: the device gets what it is worth. */
+async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<void> {
+  const { clientId, data, login } = await deps.deviceLogins.finish(ctx, String(ctx.params.client));
+  const { id, userCode } = data.device as Pick<WaitingDevice, 'id' | 'userCode'>;
+  const waiting = await findWaiting(deps, userCode);
+  if (waiting?.id !== id || waiting.clientId !== clientId) return askForCode(deps, ctx, '', GONE);
+  if ('error' in login) return refuse(deps, ctx, waiting, login);
+  if (!(await isAsAsked(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
+  const { userId, connection, credentialVersion, amr, acr, authTime, organization } = login;
+  const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
+  const allowed = { login: proved, ...(organization !== undefined && { organization }) };
+  if (!(await decide(deps, waiting, allowed))) return askForCode(deps, ctx, '', GONE);
+  await deps.views.page(ctx, 'device/allowed', {});
+}
+
+/**
+ * Whether a login was for what the device asks for: its request passed through the browser, where it can be changed,
+ * and a login for another API or organization may have been asked for less.
+ */
+async function isAsAsked(
+  { config }: DevicePageDependencies,
+  { audience, organization }: WaitingDevice,
+  login: Exclude<DelegatedOutcome['login'], { error: string }>,
+): Promise<boolean> {
+  if (login.resource !== (audience === undefined ? undefined : toResource(audience))) return false;
+  return organization === undefined || (await config.organization(organization))?.id === login.organization;
+}
+
+async function refuse(
+  deps: DevicePageDependencies,
+  ctx: Context,
+  waiting: WaitingDevice,
+  fault: { error: string; description: string } | undefined,
+): Promise<void> {
+  if (!(await decide(deps, waiting, undefined))) return askForCode(deps, ctx, '', GONE);
+  const { clientId } = waiting;
+  const type = fault === undefined ? 'fdecc' : 'fdeac';
+  deps.events.record({ type, client_id: clientId, ip: ctx.ip, description: fault?.description ?? '' });
+  await deps.views.page(ctx, 'device/denied', {});
+}
+
+/** Why a code leads nowhere: a message, and the status of the answer. */
+interface Fault {
+  alert: string;
+  status: number;
+}
+
+const GONE: Fault = { alert: 'device.wrong', status: 400 };
+
+/**
+ * The request of a code that was typed. Codes that are wrong are counted, by address and over all: they are short enough
+ * to be guessed (RFC 8628 §5.1).
+ */
+async function lookUp(
+  { rateLimits, ...deps }: DevicePageDependencies,
+  ctx: Context,
+  typed: string,
+): Promise<WaitingDevice | Fault> {
+  if (typed.trim() === '') return { alert: 'device.missing', status: 400 };
+  const from = addressKey(ctx.ip);
+  if (!(await rateLimits.spend('userCode', from))) return { alert: 'device.tooMany', status: 429 };
+  if (!(await rateLimits.spend('userCodes', ''))) return { alert: 'device.tooMany', status: 429 };
+  const found = typed.length > LONGEST_CODE ? undefined : await findWaiting(deps, typed);
+  if (found === undefined) return GONE;
+  await Promise.all([rateLimits.giveBack('userCode', from), rateLimits.giveBack('userCodes', '')]);
+  return found;
+}
+
+async function askForCode(
+  { config, csrf, views }: DevicePageDependencies,
+  ctx: Context,
+  typed = '',
+  { alert, status }: { alert?: string; status: number } = { status: 200 },
+): Promise<void> {
+  const { charset, mask } = config.settings().tenant.device_flow;
+  await views.page(
+    ctx,
+    'device/code',
+    {
+      action: ACTIVATE,
+      csrf: csrf.token(ctx),
+      typed: typed.slice(0, LONGEST_CODE),
+      shape: mask.replaceAll('*', charset === 'digits' ? '0' : 'X'),
+      isDigits: charset === 'digits',
+      ...(alert !== undefined && { alert }),
+    },
+    { status },
+  );
+}

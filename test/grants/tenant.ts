@@ -1,0 +1,63 @@
+// The tenant of the tests of further grants, and what they do over and over.
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { follow, submitLogin, tenant, token } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+export const deviceTenant = {
+  ...tenant,
+  clients: [
+    ...tenant.clients,
+    client('tv', { refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring' } }),
+    client('other-tv'),
+    client('third-tv', { is_first_party: false }),
+    client('acme-tv', { organization_usage: 'require', organization_require_behavior: 'pre_login_prompt' }),
+  ],
+  databases: [
+    {
+      name: 'users',
+      enabled_clients: ['tv', 'other-tv', 'third-tv', 'acme-tv', 'web'],
+      options: { passwordPolicy: 'good' },
+    },
+    tenant.databases[1],
+  ],
+};
+
+function client(id: string, more: object = {}) {
+  return {
+    client_id: id,
+    name: `The ${id}`,
+    app_type: 'native',
+    token_endpoint_auth_method: 'none',
+    grant_types: [DEVICE_GRANT, 'refresh_token'],
+    ...more,
+  };
+}
+
+/** What devices and their users do. @param server the one of the test that runs. */
+export function callsOf(server: () => TestServer) {
+  const begin = async (fields: Record<string, string> = {}) =>
+    createAgent(server()).request('/oauth/device/code', {
+      form: { client_id: 'tv', scope: 'openid profile offline_access', ...fields },
+    });
+  const poll = (device_code: string, client_id = 'tv') =>
+    token(createAgent(server()), { grant_type: DEVICE_GRANT, client_id, device_code });
+  const open = (agent: Agent, user_code: string) =>
+    agent.get(`/activate?${new URLSearchParams({ user_code })}`);
+  const decide = async (agent: Agent, page: Answer, decision = 'accept') => {
+    const { action, fields } = readForm(page, 'user_code');
+    return follow(agent, await agent.request(action, { form: { ...fields, decision } }), server().url);
+  };
+  const connect = async (codes: Record<string, any>, agent = createAgent(server())) => {
+    const login = await decide(agent, await open(agent, codes.user_code));
+    return submitLogin(agent, server(), login);
+  };
+  return { begin, poll, open, decide, connect };
+}
+
+/** What an error says: status, code and text. */
+export function told(answer: Answer): [number, string, string] {
+  const { error, error_description } = answer.json();
+  return [answer.status, error, error_description];
+}
