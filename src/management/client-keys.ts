@@ -13,9 +13,25 @@ export function usedKeys(client: Client): ClientKey[] {
   return withIds(client.client_authentication_methods?.private_key_jwt?.credentials ?? []);
 }
 
-/** All of an application's. */
+/** Those that its request objects are verified with. */
+export function requestKeys(client: Client): ClientKey[] {
+  return withIds(client.signed_request_object?.credentials ?? []);
+}
+
+/** All of an application's: those of its assertions first. A key may be for assertions and request objects alike. */
 export function keysOf(client: Client): ClientKey[] {
-  return [...usedKeys(client), ...withIds(client.credentials ?? [])];
+  const all = [...usedKeys(client), ...withIds(client.credentials ?? []), ...requestKeys(client)];
+  return all.filter(({ id }, index) => all.findIndex((other) => other.id === id) === index);
+}
+
+/** The record whose keys of request objects are as its keys are now: changed, or gone. */
+export function followingKeys<T extends Client>(client: T): T {
+  const { signed_request_object: requests } = client;
+  if (!requests) return client;
+  const { client_authentication_methods: methods, credentials = [] } = client;
+  const now = withIds([...(methods?.private_key_jwt?.credentials ?? []), ...credentials]);
+  const kept = requestKeys(client).flatMap(({ id }) => now.find((key) => key.id === id) ?? []);
+  return { ...client, signed_request_object: { ...requests, credentials: kept } };
 }
 
 /** A key that came with a tenant file has no id of its own; it is named by what it is. */

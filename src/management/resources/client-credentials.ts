@@ -5,7 +5,15 @@ import type { Client } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
-import { type ClientKey, keysOf, keyView, newKey, usedKeys, withKeys } from '../client-keys.ts';
+import {
+  type ClientKey,
+  followingKeys,
+  keysOf,
+  keyView,
+  newKey,
+  usedKeys,
+  withKeys,
+} from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { pageQuery } from '../list.ts';
@@ -49,7 +57,7 @@ async function changeKeys(
   change: (client: Client) => Client,
 ): Promise<Client> {
   const after = await store.collection('clients').update(id ?? '', (current) => {
-    const { id: own, ...record } = change(current);
+    const { id: own, ...record } = followingKeys(change(current));
     return { ...checkedBy(clientSchema, record), id: own } as typeof current;
   });
   if (after === undefined) throw noClient();

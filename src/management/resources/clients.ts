@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { defaultGrantTypes } from '../../tenant/wanted.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
-import { keysOf, newKey, usedKeys, withKeys } from '../client-keys.ts';
+import { type ClientKey, keysOf, newKey, requestKeys, usedKeys, withKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { idOf, letters } from '../ids.ts';
@@ -82,6 +82,14 @@ function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: stri
     ...('client_authentication_methods' in shown
       ? { client_authentication_methods: credentialIds(client) }
       : {}),
+    ...(client.signed_request_object
+      ? {
+          signed_request_object: {
+            ...client.signed_request_object,
+            credentials: requestKeys(client).map(({ id }) => ({ id })),
+          },
+        }
+      : {}),
   };
 }
 
@@ -104,15 +112,47 @@ function applyKeys<T extends object>(
 ): T {
   const known = before === undefined ? [] : keysOf(before);
   const methods = (asked.client_authentication_methods ?? {}) as { private_key_jwt?: unknown };
-  const { credentials = [] } = checkedBy(methodBody, methods.private_key_jwt ?? {});
-  const used = credentials.map((one) => {
+  const used = namedKeys(known, methods.private_key_jwt ?? {}, deps) ?? [];
+  const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
+  return withKeys(asked, used, waiting);
+}
+
+/** The keys that a part of a body names or describes; undefined where it says nothing of keys. @throws AuthError 400 */
+function namedKeys(
+  known: readonly ClientKey[],
+  part: unknown,
+  deps: Pick<ClientsDependencies, 'random' | 'now'>,
+): ClientKey[] | undefined {
+  return checkedBy(methodBody, part).credentials?.map((one) => {
     if (!('id' in one)) return newKey(one, { id: idOf('cred', deps.random), now: deps.now() });
     const found = known.find(({ id }) => id === one.id);
     if (found === undefined) throw apiError(400, `The credential ${one.id} does not exist`, 'invalid_body');
     return found;
   });
-  const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
-  return withKeys(asked, used, waiting);
+}
+
+/** What a body makes of the keys of request objects; new ones are among the application's keys, too. */
+function applyRequestKeys<T extends object>(
+  before: Client | undefined,
+  asked: T & { signed_request_object?: unknown; credentials?: unknown },
+  deps: Pick<ClientsDependencies, 'random' | 'now'>,
+): T {
+  const { signed_request_object: part } = asked;
+  if (!isObject(part)) return asked;
+  // Those that the same body brings for assertions are there already.
+  const known = keysOf({
+    ...before,
+    ...asked,
+    signed_request_object: before?.signed_request_object,
+  } as Client);
+  const credentials = namedKeys(known, part, deps) ?? (before === undefined ? [] : requestKeys(before));
+  const isNew = ({ id }: ClientKey) => !known.some((key) => key.id === id);
+  const waiting = [...((asked.credentials ?? []) as ClientKey[]), ...credentials.filter(isNew)];
+  return {
+    ...asked,
+    ...(waiting.length > 0 && { credentials: waiting }),
+    signed_request_object: { ...part, credentials },
+  };
 }
 
 /** How a secret is encoded is said at the creation alone: tools leave it out of a change. */
@@ -156,14 +196,17 @@ const resource: Resource<'clients', ClientsDependencies> = {
   make: async ({ random, now }, body) => {
     const client_id = letters(32, random);
     const asked = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
-    return completed(checkedBy(clientSchema, { ...asked, client_id }), () => newSecret(random));
+    const signing = applyRequestKeys(undefined, asked, { random, now });
+    return completed(checkedBy(clientSchema, { ...signing, client_id }), () => newSecret(random));
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
     const changed = merged(structuredClone(before) as Record<string, unknown>, withEncoding(client, body));
     const asked =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
-    return completed(checkedBy(clientSchema, asked), () => newSecret(random));
+    const signing =
+      'signed_request_object' in body ? applyRequestKeys(client, asked, { random, now }) : asked;
+    return completed(checkedBy(clientSchema, signing), () => newSecret(random));
   },
   view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),
   missing: notFound('The client does not exist', 'inexistent_client'),
