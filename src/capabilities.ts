@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
+import { providerChecks } from './connections/provider-checks.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
@@ -65,7 +66,10 @@ export interface TenantDependencies {
  * @param viewsDirectory the `views` directory.
  * @throws Error when the store holds no tenant.
  */
-export async function createCapabilities(deps: TenantDependencies, viewsDirectory: string) {
+export async function createCapabilities(
+  deps: TenantDependencies & { ending: AbortSignal },
+  viewsDirectory: string,
+) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
@@ -91,6 +95,7 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     limitLogin: limitLogins(rateLimits),
     background,
     directories,
+    providers: providerChecks({ ...deps, ...outbound, config, background }),
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,
