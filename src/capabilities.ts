@@ -61,15 +61,17 @@ export interface TenantDependencies {
   pause?: Pause;
 }
 
+interface CapabilityDependencies extends TenantDependencies {
+  /** Aborted when the server is about to end. */
+  ending: AbortSignal;
+}
+
 /**
  * What there is before the engine, and needs none.
  * @param viewsDirectory the `views` directory.
  * @throws Error when the store holds no tenant.
  */
-export async function createCapabilities(
-  deps: TenantDependencies & { ending: AbortSignal },
-  viewsDirectory: string,
-) {
+export async function createCapabilities(deps: CapabilityDependencies, viewsDirectory: string) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
