@@ -82,7 +82,6 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const directories = lazyDirectories({ outbound, clock });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
@@ -96,7 +95,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
     background,
-    directories,
+    directories: lazyDirectories({ outbound, clock }),
     providers: providerChecks({ ...deps, ...outbound, config, background }),
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
