@@ -7,6 +7,7 @@ import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
+import { idTokenEncryption } from './encryption.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
 /** What the engine's callbacks need of the application; kept in the client's metadata. */
@@ -68,6 +69,7 @@ export function clientMetadata(
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...ours];
   const authenticated = authentication(client, now);
+  const encryption = idTokenEncryption(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
     standardClaims: client.standard_claims,
@@ -99,6 +101,10 @@ export function clientMetadata(
     ),
     id_token_signed_response_alg: idTokenAlg(client),
     ...authenticated,
+    ...encryption.metadata,
+    ...(encryption.keys.length > 0 && {
+      jwks: { keys: [...(authenticated.jwks?.keys ?? []), ...encryption.keys] },
+    }),
     [SETTINGS_PROPERTY]: settings,
   } as AdapterPayload;
 }

@@ -22,6 +22,7 @@ import type { BrowserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { discoveryMembers } from './discovery.ts';
+import { ENCRYPTION } from './encryption.ts';
 import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
 import { lifetimes } from './lifetimes.ts';
@@ -81,6 +82,7 @@ const FEATURES: NonNullable<Configuration['features']> = {
   devInteractions: { enabled: false },
   // Signing is ours, wherever the keys are.
   externalSigningSupport: { enabled: true, ack: 'experimental-01' },
+  encryption: { enabled: true },
   dPoP: { enabled: false },
   pushedAuthorizationRequests: { enabled: true },
   rpInitiatedLogout: { enabled: false },
@@ -97,6 +99,7 @@ const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
   authorizationSigningAlgValues: [...TOKEN_ALGS],
+  ...ENCRYPTION,
 };
 
 const ROUTES: NonNullable<Configuration['routes']> = {

@@ -62,6 +62,15 @@ const UNKNOWN: Refusal = {
   description: 'The access token is invalid or expired',
 };
 
+/** A JWE (RFC 7516 §7.1). */
+const ENCRYPTED: Refusal = {
+  status: 401,
+  error: 'invalid_token',
+  description: 'The access token is encrypted for its API, which alone can read it',
+};
+
+const refusalOf = (token: string) => (token.split('.').length === 5 ? ENCRYPTED : UNKNOWN);
+
 const NO_OPENID: Refusal = {
   status: 403,
   error: 'insufficient_scope',
@@ -90,7 +99,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
   return {
     authenticate: async (ctx) => {
       const token = accessToken(ctx);
-      const found = typeof token === 'string' ? ((await readToken(token)) ?? UNKNOWN) : token;
+      const found = typeof token === 'string' ? ((await readToken(token)) ?? refusalOf(token)) : token;
       if ('status' in found) return void refuse(ctx, found);
       const fault = await deps.proofFault(ctx, String(token), found.cnf);
       if (fault !== undefined) return void refuse(ctx, { ...UNKNOWN, description: fault });

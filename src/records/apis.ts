@@ -1,6 +1,7 @@
 // APIs in the tenant file, and what applications may ask of them for themselves.
 import { z } from 'zod';
 import { HS256_SECRET } from './client-authentication.ts';
+import { tokenEncryption } from './encryption.ts';
 import { TOKEN_ALGS } from './signing-algs.ts';
 
 const seconds = z.number().int().positive();
@@ -31,6 +32,8 @@ const resourceServerFields = z.looseObject({
   token_dialect: z
     .enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz'])
     .default('access_token'),
+  /** Its access tokens are encrypted, for a key of its own. */
+  token_encryption: tokenEncryption.nullish(),
 });
 
 /** An API. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { authenticationMethod, HS256_SECRET, LEAST_SECRET } from './client-authentication.ts';
 import { publicKeyFault } from './client-keys.ts';
+import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
 import { TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
@@ -108,6 +109,10 @@ const clientFields = z.looseObject({
     .prefault({}),
   /** Ours, by the name of OpenID Connect Registration 1.0 §2: in place of `jwt_configuration.alg`. */
   id_token_signed_response_alg: z.enum(TOKEN_ALGS).optional(),
+  /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
+  id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
+  id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
+  encryption_key: applicationKey.nullish(),
   refresh_token: refreshTokenSchema.prefault({}),
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
   oidc_logout: clientLogoutSchema.optional(),
@@ -166,6 +171,8 @@ export const clientSchema = clientFields.superRefine((client, context) => {
       'credentials',
     );
   }
+  const encryption = encryptionFault(client);
+  if (encryption !== undefined) fault(encryption.message, ...encryption.path);
   if (idTokenAlg(client) !== 'HS256') return;
   if (method === 'none') {
     fault('HS256 needs an application with a secret', 'jwt_configuration', 'alg');
