@@ -21,6 +21,10 @@ export interface ApplicationSettings {
   namesUserAddress: boolean;
   /** A public application: its requests come from its user's address. */
   runsAtUser: boolean;
+  /** Whether it proves to be nobody in particular (RFC 6749 §2.1). */
+  isPublic: boolean;
+  /** Whether its access tokens are bound to a key, always. */
+  requirePossession: boolean;
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
@@ -81,6 +85,8 @@ export function clientMetadata(
     runsAtUser:
       (client.app_type === 'spa' || client.app_type === 'native') &&
       authenticated.token_endpoint_auth_method === 'none',
+    isPublic: authenticated.token_endpoint_auth_method === 'none',
+    requirePossession: client.require_proof_of_possession === true,
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
     organizationUsage: client.organization_usage ?? 'deny',

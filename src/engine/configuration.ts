@@ -22,6 +22,7 @@ import type { BrowserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { discoveryMembers } from './discovery.ts';
+import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
 import { ENCRYPTION } from './encryption.ts';
 import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
@@ -33,7 +34,7 @@ import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
-import type { ProofFault } from './proof-of-possession.ts';
+import { onlyBoundTokens } from './proof-of-possession.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { engineKeys } from './renewal.ts';
@@ -69,7 +70,6 @@ export interface EngineDependencies {
   connectionFault: ConnectionFault;
   /** What the clients of requests prove by certificates. */
   certificates: ClientCertificates;
-  proofFault: ProofFault;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
 }
@@ -83,7 +83,6 @@ const FEATURES: NonNullable<Configuration['features']> = {
   // Signing is ours, wherever the keys are.
   externalSigningSupport: { enabled: true, ack: 'experimental-01' },
   encryption: { enabled: true },
-  dPoP: { enabled: false },
   pushedAuthorizationRequests: { enabled: true },
   rpInitiatedLogout: { enabled: false },
   claimsParameter: { enabled: true },
@@ -100,6 +99,7 @@ const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   idTokenSigningAlgValues: [...TOKEN_ALGS],
   authorizationSigningAlgValues: [...TOKEN_ALGS],
   ...ENCRYPTION,
+  dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
 };
 
 const ROUTES: NonNullable<Configuration['routes']> = {
@@ -126,18 +126,20 @@ export function engineConfiguration(
     organizations: Organizations;
     machines: MachineOrganizations;
     pushedRequests: PushedRequests;
+    /** @see dpopFeature */
+    nonceSecret: Buffer;
   },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,
   logins: BrowserLogins,
 ): Configuration {
-  const { settings, store, config, clock, wallClock } = deps;
+  const { settings, config, wallClock } = deps;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
     routes: ROUTES,
-    features: { ...FEATURES, resourceIndicators: { enabled: true, ...resourceIndicators(deps) } },
+    features: features(deps),
     discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
@@ -146,6 +148,7 @@ export function engineConfiguration(
     responseTypes: RESPONSE_TYPES,
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
     enabledJWA: ALGORITHMS,
+    extraTokenClaims: onlyBoundTokens(deps),
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
@@ -163,13 +166,7 @@ export function engineConfiguration(
     loadExistingGrant: loadGrant(deps, deps.ownCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
-    rotateRefreshToken: async (ctx) => {
-      const { RefreshToken: token, Client: client } = ctx.oidc.entities;
-      if (token === undefined || client === undefined) return true;
-      if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
-      await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
-      return false;
-    },
+    rotateRefreshToken: rotates(deps),
     ttl: lifetimes(config, wallClock),
     formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
     // Our own CORS middleware answers.
@@ -182,6 +179,25 @@ export function engineConfiguration(
 function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) =>
     page(ctx as unknown as Context, new AuthError(ctx.status, error, description, { cause }));
+}
+
+function features(deps: Parameters<typeof engineConfiguration>[0]): Configuration['features'] {
+  return {
+    ...FEATURES,
+    dPoP: dpopFeature(deps, deps.nonceSecret),
+    resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
+  };
+}
+
+/** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
+function rotates({ store, clock, wallClock }: EngineDependencies): Configuration['rotateRefreshToken'] {
+  return async (ctx) => {
+    const { RefreshToken: token, Client: client } = ctx.oidc.entities;
+    if (token === undefined || client === undefined) return true;
+    if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
+    await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
+    return false;
+  };
 }
 
 /**

@@ -83,7 +83,17 @@ function isEngineError(failure: Error): failure is EngineError {
   return 'error' in failure && 'status' in failure;
 }
 
+/** Proofs that the engine calls an invalid grant: RFC 9449 §5 has a word for them. */
+const PROOFS: ReadonlyMap<string, string> = new Map([
+  ['DPoP proof JWT Replay detected', 'The DPoP proof was used before'],
+  ['DPoP proof JWT not provided', 'DPoP proof is required'],
+  ['missing DPoP proof JWT', 'DPoP proof is required'],
+  ['DPoP proof key thumbprint does not match dpop_jkt', 'The code is bound to another DPoP key'],
+]);
+
 function invalidGrant(grantType: string | undefined, detail: string): AuthError {
+  const proof = PROOFS.get(detail);
+  if (proof !== undefined) return new AuthError(400, 'invalid_dpop_proof', proof);
   if (grantType === 'refresh_token') {
     if (detail.includes('referenced account not found'))
       return new AuthError(403, 'invalid_grant', USER_GONE);

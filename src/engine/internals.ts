@@ -16,6 +16,8 @@ import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
+import { UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { refreshTokenId } from './refresh-families.ts';
@@ -39,7 +41,7 @@ type GrantSource = InstanceType<Provider['AuthorizationCode']>;
 /**
  * Writes the token response for a granted `source` to `ctx.body`, exactly as the engine's own grants do
  * (access token, refresh token, ID token). Imported so that vendor grants cannot drift from it.
- * @param gty the grant type as recorded in the tokens.
+ * @param issued `gty`: the grant type as recorded in the tokens; the keys that they are bound to.
  * @throws errors.InvalidGrant when the account is gone.
  */
 export function issueTokenResponse(
@@ -47,12 +49,12 @@ export function issueTokenResponse(
   ctx: KoaContextWithOIDC,
   source: GrantSource,
   grant: Grant,
-  gty: string,
+  issued: { gty: string; dPoP?: DpopProof | undefined },
 ): Promise<void> {
   const helpers = Object.fromEntries(
     Object.entries(grantHelpers).map(([name, helper]) => [name, helper.bind(undefined, provider)]),
   );
-  return issueTokens(provider, helpers, ctx, source, grant, { gty, entityLabel: 'grant' });
+  return issueTokens(provider, helpers, ctx, source, grant, { ...issued, entityLabel: 'grant' });
 }
 
 /**
@@ -73,6 +75,31 @@ function knowAlgorithms(provider: Provider): void {
   configuration.idTokenSigningAlgValues = [...configuration.enabledJWA.idTokenSigningAlgValues];
   configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
 }
+
+interface DpopProof {
+  thumbprint: string;
+  jti: string;
+  iat: number;
+}
+
+/**
+ * The engine's verification of DPoP proofs (RFC 9449 §4.3), which it offers only to its own endpoints. Imported so that
+ * a proof that one endpoint takes is taken by all.
+ */
+export const engineDpop = grantHelpers as unknown as {
+  validateDpop(
+    provider: Provider,
+    ctx: KoaContextWithOIDC,
+    accessToken?: string,
+  ): Promise<DpopProof | undefined>;
+  checkDpopReplay(
+    provider: Provider,
+    ctx: KoaContextWithOIDC,
+    proof: DpopProof | undefined,
+    clientId: string,
+    error: new (description: string) => Error,
+  ): Promise<void>;
+};
 
 interface EngineClasses {
   Client: {
@@ -95,6 +122,10 @@ interface EngineClasses {
   };
   RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
   Session: EngineModel & { prototype: Session };
+  ReplayDetection: {
+    unique(iss: string, jti: string, exp: number): Promise<boolean>;
+    instantiate(payload: object): { save(ttlSeconds: number): Promise<unknown> };
+  };
 }
 
 /** A class of artifacts, which keeps the members named. */
@@ -120,6 +151,7 @@ export function adaptEngine(
   adaptClients(provider);
   adaptSessions(provider, wallClock);
   adaptTokens(provider, config, random);
+  adaptReplayDetection(provider, wallClock);
 }
 
 function adaptClients(provider: Provider): void {
@@ -216,6 +248,24 @@ function adaptTokens(provider: Provider, config: Config, random: Random): void {
     RefreshToken,
     RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'),
   );
+}
+
+/**
+ * What counts once: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1). The engine asks
+ * whether it was used and then notes it: two that arrive together would both be the first.
+ */
+function adaptReplayDetection(provider: Provider, wallClock: Clock): void {
+  const { ReplayDetection } = provider as unknown as EngineClasses;
+  ReplayDetection.unique = async (iss, jti, exp) => {
+    const used = ReplayDetection.instantiate({ jti: sha256(JSON.stringify([iss, jti])), iss });
+    try {
+      await used.save(exp - epochSeconds(wallClock));
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof UniqueKeyError) return false;
+      throw thrown;
+    }
+  };
 }
 
 /**

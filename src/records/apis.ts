@@ -29,6 +29,15 @@ const resourceServerFields = z.looseObject({
   allow_offline_access: z.boolean().default(false),
   skip_consent_for_verifiable_first_party_clients: z.boolean().default(true),
   enforce_policies: z.boolean().default(false),
+  /** The key that access tokens are bound to: of DPoP (RFC 9449), or of a client certificate (RFC 8705). */
+  proof_of_possession: z
+    .looseObject({
+      mechanism: z.enum(['dpop', 'mtls']),
+      required: z.boolean().default(false),
+      /** Whose tokens must be bound, where they must; all where nothing is said. */
+      required_for: z.enum(['all_clients', 'public_clients']).optional(),
+    })
+    .nullish(),
   token_dialect: z
     .enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz'])
     .default('access_token'),

@@ -140,6 +140,8 @@ const clientFields = z.looseObject({
     .array(z.enum(['email', 'organization_name']))
     .min(1)
     .optional(),
+  /** Whether its access tokens are bound to a key: by DPoP (RFC 9449), or its certificate (RFC 8705). */
+  require_proof_of_possession: z.boolean().optional(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),
