@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
-import { providerChecks } from './connections/provider-checks.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
@@ -61,17 +60,12 @@ export interface TenantDependencies {
   pause?: Pause;
 }
 
-interface CapabilityDependencies extends TenantDependencies {
-  /** Aborted when the server is about to end. */
-  ending: AbortSignal;
-}
-
 /**
  * What there is before the engine, and needs none.
  * @param viewsDirectory the `views` directory.
  * @throws Error when the store holds no tenant.
  */
-export async function createCapabilities(deps: CapabilityDependencies, viewsDirectory: string) {
+export async function createCapabilities(deps: TenantDependencies, viewsDirectory: string) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
@@ -82,6 +76,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const directories = lazyDirectories({ outbound, clock });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
@@ -95,8 +90,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
     background,
-    directories: lazyDirectories({ outbound, clock }),
-    providers: providerChecks({ ...deps, ...outbound, config, background }),
+    directories,
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
-import { type BoundToken, type CheckPossession, confirmationOf } from './proof-of-possession.ts';
+import { confirmationOf, type ProofFault } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
 /** A verified access token. */
@@ -18,10 +18,8 @@ export interface ApiToken {
 }
 
 /**
-/**
  * Verifies the access token of a request.
- * @returns undefined when it is invalid, expired, or for another audience.
- * @throws AuthError as {@link CheckPossession} does.
+ * @returns undefined when it is invalid, expired, for another audience, or bound to a key that the request does not prove.
  */
 export type ApiTokenReader = (ctx: Context, token: string, audience: string) => Promise<ApiToken | undefined>;
 
@@ -35,7 +33,7 @@ interface CallerToken {
   isMachine: boolean;
 }
 
-/** As {@link ApiTokenReader}, for tokens of applications, too. @returns why it is not good, where it is not. */
+/** Verifies a request's access token of an application or a user. @returns why it is not good, where it is not. */
 export type CallerTokenReader = (
   ctx: Context,
   token: string,
@@ -46,7 +44,7 @@ interface ReaderDependencies {
   issuer: string;
   keys: PublishedKeys;
   clock: Clock;
-  checkPossession: CheckPossession;
+  proofFault: ProofFault;
 }
 
 const MACHINE = 'client-credentials';
@@ -56,7 +54,7 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   return async (ctx, token, audience) => {
     try {
       const payload = await verify(deps, token, audience);
-      await deps.checkPossession(ctx, token, boundToken(payload));
+      if ((await deps.proofFault(ctx, token, confirmationOf(payload))) !== undefined) return undefined;
       // A client_credentials token has no user.
       if (payload.gty === MACHINE) return undefined;
       return {
@@ -78,7 +76,8 @@ export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
   return async (ctx, token, audience) => {
     try {
       const payload = await verify(deps, token, audience);
-      await deps.checkPossession(ctx, token, boundToken(payload));
+      if ((await deps.proofFault(ctx, token, confirmationOf(payload))) !== undefined)
+        return { fault: 'invalid' };
       return {
         subject: String(payload.sub),
         clientId: clientIdOf(payload),
@@ -107,10 +106,6 @@ async function verify(
     currentDate: new Date(clock()),
   });
   return payload;
-}
-
-function boundToken(payload: JWTPayload): BoundToken {
-  return { cnf: confirmationOf(payload), clientId: clientIdOf(payload) };
 }
 
 function clientIdOf(payload: JWTPayload): string {

@@ -8,7 +8,7 @@ declare module 'oidc-provider/lib/helpers/grant_common.js' {
     ctx: KoaContextWithOIDC,
     source: object,
     grant: Grant,
-    options: { gty: string; entityLabel: string; dPoP?: object | undefined },
+    options: { gty: string; entityLabel: string },
   ): Promise<void>;
 }
 

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import Provider, { type Configuration, errors } from 'oidc-provider';
+import Provider, { errors } from 'oidc-provider';
 import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Config } from '../tenant/config.ts';
 import { hashOldKeys } from './artifact-keys.ts';
@@ -11,7 +11,6 @@ import { browserLogins } from './browser-login.ts';
 import type { JudgedUsers } from './claims.ts';
 import { createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
-import { dpopNonceSecret } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { keepGrants } from './grants.ts';
@@ -27,7 +26,7 @@ import { createOrganizations, type Organizations } from './organizations.ts';
 import { type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
 import { type PushRequest, parEndpoint } from './par-endpoint.ts';
 import type { UseTicket } from './parameter-checks.ts';
-import { type CheckPossession, proofOfPossession } from './proof-of-possession.ts';
+import { boundTokens } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { pushedRequests } from './pushed-requests.ts';
 import { receiveRequests } from './received-request.ts';
@@ -53,7 +52,6 @@ export interface Engine {
   userinfo: Userinfo;
   keys: PublishedKeys;
   introspect: Introspect;
-  checkPossession: CheckPossession;
   readIdTokenHint: ReadIdTokenHint;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
@@ -74,27 +72,20 @@ function nameIssuer(provider: Provider, issuer: string): void {
   });
 }
 
-function adaptedProvider(deps: EngineDependencies, configuration: Configuration): Provider {
-  const provider = new Provider(deps.settings.issuer, configuration);
-  // Forwarding headers were handled before the engine.
-  provider.proxy = false;
-  adaptEngine(provider, deps);
-  registerMessageModes(provider, deps.errorPage);
-  nameIssuer(provider, deps.settings.issuer);
-  return provider;
-}
-
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, users, clock, wallClock, log } = deps;
-  const nonceSecret = await makeSecrets(deps);
+  await config.refresh();
+  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname, config.signingAlgs());
+  await config.refresh();
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
   const machines = machineOrganizations(config);
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
+  const { bind, requireProof } = boundTokens(deps);
   const kept = { commits: createCommits(store), pushedRequests: pushedRequests(deps) };
-  const shared = { ...deps, ...kept, organizations, machines, settle, judged, nonceSecret };
+  const shared = { ...deps, ...kept, organizations, machines, settle, judged, requireProof };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -102,19 +93,17 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
   });
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
-  const provider = adaptedProvider(
-    deps,
+  const provider = new Provider(
+    settings.issuer,
     engineConfiguration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
   );
+  // Forwarding headers were handled before the engine.
+  provider.proxy = false;
+  adaptEngine(provider, { ...deps, bind });
+  registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
-  const possession = proofOfPossession(provider, deps);
-  const { check: checkPossession } = possession;
-  const { renew, grantTypes } = renewal(provider, {
-    ...shared,
-    failures,
-    possession,
-    baseUrl: settings.baseUrl,
-  });
+  const { renew, grantTypes } = renewal(provider, { ...shared, failures, baseUrl: settings.baseUrl });
+  nameIssuer(provider, settings.issuer);
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
@@ -133,20 +122,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     organizations,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
-    ...tokenReaders({ ...deps, provider, clock: wallClock, organizations, checkPossession }),
-    checkPossession,
+    ...tokenReaders({ ...deps, provider, clock: wallClock, organizations }),
   };
-}
-
-/**
- * Makes what the engine signs with, where there has never been any.
- * @returns the secret of DPoP's nonces.
- */
-async function makeSecrets({ settings, store, config, random, wallClock }: EngineDependencies) {
-  await config.refresh();
-  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname, config.signingAlgs());
-  await config.refresh();
-  return dpopNonceSecret(store, random);
 }
 
 /**

@@ -12,7 +12,6 @@ import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
-import type { ProvedKeys } from './proof-of-possession.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 
@@ -36,8 +35,6 @@ interface AskedTokens {
   organization: string | undefined;
   /** @see Granted.isFromPages */
   isFromPages: boolean | undefined;
-  /** What the tokens are bound to. */
-  keys: ProvedKeys;
 }
 
 /**
@@ -83,7 +80,7 @@ export async function respondWithTokens(
   const refusal = await deps.settle.settle(login, clientId, {
     store: (loginWrite) =>
       deps.commits.together([loginWrite], () =>
-        issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty, ...asked.keys }),
+        issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty }),
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
   });
@@ -98,14 +95,9 @@ async function issue(
   ctx: KoaContextWithOIDC,
   { userId, amr, acr, authTime }: Login,
   client: Client,
-  what: ProvedKeys & {
-    grant: Grant;
-    scopes: ReadonlySet<string>;
-    resource: string | undefined;
-    gty: string;
-  },
+  what: { grant: Grant; scopes: ReadonlySet<string>; resource: string | undefined; gty: string },
 ): Promise<void> {
-  const { grant, scopes, resource, ...issued } = what;
+  const { grant, scopes, resource, gty } = what;
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
@@ -118,7 +110,7 @@ async function issue(
     amr: [...amr],
     ...(acr === undefined ? {} : { acr }),
   });
-  await issueTokenResponse(provider, ctx, source, grant, issued);
+  await issueTokenResponse(provider, ctx, source, grant, gty);
 }
 
 /**
@@ -155,12 +147,8 @@ async function refuseUnfit(
   });
 }
 
-/**
- * The API that a token request is for, else the tenant's default: as a resource indicator.
- * @throws AuthError 403 where there is no such API.
- */
-export async function requestedResource(
-  { config }: Pick<TokenDependencies, 'config'>,
+async function requestedResource(
+  { config }: TokenDependencies,
   ctx: KoaContextWithOIDC,
 ): Promise<string | undefined> {
   const requested = requestedAudience(ctx.oidc.params);

@@ -10,7 +10,6 @@ import type {
   ConnectionKeyRecord,
   ConsentRecord,
   KeyCheckRecord,
-  SharedSecretRecord,
   SigningKeyRecord,
 } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
@@ -52,7 +51,6 @@ export interface Records {
   signingKeys: SigningKeyRecord;
   connectionKeys: ConnectionKeyRecord;
   keyChecks: KeyCheckRecord;
-  sharedSecrets: SharedSecretRecord;
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
   challenges: ChallengeRecord;
@@ -183,7 +181,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     sealed: ['jwk'],
   },
   keyChecks: { unique: {}, indexes: {} },
-  sharedSecrets: { unique: {}, indexes: {}, sealed: ['value'] },
   artifacts: {
     unique: {},
     indexes: {

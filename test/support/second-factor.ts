@@ -1,6 +1,7 @@
 // What an engine is given that has neither MFA nor logins for other protocols.
 
 import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
+import { proofFault } from '../../src/engine/proof-of-possession.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
@@ -31,4 +32,5 @@ export const NO_DELEGATED_LOGINS: {
 };
 
 /** An engine whose clients prove nothing by certificates. */
-export const NO_CERTIFICATES = { certificates: clientCertificates(Date.now) };
+const certificates = clientCertificates(Date.now);
+export const NO_CERTIFICATES = { certificates, proofFault: proofFault({ certificates }) };
