@@ -10,34 +10,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
+import { API, client, MACHINE, PASSWORD, TENANT } from './fixture.ts';
 import { local, median, PROXIED, proxiedEnvironment, type Started, start, stop } from './server.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
 const CONNECTIONS = 16;
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-const API = 'https://api.example.test/';
-
-const TENANT = `
-tenant: { friendly_name: Bench, default_directory: users }
-clients:
-  - client_id: bench
-    name: Bench
-    app_type: regular_web
-    client_secret: bench-secret-that-is-no-example
-    callbacks: [https://app.example.test/callback]
-    grant_types: [client_credentials, refresh_token, authorization_code, password]
-databases: [{ name: users, enabled_clients: [bench] }]
-resourceServers: [{ name: API, identifier: '${API}', token_lifetime: 3600, allow_offline_access: true, scopes: [{ value: 'read:things' }] }]
-clientGrants: [{ client_id: bench, audience: '${API}', scope: ['read:things'] }]
-users: [{ email: ada@example.test, password: Correct-Horse-1, connection: users, email_verified: true }]
-attackProtection:
-  rateLimits:
-    userinfo: { capacity: 100000000, perMinute: 100000000 }
-    login: { capacity: 100000000, perMinute: 100000000 }
-    token: { capacity: 100000000, perMinute: 100000000 }
-    other: { capacity: 100000000, perMinute: 100000000 }
-`;
 
 type Fields = Record<string, string>;
 
@@ -91,12 +70,9 @@ const residentMegabytes = (pid: number | undefined) =>
 async function startToFirstToken(env: Record<string, string>): Promise<{ server: Started; seconds: number }> {
   const began = performance.now();
   const server = await start(here('../src/main.ts'), env);
-  await post(`${local(server)}/oauth/token`, machine);
+  await post(`${local(server)}/oauth/token`, MACHINE);
   return { server, seconds: Number(((performance.now() - began) / 1000).toFixed(2)) };
 }
-
-const client = { client_id: 'bench', client_secret: 'bench-secret-that-is-no-example' };
-const machine = { ...client, grant_type: 'client_credentials', audience: API };
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 writeFileSync(join(directory, 'tenant.yaml'), TENANT);
@@ -109,14 +85,7 @@ const gatehouse = again.server;
 const idle = residentMegabytes(gatehouse.child.pid);
 const bare = await start(here('bare.ts'), {});
 
-const password = {
-  ...client,
-  grant_type: 'password',
-  username: 'ada@example.test',
-  password: 'Correct-Horse-1',
-  scope: 'openid profile email offline_access',
-};
-const tokens = await post(`${local(gatehouse)}/oauth/token`, password);
+const tokens = await post(`${local(gatehouse)}/oauth/token`, PASSWORD);
 const bareClient = { client_id: 'bench', client_secret: 'bench-secret' };
 const refresh = (refresh_token: unknown) => ({
   grant_type: 'refresh_token',
@@ -135,7 +104,7 @@ const rows = [
   await compare(
     'client_credentials, RS256 JWT',
     0.85,
-    () => load({ url: `${local(gatehouse)}/oauth/token`, fields: machine }),
+    () => load({ url: `${local(gatehouse)}/oauth/token`, fields: MACHINE }),
     () =>
       load({
         url: `${bare.url}/token`,
@@ -158,7 +127,7 @@ const rows = [
     () =>
       load({
         url: `${local(gatehouse)}/oauth/token`,
-        fields: { ...password, scope: 'openid' },
+        fields: { ...PASSWORD, scope: 'openid' },
         connections: 8,
       }),
     async () =>
