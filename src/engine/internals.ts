@@ -81,6 +81,8 @@ interface EngineClasses {
   AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
   ClientCredentials: EngineClasses['AccessToken'];
   Client: {
+    find(id: string): Promise<Client | undefined>;
+    adapter: { find(id: string): Promise<object | undefined> };
     prototype: Client & { includeSid(): boolean };
     Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
   };
@@ -130,6 +132,7 @@ export function adaptEngine(
 
 function adaptClients(provider: Provider): void {
   const { Client, OIDCContext } = provider as unknown as EngineClasses;
+  keepClients(Client);
 
   // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
@@ -170,6 +173,23 @@ function adaptClients(provider: Provider): void {
   OIDCContext.prototype.clientJwtAuthExpectedAudience = function audiences(this: unknown) {
     const accepted = clientJwtAuthExpectedAudience.call(this as never);
     return accepted.add(provider.issuer.replace(/\/$/, ''));
+  };
+}
+
+/**
+ * Keeps the client that the engine made of its metadata for as long as the adapter gives the same metadata. The engine itself
+ * serializes and hashes the metadata at every request to find its client again, and keeps a number of them only.
+ */
+function keepClients(Client: EngineClasses['Client']): void {
+  const find = Client.find.bind(Client);
+  const made = new WeakMap<object, Client>();
+  Client.find = async (id) => {
+    const metadata = typeof id === 'string' && id !== '' ? await Client.adapter.find(id) : undefined;
+    const before = metadata && made.get(metadata);
+    if (before !== undefined) return before;
+    const client = await find(id);
+    if (metadata !== undefined && client !== undefined) made.set(metadata, client);
+    return client;
   };
 }
 

@@ -41,6 +41,7 @@ export function addressBytes(text: string): Buffer {
  * @returns the text itself when it is not an address.
  */
 export function addressKey(text: string): string {
+  if (isIP(text) === 4) return text;
   const address = parsePlain(text);
   if (address === undefined) return text;
   if (address instanceof ipaddr.IPv4) return address.toString();

@@ -37,6 +37,7 @@ export function bodyOf(ctx: Context): unknown {
 export function bodyObject(ctx: Context, errors = PARAMETER_ERRORS): Fields {
   const body = bodyOf(ctx) ?? {};
   if (typeof body !== 'object' || Array.isArray(body)) throw errors.noObject();
+  if (!Object.values(body).includes(null)) return body as Fields;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
@@ -47,7 +48,9 @@ export function bodyObject(ctx: Context, errors = PARAMETER_ERRORS): Fields {
  */
 export function bodyFields(ctx: Context, only?: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
-  for (const [name, value] of Object.entries(bodyObject(ctx))) {
+  const body = bodyObject(ctx);
+  for (const name of Object.keys(body)) {
+    const value = body[name];
     if (value === undefined || only?.includes(name) === false) continue;
     // RFC 6749 §3.2: parameters must not be included more than once.
     if (typeof value === 'object') throw PARAMETER_ERRORS.invalid(name, value);

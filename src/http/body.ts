@@ -86,12 +86,14 @@ function parse(ctx: Context, texts: readonly string[]): unknown {
 
 function fieldsOf(form: string): Record<string, unknown> {
   // `maxKeys` of the parser would drop further fields silently.
-  if (form.split('&', MOST_FIELDS + 1).length > MOST_FIELDS) throw unreadable();
+  if (form.length >= MOST_FIELDS && form.split('&', MOST_FIELDS + 1).length > MOST_FIELDS) throw unreadable();
+  const parsed = parseForm(form, '&', '=', { maxKeys: 0 });
   const fields: Record<string, unknown> = {};
   const members: Record<string, Record<string, unknown>> = {};
-  for (const [name, value] of Object.entries(parseForm(form, '&', '=', { maxKeys: 0 }))) {
-    const [, object, key] = MEMBER.exec(name) ?? [];
-    if ([name, object, key].includes('__proto__')) throw unreadable();
+  for (const name of Object.keys(parsed)) {
+    const value = parsed[name];
+    const [, object, key] = (name.endsWith(']') ? MEMBER.exec(name) : null) ?? [];
+    if (name === '__proto__' || object === '__proto__' || key === '__proto__') throw unreadable();
     if (object === undefined || key === undefined) fields[name] = value;
     else members[object] = { ...members[object], [key]: value };
   }

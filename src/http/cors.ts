@@ -35,8 +35,9 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
   });
   return async (ctx, next) => {
     const origin = ctx.get('Origin');
-    if (origin === '' || (await allowed(origin))) return answer(ctx, next);
+    if (origin !== '' && (await allowed(origin))) return answer(ctx, next);
     ctx.vary('Origin');
+    if (origin === '') return next();
     if (ctx.method === 'OPTIONS') {
       ctx.status = 204;
       return;

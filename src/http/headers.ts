@@ -19,15 +19,19 @@ const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(
  *   other applications under development.
  */
 export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
-  return async (ctx, next) => {
-    if (hsts) ctx.set('Strict-Transport-Security', `max-age=${HSTS_MAX_AGE}`);
-    ctx.set('Content-Security-Policy', CLOSED);
-    ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
-    ctx.set('Permissions-Policy', PERMISSIONS);
-    ctx.set('Referrer-Policy', 'no-referrer');
-    ctx.set('X-Content-Type-Options', 'nosniff');
-    ctx.set('X-Frame-Options', 'DENY');
-    await next();
+  const headers: [name: string, value: string][] = [
+    ['Content-Security-Policy', CLOSED],
+    ['Cross-Origin-Resource-Policy', 'same-origin'],
+    ['Permissions-Policy', PERMISSIONS],
+    ['Referrer-Policy', 'no-referrer'],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['X-Frame-Options', 'DENY'],
+  ];
+  if (hsts) headers.unshift(['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE}`]);
+  return ({ res }, next) => {
+    // Past Koa's own method, which costs twice as much: every answer has them.
+    for (const [name, value] of headers) res.setHeader(name, value);
+    return next();
   };
 }
 

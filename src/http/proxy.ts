@@ -23,24 +23,23 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
     if (protocol !== 'https') {
       return oauthShape(ctx, new AuthError(403, 'invalid_request', 'This server is served over HTTPS only.'));
     }
-    const { request } = ctx;
-    request.ip = clientAddress(ctx, peer, isTrusted);
-    // Secure cookies and redirects depend on this: the browser is on HTTPS, even if this hop is not.
-    Object.defineProperties(request, {
-      protocol: { value: 'https' },
-      secure: { value: true },
-    });
+    ctx.request.ip = clientAddress(ctx, peer, isTrusted);
+    // Secure cookies and redirects depend on this: the browser is on HTTPS, even if this hop is not. Of all requests of the
+    // application, because whatever is not by HTTPS ends here, and defining properties of each takes longer than all else.
+    const { request: every } = ctx.app;
+    if (!Object.hasOwn(every, 'secure')) {
+      Object.defineProperties(every, { protocol: { value: 'https' }, secure: { value: true } });
+    }
     return next();
   };
 }
 
 function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) => boolean): string {
+  const forwarded = ctx.get('X-Forwarded-For');
+  if (!forwarded.includes(',')) return isIP(forwarded.trim()) === 0 ? peer : forwarded.trim();
   // An empty hop gets a name that no list trusts: proxy-addr would skip it, and what is left of it may be the client's
   // own invention.
-  const hops = ctx
-    .get('X-Forwarded-For')
-    .split(',')
-    .map((hop) => hop.trim() || 'unknown');
+  const hops = forwarded.split(',').map((hop) => hop.trim() || 'unknown');
   const { socket } = ctx.req;
   const request = { socket, headers: { 'x-forwarded-for': hops.join(',') } } as unknown as IncomingMessage;
   return proxyaddr.all(request, isTrusted).findLast((hop) => isIP(hop) !== 0) ?? peer;

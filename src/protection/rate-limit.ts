@@ -114,9 +114,13 @@ function answer(ctx: Context, bucket: Bucket, left: number, now: number): void {
   // With several limits, the headers show the one with the fewest requests left.
   const told = ctx.response.get('X-RateLimit-Remaining');
   if (!refused && told !== '' && Number(told) <= remaining) return;
-  ctx.set('X-RateLimit-Limit', String(bucket.capacity));
-  ctx.set('X-RateLimit-Remaining', String(remaining));
-  ctx.set('X-RateLimit-Reset', String(Math.ceil(now / 1000 + secondsTo(bucket, level, bucket.capacity))));
+  const { res } = ctx;
+  res.setHeader('X-RateLimit-Limit', String(bucket.capacity));
+  res.setHeader('X-RateLimit-Remaining', String(remaining));
+  res.setHeader(
+    'X-RateLimit-Reset',
+    String(Math.ceil(now / 1000 + secondsTo(bucket, level, bucket.capacity))),
+  );
   if (!refused) return;
   ctx.set('Retry-After', String(Math.max(1, Math.ceil(secondsTo(bucket, level, 1)))));
   throw new AuthError(429, 'too_many_requests', TOO_MANY);
