@@ -1,5 +1,5 @@
 // An OAuth 2.0 provider that a connection is for: it lets anybody in as whom the test says, and can behave badly.
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -47,7 +47,7 @@ export async function startProvider(): Promise<OAuth2Provider> {
   /** Rotated: the last one alone is good. */
   const refreshTokens: string[] = [];
   const authorize = ({ query }: SeenRequest, response: http.ServerResponse) => {
-    const code = `code-${++count}`;
+    const code = `code-${++count}-${randomUUID()}`;
     codes.set(code, query);
     if (provider.postsAnswer) return postForm(response, query, code);
     const back = new URL(query.redirect_uri ?? '');

@@ -1,5 +1,5 @@
 // An OpenID provider that a test has wholly in its hands: what it publishes, signs and answers.
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
@@ -78,7 +78,7 @@ export async function startOpenIdProvider(key: SigningKey): Promise<OpenIdProvid
     },
   };
   const authorize = (query: Record<string, string>, response: http.ServerResponse) => {
-    const code = `code-${codes.size + 1}`;
+    const code = `code-${randomUUID()}`;
     codes.set(code, query);
     const back = new URL(query.redirect_uri ?? '');
     back.searchParams.set('code', code);
