@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
+import { providerChecks } from './connections/provider-checks.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
@@ -60,12 +61,17 @@ export interface TenantDependencies {
   pause?: Pause;
 }
 
+interface CapabilityDependencies extends TenantDependencies {
+  /** Aborted when the server is about to end. */
+  ending: AbortSignal;
+}
+
 /**
  * What there is before the engine, and needs none.
  * @param viewsDirectory the `views` directory.
  * @throws Error when the store holds no tenant.
  */
-export async function createCapabilities(deps: TenantDependencies, viewsDirectory: string) {
+export async function createCapabilities(deps: CapabilityDependencies, viewsDirectory: string) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
@@ -76,7 +82,6 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const directories = lazyDirectories({ outbound, clock });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
@@ -90,7 +95,8 @@ export async function createCapabilities(deps: TenantDependencies, viewsDirector
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
     background,
-    directories,
+    directories: lazyDirectories({ outbound, clock }),
+    providers: providerChecks({ ...deps, ...outbound, config, background }),
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,

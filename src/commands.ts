@@ -65,9 +65,13 @@ async function tenantOf(
 ): Promise<LoadedTenant> {
   const loaded = await loadTenantFile(settings.tenantFile, process.env);
   const { LIMITS } = await import('./features.ts');
+  const { metadataFaults } = await import('./connections/samlp/metadata-faults.ts');
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
   for (const warning of [...loaded.warnings, ...unknown]) console.log(`warning: ${warning}`);
-  const faults = settings.production ? productionFaults(loaded.tenant, settings) : [];
+  const faults = [
+    ...metadataFaults(loaded.tenant),
+    ...(settings.production ? productionFaults(loaded.tenant, settings) : []),
+  ];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
   return loaded;
 }

@@ -49,6 +49,8 @@ export interface Tenant {
   /** Ends the sessions and refresh tokens of a user who was blocked. */
   endBlocked(userId: string): Promise<void>;
   events: Pick<Events, 'record'>;
+  /** Asks the providers of connections in the background, whether they answer. */
+  checkConnections(): Promise<void>;
   /** Takes up the removals that were noted, and not done. */
   resumeRemovals(): Promise<void>;
   /** Ends what would keep connections busy for long: the server is about to end. */
@@ -73,13 +75,12 @@ const MOST_AT_ONCE = 1_000;
  */
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const { settings, log, clock, random } = deps;
-  const capabilities = await createCapabilities(deps, VIEWS);
-  const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, messages, events, scripts } = capabilities;
-  const { backChannel } = tenantEngine;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
-  const { endings } = tenantEngine;
+  const capabilities = await createCapabilities({ ...deps, ending: ending.signal }, VIEWS);
+  const tenantEngine = await createTenantEngine(deps, capabilities);
+  const { config, views, rateLimits, background, messages, events, scripts } = capabilities;
+  const { backChannel, endings } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
 
   const app = new Koa();
@@ -111,6 +112,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     routes,
     endBlocked: endings.endBlocked,
     events,
+    checkConnections: capabilities.providers.checkAll,
     resumeRemovals: () => resumeRecordRemovals(deps, { background, removeUser: endings.removeUser }),
     drain: () => ending.abort(),
     close: async (deadline) => {

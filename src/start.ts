@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { listenForOrders } from './administration/listen.ts';
 import type { TenantDependencies } from './capabilities.ts';
+import { metadataFaults } from './connections/samlp/metadata-faults.ts';
 import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
@@ -75,7 +76,10 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const clock = steadyClock(wallClock);
   const read = readSettings(env);
   const loaded = await options.loadTenant(read);
-  const faults = read.production ? productionFaults(loaded.tenant, read) : [];
+  const faults = [
+    ...metadataFaults(loaded.tenant),
+    ...(read.production ? productionFaults(loaded.tenant, read) : []),
+  ];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
   for (const warning of [...loaded.warnings, ...unknown]) log.warn({ file: read.tenantFile }, warning);
@@ -151,13 +155,13 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     );
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
+    await tenant.checkConnections();
     const ear = await listenForOrders(settings.dataDir, {
       ...deps,
+      ...tenant,
       settings,
       clock: wallClock,
       endSessions: tenant.endBlocked,
-      events: tenant.events,
-      resumeRemovals: tenant.resumeRemovals,
     });
     const stop = (within = STOP_BUDGET) => {
       const heard = ear.close();

@@ -16,7 +16,6 @@ import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels } from './engine/logout-channels.ts';
 import { logoutTokens } from './engine/logout-token.ts';
 import { ownCallbacks } from './engine/own-callbacks.ts';
-import { proofFault } from './engine/proof-of-possession.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
 import { mfaAudience } from './factors/bearer.ts';
@@ -38,8 +37,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const { settings, users, log, clock, wallClock, random, pause } = deps;
   const { certificates, config, events, challenges, outbound, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
-  const proof = proofFault({ certificates });
-  const reading = { issuer, keys: publishedKeys(config), clock: wallClock, proofFault: proof };
+  const checkPossession: Engine['checkPossession'] = (...asked) => engine.checkPossession(...asked);
+  const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
   const backChannel = createBackChannel({ config, events, log, signLogoutToken, outbound, pause });
@@ -63,7 +62,6 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     secondFactor: createSecondFactor(factors, mfaApi),
     acrValues: [MFA_POLICY],
     certificates,
-    proofFault: proof,
     errorPage: (ctx, error) => views.error(ctx, error),
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),

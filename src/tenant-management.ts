@@ -47,6 +47,7 @@ export function managementDependencies(
   startLogStreams({ ...deps, ...capabilities, ending: own.ending });
   return {
     baseUrl,
+    checkProvider: capabilities.providers.check,
     importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),

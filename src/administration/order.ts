@@ -24,11 +24,11 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const own = { store, clock: systemClock, random: systemRandom };
   const users = createUsers({ ...own, hasher: createHasher() });
   const events = ownEvents(own);
-  // The next start takes up what is noted as to be removed.
-  const resumeRemovals = async () => undefined;
+  // The next start takes up what is noted as to be removed, and asks the providers.
+  const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
   const quiet = { info: () => undefined };
   try {
-    return await carryOut({ ...own, settings, users, log: quiet, events, resumeRemovals }, order);
+    return await carryOut({ ...own, settings, users, log: quiet, events, ...nextStart }, order);
   } finally {
     await events.flush();
     await store.close();

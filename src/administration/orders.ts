@@ -2,6 +2,7 @@
 // while there is none.
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
 import { managementAudience } from '../management/audience.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -43,6 +44,8 @@ export interface OrderDependencies {
   events: Pick<Events, 'record'>;
   /** Takes up the removals that were noted; where no server runs, the next start does. */
   resumeRemovals(): Promise<void>;
+  /** Asks the providers of connections, in the background, whether they answer; where no server runs, the next start does. */
+  checkConnections(): Promise<void>;
 }
 
 /**
@@ -87,7 +90,10 @@ async function applyOrPlan(
   const { store, users, random, clock, settings, log } = deps;
   // Judged here once more: the server's settings count, not those of the terminal that the command runs in.
   const { tenant } = readTenant(document);
-  const faults = settings.production ? productionFaults(tenant, settings) : [];
+  const faults = [
+    ...metadataFaults(tenant),
+    ...(settings.production ? productionFaults(tenant, settings) : []),
+  ];
   if (faults.length > 0) throw new TenantFault(faults);
   const to = {
     store,
@@ -103,6 +109,7 @@ async function applyOrPlan(
   if (command === 'plan') return planTenant(to, tenant, { users: withUsers });
   const changed = await applyTenant(to, tenant, { mode: 'match', users: withUsers });
   await deps.resumeRemovals();
+  await deps.checkConnections();
   log.info({ changes: changed.length }, 'a tenant file was applied by a command');
   return changed;
 }

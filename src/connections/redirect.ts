@@ -144,6 +144,14 @@ export interface RedirectStrategy {
   unsolicited?: Unsolicited;
   /** Where the session there is ended; undefined where it cannot be. */
   logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
+  /**
+   * Asks the provider for what it publishes of itself, where a login needs that, and says what else a login would lack.
+   * @throws AuthError by {@link upstreamFault}, or 400.
+   */
+  check?(
+    deps: Pick<UpstreamDependencies, 'fetch' | 'openId' | 'clock'>,
+    connection: Pick<Connection, 'options'>,
+  ): Promise<void>;
   /** Renews an access token, where providers give refresh tokens. @throws AuthError by {@link upstreamFault}. */
   refresh?(deps: UpstreamDependencies, refresh: UpstreamRefresh): Promise<UpstreamGrant>;
 }

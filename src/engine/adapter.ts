@@ -4,7 +4,7 @@ import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
-import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Collection, Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { clientMetadata, metadataExpiry } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
@@ -137,19 +137,14 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
 }
 
 /**
- * A client assertion's jti counts once (RFC 7523 §3), also when two arrive together, and when the clock is set
- * back to a time at which the assertion is good once more.
+ * What counts once does so also when the clock is set back to a time at which it is good once more.
+ * @throws UniqueKeyError when it was used before.
  */
 async function insertOnce(artifacts: Collection<ArtifactRecord>, record: ArtifactRecord): Promise<void> {
   const { expiresAt = 0 } = record;
   // JSON has room for an `exp` that is no number of seconds any more.
   if (!Number.isFinite(expiresAt)) throw new errors.InvalidClientAuth('exp is too far away');
-  try {
-    await artifacts.insert({ ...record, expiresAt: expiresAt + SET_BACK });
-  } catch (thrown) {
-    if (thrown instanceof UniqueKeyError) throw new errors.InvalidClientAuth('assertion already used');
-    throw thrown;
-  }
+  await artifacts.insert({ ...record, expiresAt: expiresAt + SET_BACK });
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
-import { confirmationOf, type ProofFault } from './proof-of-possession.ts';
+import { type BoundToken, type CheckPossession, confirmationOf } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
 /** A verified access token. */
@@ -18,8 +18,10 @@ export interface ApiToken {
 }
 
 /**
+/**
  * Verifies the access token of a request.
- * @returns undefined when it is invalid, expired, for another audience, or bound to a key that the request does not prove.
+ * @returns undefined when it is invalid, expired, or for another audience.
+ * @throws AuthError as {@link CheckPossession} does.
  */
 export type ApiTokenReader = (ctx: Context, token: string, audience: string) => Promise<ApiToken | undefined>;
 
@@ -33,7 +35,7 @@ interface CallerToken {
   isMachine: boolean;
 }
 
-/** Verifies a request's access token of an application or a user. @returns why it is not good, where it is not. */
+/** As {@link ApiTokenReader}, for tokens of applications, too. @returns why it is not good, where it is not. */
 export type CallerTokenReader = (
   ctx: Context,
   token: string,
@@ -44,7 +46,7 @@ interface ReaderDependencies {
   issuer: string;
   keys: PublishedKeys;
   clock: Clock;
-  proofFault: ProofFault;
+  checkPossession: CheckPossession;
 }
 
 const MACHINE = 'client-credentials';
@@ -54,7 +56,7 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   return async (ctx, token, audience) => {
     try {
       const payload = await verify(deps, token, audience);
-      if ((await deps.proofFault(ctx, token, confirmationOf(payload))) !== undefined) return undefined;
+      await deps.checkPossession(ctx, token, boundToken(payload));
       // A client_credentials token has no user.
       if (payload.gty === MACHINE) return undefined;
       return {
@@ -76,8 +78,7 @@ export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
   return async (ctx, token, audience) => {
     try {
       const payload = await verify(deps, token, audience);
-      if ((await deps.proofFault(ctx, token, confirmationOf(payload))) !== undefined)
-        return { fault: 'invalid' };
+      await deps.checkPossession(ctx, token, boundToken(payload));
       return {
         subject: String(payload.sub),
         clientId: clientIdOf(payload),
@@ -106,6 +107,10 @@ async function verify(
     currentDate: new Date(clock()),
   });
   return payload;
+}
+
+function boundToken(payload: JWTPayload): BoundToken {
+  return { cnf: confirmationOf(payload), clientId: clientIdOf(payload) };
 }
 
 function clientIdOf(payload: JWTPayload): string {

@@ -1,13 +1,13 @@
 // Maps application records to the engine's client metadata (RFC 7591 §2).
 
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
-import { authenticationMethod, credentialMethod } from '../records/client-authentication.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
 import { type Credential, expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
-import { type CertificateRules, certificateAuthentication, certificateRules } from './certificate-rules.ts';
+import { idTokenEncryption } from './encryption.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
 /** What the engine's callbacks need of the application; kept in the client's metadata. */
@@ -21,6 +21,10 @@ export interface ApplicationSettings {
   namesUserAddress: boolean;
   /** A public application: its requests come from its user's address. */
   runsAtUser: boolean;
+  /** Whether it proves to be nobody in particular (RFC 6749 §2.1). */
+  isPublic: boolean;
+  /** Whether its access tokens are bound to a key, always. */
+  requirePossession: boolean;
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
@@ -30,12 +34,6 @@ export interface ApplicationSettings {
   organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
   /** Codes are only for our internal requests on its behalf. */
   codeForUsOnly: boolean;
-  /** What its certificate must be, where it authenticates by mutual TLS. */
-  certificates: CertificateRules | undefined;
-  /** Whether it gets no access token that is not bound to a key of its own. */
-  requiresProof: boolean;
-  /** Whether the audience of its assertions is the issuer alone (FAPI 2.0 Security Profile §5.3.2.1). */
-  assertsToIssuer: boolean;
 }
 
 /** The metadata property of {@link ApplicationSettings}. */
@@ -75,6 +73,7 @@ export function clientMetadata(
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...ours];
   const authenticated = authentication(client, now);
+  const encryption = idTokenEncryption(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
     standardClaims: client.standard_claims,
@@ -86,14 +85,13 @@ export function clientMetadata(
     runsAtUser:
       (client.app_type === 'spa' || client.app_type === 'native') &&
       authenticated.token_endpoint_auth_method === 'none',
+    isPublic: authenticated.token_endpoint_auth_method === 'none',
+    requirePossession: client.require_proof_of_possession === true,
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
     organizationUsage: client.organization_usage ?? 'deny',
     organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
     codeForUsOnly,
-    certificates: certificateRules(client, now),
-    requiresProof: client.require_proof_of_possession === true,
-    assertsToIssuer: String(client.compliance_level).startsWith('fapi2'),
   };
   return {
     client_id: client.client_id,
@@ -109,6 +107,10 @@ export function clientMetadata(
     ),
     id_token_signed_response_alg: idTokenAlg(client),
     ...authenticated,
+    ...encryption.metadata,
+    ...(encryption.keys.length > 0 && {
+      jwks: { keys: [...(authenticated.jwks?.keys ?? []), ...encryption.keys] },
+    }),
     [SETTINGS_PROPERTY]: settings,
   } as AdapterPayload;
 }
@@ -148,38 +150,25 @@ function isEnabled(setting: unknown): boolean {
 
 /** Until when the metadata of an application are the same, epoch milliseconds: then a key of it expires. */
 export function metadataExpiry(client: Client, now: number): number {
-  return Math.min(
-    ...credentialsOf(client)
-      .map(expiryOf)
-      .filter((at) => at > now),
-  );
+  const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+  return Math.min(...keys.map(expiryOf).filter((at) => at > now));
 }
 
 function authentication(client: Client, now: number): AdapterPayload {
   const method = authenticationMethod(client);
+  const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+  const keys = all.filter((key) => expiryOf(key) > now);
   const hmac = idTokenAlg(client) === 'HS256' && client.client_secret !== undefined;
   const secret = hmac ? { client_secret: client.client_secret } : {};
   switch (method) {
-    case 'private_key_jwt': {
-      const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
-      const keys = all.filter((key) => expiryOf(key) > now);
+    case 'private_key_jwt':
       return { ...secret, token_endpoint_auth_method: method, jwks: { keys: keys.map(publicJwk) } };
-    }
-    case 'tls_client_auth':
-    case 'self_signed_tls_client_auth':
-      return { ...secret, ...certificateAuthentication };
     case 'none':
       return { ...secret, token_endpoint_auth_method: method };
     default:
       // Without a secret the engine refuses the client, so that it cannot become public by accident.
       return { token_endpoint_auth_method: method, client_secret: client.client_secret };
   }
-}
-
-/** What the application authenticates with. */
-function credentialsOf(client: Client): readonly { readonly expires_at?: string | undefined }[] {
-  const method = credentialMethod(client);
-  return (method && client.client_authentication_methods?.[method]?.credentials) ?? [];
 }
 
 function publicJwk(credential: Credential): JWK {

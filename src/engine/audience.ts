@@ -6,6 +6,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { accessTokenEncryption } from './encryption.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
 import { permittedScopes } from './permitted.ts';
@@ -108,7 +109,7 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
         scope: scope.join(' '),
         accessTokenFormat: 'jwt',
         accessTokenTTL: lifetime(api, ctx, client),
-        jwt: { sign: signing(api) },
+        jwt: { sign: signing(api), ...accessTokenEncryption(api) },
       };
     },
   };

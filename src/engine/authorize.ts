@@ -79,7 +79,9 @@ export function authorizationEndpoint({
       const secret = newBrowserSecret(deps.random);
       browsers.set(ctx.req, secret);
       const browser = sha256(secret);
-      const request = normalizeRequest(await receive.authorization(ctx, received, browser), browser);
+      const resolved = await receive.authorization(ctx, received, browser);
+      checkRequestSize(resolved.parameters);
+      const request = normalizeRequest(resolved, browser);
       ctx.query = (await repeatedRequest(deps, request)) ?? request;
       await checkRequest(ctx.query);
       await answer(ctx);

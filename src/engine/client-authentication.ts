@@ -12,11 +12,11 @@ import { engineClientAuthentication } from './internals.ts';
 
 const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
 
-/** A bearer token (RFC 6750 §2.1), which does not authenticate a client. */
-const BEARER = /^Bearer(\s|$)/i;
+/** An access token (RFC 6750 §2.1; RFC 9449 §7.1), which does not authenticate a client. */
+const ACCESS_TOKEN = /^(Bearer|DPoP)(\s|$)/i;
 
 /**
- * Authenticates the application by its registered method. A bearer token in the request is the user's and is ignored
+ * Authenticates the application by its registered method. An access token in the request is the user's and is ignored
  * here (RFC 6749 §2.3).
  * @returns its client_id.
  * @throws AuthError 401 `invalid_client`, 400 `invalid_request` when there is nothing to authenticate.
@@ -28,7 +28,7 @@ export async function authenticateClient(provider: Provider, ctx: Context): Prom
   // The engine derives an assertion's audience from the route: the token endpoint's.
   Object.assign(oidc, { params, route: 'token' });
   const { authorization, ...others } = ctx.headers;
-  const headers = BEARER.test(authorization ?? '') ? others : ctx.headers;
+  const headers = ACCESS_TOKEN.test(authorization ?? '') ? others : ctx.headers;
   const engineContext = Object.create(ctx, {
     oidc: { value: oidc },
     headers: { value: headers },

@@ -22,18 +22,19 @@ import type { BrowserLogins } from './browser-login.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { discoveryMembers } from './discovery.ts';
+import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
+import { ENCRYPTION } from './encryption.ts';
 import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
 import { lifetimes } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { ErrorPage } from './message-modes.ts';
-import { mutualTls } from './mtls.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
 import { policy } from './policy.ts';
-import type { ProofFault, RequireProof } from './proof-of-possession.ts';
+import { onlyBoundTokens } from './proof-of-possession.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import { engineKeys } from './renewal.ts';
@@ -69,7 +70,6 @@ export interface EngineDependencies {
   connectionFault: ConnectionFault;
   /** What the clients of requests prove by certificates. */
   certificates: ClientCertificates;
-  proofFault: ProofFault;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
 }
@@ -82,7 +82,7 @@ const FEATURES: NonNullable<Configuration['features']> = {
   devInteractions: { enabled: false },
   // Signing is ours, wherever the keys are.
   externalSigningSupport: { enabled: true, ack: 'experimental-01' },
-  dPoP: { enabled: false },
+  encryption: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },
   rpInitiatedLogout: { enabled: false },
   claimsParameter: { enabled: true },
@@ -94,19 +94,12 @@ const FEATURES: NonNullable<Configuration['features']> = {
   },
 };
 
-const CLIENT_AUTHENTICATION = [
-  'client_secret_basic',
-  'client_secret_post',
-  'private_key_jwt',
-  'tls_client_auth',
-  'self_signed_tls_client_auth',
-  'none',
-] as const;
-
 const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
-  clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA'],
+  clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
   authorizationSigningAlgValues: [...TOKEN_ALGS],
+  ...ENCRYPTION,
+  dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
 };
 
 const ROUTES: NonNullable<Configuration['routes']> = {
@@ -133,31 +126,29 @@ export function engineConfiguration(
     organizations: Organizations;
     machines: MachineOrganizations;
     pushedRequests: PushedRequests;
-    requireProof: RequireProof;
+    /** @see dpopFeature */
+    nonceSecret: Buffer;
   },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
   bind: BindInteraction,
   logins: BrowserLogins,
 ): Configuration {
-  const { settings, store, config, clock, wallClock } = deps;
+  const { settings, config, wallClock } = deps;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
     routes: ROUTES,
-    features: {
-      ...FEATURES,
-      mTLS: mutualTls(deps),
-      resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
-    },
+    features: features(deps),
     discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
     claims: claimsByScope,
     responseTypes: RESPONSE_TYPES,
-    clientAuthMethods: [...CLIENT_AUTHENTICATION],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
     enabledJWA: ALGORITHMS,
+    extraTokenClaims: onlyBoundTokens(deps),
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
@@ -175,14 +166,7 @@ export function engineConfiguration(
     loadExistingGrant: loadGrant(deps, deps.ownCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
-    rotateRefreshToken: async (ctx) => {
-      const { RefreshToken: token, Client: client } = ctx.oidc.entities;
-      if (token === undefined || client === undefined) return true;
-      await deps.requireProof(ctx, token);
-      if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
-      await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
-      return false;
-    },
+    rotateRefreshToken: rotates(deps),
     ttl: lifetimes(config, wallClock),
     formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
     // Our own CORS middleware answers.
@@ -195,6 +179,25 @@ export function engineConfiguration(
 function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) =>
     page(ctx as unknown as Context, new AuthError(ctx.status, error, description, { cause }));
+}
+
+function features(deps: Parameters<typeof engineConfiguration>[0]): Configuration['features'] {
+  return {
+    ...FEATURES,
+    dPoP: dpopFeature(deps, deps.nonceSecret),
+    resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
+  };
+}
+
+/** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
+function rotates({ store, clock, wallClock }: EngineDependencies): Configuration['rotateRefreshToken'] {
+  return async (ctx) => {
+    const { RefreshToken: token, Client: client } = ctx.oidc.entities;
+    if (token === undefined || client === undefined) return true;
+    if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
+    await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
+    return false;
+  };
 }
 
 /**

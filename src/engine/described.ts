@@ -19,6 +19,7 @@ export const authorizationParameters = z.looseObject({
   response_mode: optional('`query`, `fragment`, `form_post` or `web_message`.'),
   code_challenge: optional('PKCE (RFC 7636); applications without a secret need it.'),
   code_challenge_method: optional('`S256`'),
+  dpop_jkt: optional('The key that the code is bound to (RFC 9449 §10): its thumbprint.'),
   connection: optional('The connection to log in with.'),
   organization: optional('The organization, by id or name.'),
   invitation: optional('The ticket of an invitation.'),
@@ -93,7 +94,7 @@ export function tokenBody(grantType: string, parameters: z.ZodObject, isStandard
 /** What is answered to a request for tokens (RFC 6749 §5.1). */
 export const tokenAnswer = z.object({
   access_token: z.string(),
-  token_type: z.literal('Bearer'),
+  token_type: z.enum(['Bearer', 'DPoP']),
   expires_in: z.number().int().describe('Seconds.'),
   scope: z.string().optional(),
   id_token: optional('With the scope `openid`.'),

@@ -1,7 +1,7 @@
 // Maps the engine's errors to the hosted service's. SDKs compare some of these texts byte for byte (docs/wire/token.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { errors } from 'oidc-provider';
+import type { errors } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 
@@ -55,12 +55,7 @@ export function vendorError(
   const description = failure.error_description ?? '';
   switch (error) {
     case 'invalid_client':
-      // Which of a client's secrets was wrong is told nobody; what is wrong with a certificate is.
-      return new AuthError(
-        401,
-        error,
-        failure instanceof errors.CustomOIDCProviderError ? description : 'Unauthorized',
-      );
+      return new AuthError(401, error, 'Unauthorized');
     case 'invalid_grant':
       return invalidGrant(grantType, failure.error_detail ?? '');
     case 'invalid_request':
@@ -88,7 +83,17 @@ function isEngineError(failure: Error): failure is EngineError {
   return 'error' in failure && 'status' in failure;
 }
 
+/** Proofs that the engine calls an invalid grant: RFC 9449 §5 has a word for them. */
+const PROOFS: ReadonlyMap<string, string> = new Map([
+  ['DPoP proof JWT Replay detected', 'The DPoP proof was used before'],
+  ['DPoP proof JWT not provided', 'DPoP proof is required'],
+  ['missing DPoP proof JWT', 'DPoP proof is required'],
+  ['DPoP proof key thumbprint does not match dpop_jkt', 'The code is bound to another DPoP key'],
+]);
+
 function invalidGrant(grantType: string | undefined, detail: string): AuthError {
+  const proof = PROOFS.get(detail);
+  if (proof !== undefined) return new AuthError(400, 'invalid_dpop_proof', proof);
   if (grantType === 'refresh_token') {
     if (detail.includes('referenced account not found'))
       return new AuthError(403, 'invalid_grant', USER_GONE);

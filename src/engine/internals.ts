@@ -1,9 +1,7 @@
 // The only deep imports into oidc-provider and the only changes to its classes, each with its reason. Written against
 // oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
 import Provider, {
-  type AccessToken,
   type Client,
-  type ClientCredentials,
   errors,
   type Grant,
   type JWKS,
@@ -18,9 +16,10 @@ import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
+import { UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
-import type { BindToken } from './proof-of-possession.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { readExtensions } from './request-extensions.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
@@ -42,7 +41,7 @@ type GrantSource = InstanceType<Provider['AuthorizationCode']>;
 /**
  * Writes the token response for a granted `source` to `ctx.body`, exactly as the engine's own grants do
  * (access token, refresh token, ID token). Imported so that vendor grants cannot drift from it.
- * @param gty the grant type as recorded in the tokens.
+ * @param issued `gty`: the grant type as recorded in the tokens; the keys that they are bound to.
  * @throws errors.InvalidGrant when the account is gone.
  */
 export function issueTokenResponse(
@@ -50,12 +49,12 @@ export function issueTokenResponse(
   ctx: KoaContextWithOIDC,
   source: GrantSource,
   grant: Grant,
-  gty: string,
+  issued: { gty: string; dPoP?: DpopProof | undefined },
 ): Promise<void> {
   const helpers = Object.fromEntries(
     Object.entries(grantHelpers).map(([name, helper]) => [name, helper.bind(undefined, provider)]),
   );
-  return issueTokens(provider, helpers, ctx, source, grant, { gty, entityLabel: 'grant' });
+  return issueTokens(provider, helpers, ctx, source, grant, { ...issued, entityLabel: 'grant' });
 }
 
 /**
@@ -77,9 +76,32 @@ function knowAlgorithms(provider: Provider): void {
   configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
 }
 
+interface DpopProof {
+  thumbprint: string;
+  jti: string;
+  iat: number;
+}
+
+/**
+ * The engine's verification of DPoP proofs (RFC 9449 §4.3), which it offers only to its own endpoints. Imported so that
+ * a proof that one endpoint takes is taken by all.
+ */
+export const engineDpop = grantHelpers as unknown as {
+  validateDpop(
+    provider: Provider,
+    ctx: KoaContextWithOIDC,
+    accessToken?: string,
+  ): Promise<DpopProof | undefined>;
+  checkDpopReplay(
+    provider: Provider,
+    ctx: KoaContextWithOIDC,
+    proof: DpopProof | undefined,
+    clientId: string,
+    error: new (description: string) => Error,
+  ): Promise<void>;
+};
+
 interface EngineClasses {
-  AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
-  ClientCredentials: EngineClasses['AccessToken'];
   Client: {
     find(id: string): Promise<Client | undefined>;
     adapter: { find(id: string): Promise<object | undefined> };
@@ -102,6 +124,10 @@ interface EngineClasses {
   };
   RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
   Session: EngineModel & { prototype: Session };
+  ReplayDetection: {
+    unique(iss: string, jti: string, exp: number): Promise<boolean>;
+    instantiate(payload: object): { save(ttlSeconds: number): Promise<unknown> };
+  };
 }
 
 /** A class of artifacts, which keeps the members named. */
@@ -121,13 +147,13 @@ interface SchemaInstance {
  */
 export function adaptEngine(
   provider: Provider,
-  { wallClock, config, random, bind }: { wallClock: Clock; config: Config; random: Random; bind: BindToken },
+  { wallClock, config, random }: { wallClock: Clock; config: Config; random: Random },
 ): void {
   knowAlgorithms(provider);
   adaptClients(provider);
   adaptSessions(provider, wallClock);
   adaptTokens(provider, config, random);
-  bindAccessTokens(provider, bind);
+  adaptReplayDetection(provider, wallClock);
 }
 
 function adaptClients(provider: Provider): void {
@@ -221,18 +247,6 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
   ]);
 }
 
-/** The engine asks about a certificate by what the client is alone; ours is asked for by what the token is for, too. */
-function bindAccessTokens(provider: Provider, bind: BindToken): void {
-  const { AccessToken, ClientCredentials } = provider as unknown as EngineClasses;
-  for (const { prototype } of [AccessToken, ClientCredentials]) {
-    const { save } = prototype;
-    prototype.save = async function saveBound(this: AccessToken | ClientCredentials) {
-      await bind(Provider.ctx, this);
-      return save.call(this);
-    };
-  }
-}
-
 function adaptTokens(provider: Provider, config: Config, random: Random): void {
   const { IdToken, RefreshToken } = provider as unknown as EngineClasses;
 
@@ -254,6 +268,24 @@ function adaptTokens(provider: Provider, config: Config, random: Random): void {
     RefreshToken,
     RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'),
   );
+}
+
+/**
+ * What counts once: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1). The engine asks
+ * whether it was used and then notes it: two that arrive together would both be the first.
+ */
+function adaptReplayDetection(provider: Provider, wallClock: Clock): void {
+  const { ReplayDetection } = provider as unknown as EngineClasses;
+  ReplayDetection.unique = async (iss, jti, exp) => {
+    const used = ReplayDetection.instantiate({ jti: sha256(JSON.stringify([iss, jti])), iss });
+    try {
+      await used.save(exp - epochSeconds(wallClock));
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof UniqueKeyError) return false;
+      throw thrown;
+    }
+  };
 }
 
 /**

@@ -6,6 +6,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { signJwt } from '../signing/jwt.ts';
 import type { Signing } from '../signing/signing.ts';
+import { encryptedFor } from './encryption.ts';
 
 /** Seconds; at most two minutes are advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LIFETIME = 120;
@@ -15,7 +16,10 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 /** Signs a logout token for an application. */
 export type SignLogoutToken = (client: Client, session: { sid: string; userId: string }) => Promise<string>;
 
-/** Signs as for ID tokens: with the current key of the application's algorithm, or its secret for HS256. */
+/**
+ * Signs as for ID tokens, with the current key of the application's algorithm, or its secret for HS256; and encrypts as
+ * those (§2.4).
+ */
 export function logoutTokens(deps: {
   issuer: string;
   signing: Pick<Signing, 'sign' | 'current'>;
@@ -38,9 +42,13 @@ export function logoutTokens(deps: {
       jti: random(16).toString('base64url'),
     };
     const alg = idTokenAlg(client);
-    if (alg !== 'HS256') return signJwt(signing, { alg, typ }, claims);
+    if (alg !== 'HS256') {
+      const jwt = await signJwt(signing, { alg, typ }, claims);
+      return encryptedFor(client, { jwt, issuer });
+    }
     if (client.client_secret === undefined) throw new Error(`${client.client_id} has no secret for HS256`);
     const secret = new TextEncoder().encode(client.client_secret);
-    return new SignJWT(claims).setProtectedHeader({ alg, typ }).sign(secret);
+    const jwt = await new SignJWT(claims).setProtectedHeader({ alg, typ }).sign(secret);
+    return encryptedFor(client, { jwt, issuer });
   };
 }

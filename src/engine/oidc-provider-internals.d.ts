@@ -8,7 +8,7 @@ declare module 'oidc-provider/lib/helpers/grant_common.js' {
     ctx: KoaContextWithOIDC,
     source: object,
     grant: Grant,
-    options: { gty: string; entityLabel: string },
+    options: { gty: string; entityLabel: string; dPoP?: object | undefined },
   ): Promise<void>;
 }
 

@@ -1,19 +1,23 @@
 // Sender-constrained access tokens: which are bound to a key of the client, and whether a request that brings one proves
 // that key. By a client certificate (RFC 8705 §3) or by a DPoP proof (RFC 9449); each is asked here, and nowhere else.
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
 import {
   type AccessToken,
   type Client,
   type ClientCredentials,
   errors,
   type KoaContextWithOIDC,
-  type RefreshToken,
 } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import type { ResourceServer } from '../records/collections.ts';
 import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
 import type { ClientCertificates } from '../tls/client-certificates.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
+import { type DpopProof, type DpopProofs, dpopChallenge, dpopProofs } from './dpop.ts';
 
 /** What a token is bound to: its `cnf` claim (RFC 7800 §3.1). */
 export interface Confirmation {
@@ -23,119 +27,110 @@ export interface Confirmation {
   jkt?: string | undefined;
 }
 
+/** What an access token is bound to, and whose it is. */
+export interface BoundToken {
+  /** Undefined for a bearer token. */
+  cnf: Confirmation | undefined;
+  clientId: string;
+}
+
 /**
  * Asks a request that brings an access token for the proof that the token needs.
- * @param cnf what the token is bound to; undefined for a bearer token.
- * @returns why it is not good; undefined where it is.
+ * @throws AuthError 401 `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce`, with `WWW-Authenticate`.
  */
-export type ProofFault = (
-  ctx: Context,
-  token: string,
-  cnf: Confirmation | undefined,
-) => Promise<string | undefined>;
+export type CheckPossession = (ctx: Context, token: string, bound: BoundToken) => Promise<void>;
 
-interface ProofDependencies {
+/** The keys that a token request proves; its tokens are bound to them. */
+export interface ProvedKeys {
+  dPoP?: DpopProof | undefined;
+}
+
+export interface ProofOfPossession {
+  check: CheckPossession;
+  /**
+   * Reads the proofs of a token request, before anything of it is used up.
+   * @throws errors.InvalidDpopProof, errors.UseDpopNonce (RFC 9449 §5, §8).
+   */
+  ofTokenRequest(ctx: KoaContextWithOIDC): Promise<ProvedKeys>;
+}
+
+interface PossessionDependencies {
+  settings: { baseUrl: string };
   certificates: Pick<ClientCertificates, 'of'>;
 }
 
-/** The check of all our endpoints that read access tokens. */
-export function proofFault({ certificates }: ProofDependencies): ProofFault {
-  return async (ctx, _token, cnf) => {
-    if (cnf === undefined) return undefined;
-    const { 'x5t#S256': thumbprint, jkt } = cnf;
-    if (thumbprint === undefined && jkt === undefined) return 'The access token is bound to an unknown key';
-    if (thumbprint !== undefined && !showsCertificate(certificates.of(ctx.req), thumbprint))
-      return 'The access token is bound to another client certificate';
-    return jkt === undefined ? undefined : 'The DPoP proof is missing';
+/** The checks of all our endpoints that read access tokens, and of the token endpoint. */
+export function proofOfPossession(
+  provider: Provider,
+  { settings, certificates }: PossessionDependencies,
+): ProofOfPossession {
+  const proofs = dpopProofs(provider, settings.baseUrl);
+  /** Of token requests: what proves an access token in the body of one. */
+  const proved = new WeakMap<IncomingMessage, ProvedKeys>();
+  return {
+    ofTokenRequest: async (ctx) => {
+      const keys = { dPoP: await proofs.read(ctx as unknown as Context) };
+      proved.set(ctx.req, keys);
+      return keys;
+    },
+    check: async (ctx, token, { cnf, clientId }) => {
+      const { 'x5t#S256': thumbprint, jkt } = cnf ?? {};
+      if (cnf !== undefined && thumbprint === undefined && jkt === undefined)
+        throw refusal(ctx, 'Bearer', 'The access token is bound to an unknown key');
+      if (thumbprint !== undefined && !showsCertificate(certificates.of(ctx.req), thumbprint))
+        throw refusal(ctx, 'Bearer', 'The access token is bound to another client certificate');
+      const request = proved.get(ctx.req);
+      if (request === undefined) await checkDpop(proofs, ctx, token, { jkt, clientId });
+      else if (jkt !== undefined && request.dPoP?.thumbprint !== jkt)
+        throw refusal(ctx, 'DPoP', 'The access token is bound to another key');
+    },
   };
 }
-
-/** Binds an access token that is about to be stored. @throws errors.InvalidRequest where the proof is missing. */
-export type BindToken = (
-  ctx: KoaContextWithOIDC | undefined,
-  token: AccessToken | ClientCredentials,
-) => Promise<void>;
 
 /**
- * Asks for the proof that the access token of a refresh will need, before the refresh token is used up.
- * @throws errors.InvalidRequest where it is missing.
+ * A token that is bound to a DPoP key comes by that scheme, with a proof of it; another never does (RFC 9449 §7.1). By
+ * the scheme `Bearer`, in a body or in a query a stolen one would be good without its key (§7.2).
  */
-export type RequireProof = (ctx: KoaContextWithOIDC, token: RefreshToken) => Promise<void>;
-
-type Mechanism = 'mtls' | 'dpop';
-
-/** What a token has to be bound to. */
-interface Binding {
-  /** The API's; any will do where it says nothing. */
-  mechanism: Mechanism | undefined;
-  isRequired: boolean;
+async function checkDpop(
+  proofs: DpopProofs,
+  ctx: Context,
+  token: string,
+  { jkt, clientId }: { jkt: string | undefined; clientId: string },
+): Promise<void> {
+  const presented = presentedToken(ctx);
+  const isByScheme = presented?.scheme === 'dpop' && presented.value === token;
+  if (jkt === undefined && !isByScheme) return;
+  if (jkt === undefined) throw refusal(ctx, 'DPoP', 'The access token is not bound to a DPoP key');
+  if (!isByScheme) throw refusal(ctx, 'DPoP', 'The access token is bound to a DPoP key');
+  try {
+    const proof = await proofs.read(ctx, token);
+    if (proof === undefined) throw new errors.InvalidDpopProof('The DPoP header is missing');
+    if (proof.thumbprint !== jkt) throw refusal(ctx, 'DPoP', 'The access token is bound to another key');
+    await proofs.useOnce(ctx, proof, clientId);
+  } catch (thrown) {
+    if (!(thrown instanceof errors.OIDCProviderError)) throw thrown;
+    const { error, error_description: description = 'The DPoP proof is invalid' } = thrown;
+    throw refusal(ctx, 'DPoP', description, error);
+  }
 }
 
-interface BindingDependencies {
-  config: Pick<Config, 'resourceServer'>;
-  certificates: Pick<ClientCertificates, 'of'>;
+/** An access token in the `Authorization` header, by its scheme (RFC 6750 §2.1; RFC 9449 §7.1). */
+interface PresentedToken {
+  scheme: 'bearer' | 'dpop';
+  value: string;
 }
 
-/** What makes sender-constrained tokens of those that have to be, or can be. */
-export function boundTokens(deps: BindingDependencies): { bind: BindToken; requireProof: RequireProof } {
-  const { certificates } = deps;
-  const certificateOf = (ctx: KoaContextWithOIDC) => {
-    // A browser's certificate says nothing of the application that it was sent from.
-    if (ctx.oidc.params?.response_type !== undefined) return undefined;
-    const shown = certificates.of((ctx as unknown as Context).req);
-    if (shown !== undefined && 'fault' in shown) throw certificateRefusal(shown.fault);
-    return shown?.certificate;
-  };
-  return {
-    bind: async (ctx, token) => {
-      const client = ctx?.oidc.client;
-      if (ctx === undefined || client === undefined) return;
-      const binding = await bindingOf(deps, client, token.resourceServer?.identifier());
-      const isWanted =
-        binding.mechanism === 'mtls' || (binding.mechanism === undefined && binding.isRequired);
-      const certificate = isWanted && !token.isSenderConstrained() ? certificateOf(ctx) : undefined;
-      if (certificate !== undefined) token.setThumbprint('x5t', certificate as never);
-      refuseUnbound(binding, boundBy(token));
-    },
-    requireProof: async (ctx, token) => {
-      const { params, client } = ctx.oidc;
-      if (client === undefined) return;
-      const resource = params?.resource ?? token.resource;
-      const binding = await bindingOf(deps, client, typeof resource === 'string' ? resource : undefined);
-      if (!binding.isRequired) return;
-      const shown = ctx.get('DPoP') === '' && certificateOf(ctx) !== undefined ? 'mtls' : undefined;
-      refuseUnbound(binding, ctx.get('DPoP') === '' ? shown : 'dpop');
-    },
-  };
+/** @returns undefined for no header, and for one of another scheme or form. */
+export function presentedToken(ctx: Context): PresentedToken | undefined {
+  const [, scheme, value] = /^(Bearer|DPoP) ([^\s]+)$/i.exec(ctx.get('Authorization')) ?? [];
+  if (scheme === undefined || value === undefined) return undefined;
+  return { scheme: scheme.toLowerCase() === 'dpop' ? 'dpop' : 'bearer', value };
 }
 
-function boundBy(token: object): Mechanism | undefined {
-  const { 'x5t#S256': thumbprint, jkt } = token as Confirmation;
-  if (jkt !== undefined) return 'dpop';
-  return thumbprint === undefined ? undefined : 'mtls';
-}
-
-async function bindingOf(
-  { config }: BindingDependencies,
-  client: Client,
-  resource: string | undefined,
-): Promise<Binding> {
-  const { requiresProof } = applicationSettings(client);
-  const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
-  const { mechanism, required = false, required_for: whose = 'all_clients' } = api?.proof_of_possession ?? {};
-  const kind = client.clientAuthMethod === 'none' ? 'public_clients' : 'confidential_clients';
-  const isRequired = requiresProof || (required && (whose === 'all_clients' || whose === kind));
-  return { mechanism, isRequired };
-}
-
-/** @param proved what the request proves a key by. */
-function refuseUnbound({ mechanism, isRequired }: Binding, proved: Mechanism | undefined): void {
-  if (!isRequired || (proved !== undefined && (mechanism ?? proved) === proved)) return;
-  const wanted = { mtls: 'a client certificate', dpop: 'a DPoP proof' };
-  const named = mechanism === undefined ? `${wanted.mtls} or ${wanted.dpop}` : wanted[mechanism];
-  throw new errors.InvalidRequest(
-    `Access tokens are bound to a key of the client, which proves it by ${named}`,
-  );
+function refusal(ctx: Context, scheme: 'Bearer' | 'DPoP', description: string, error = 'invalid_token') {
+  const bearer = `Bearer error="${error}", error_description="${description}"`;
+  ctx.set('WWW-Authenticate', scheme === 'DPoP' ? dpopChallenge({ error, description }) : bearer);
+  return new AuthError(401, error, description);
 }
 
 function showsCertificate(shown: ReturnType<ClientCertificates['of']>, thumbprint: string): boolean {
@@ -159,8 +154,50 @@ export function confirmationOf({ cnf }: Readonly<Record<string, unknown>>): Conf
   return typeof cnf === 'object' && cnf !== null ? cnf : undefined;
 }
 
-/** RFC 6749 §5.2, with what the owner of the certificate can mend. */
-export function certificateRefusal(fault: string): errors.CustomOIDCProviderError {
-  const refusal = new errors.CustomOIDCProviderError('invalid_client', fault);
-  return Object.assign(refusal, { status: 401, statusCode: 401 });
+/** What tokens are bound to by the keys of their request. */
+export function confirmationBy({ dPoP }: ProvedKeys): Confirmation {
+  return { jkt: dPoP?.thumbprint };
+}
+
+/** How a token for an API must be bound. @param api undefined for tokens of no API. */
+function demanded(client: Client, api: ResourceServer | undefined): 'dpop' | 'mtls' | 'any' | undefined {
+  const { requirePossession, isPublic } = applicationSettings(client);
+  const { mechanism, required, required_for: whom } = api?.proof_of_possession ?? {};
+  if (mechanism !== undefined && required === true && (whom !== 'public_clients' || isPublic))
+    return mechanism;
+  return requirePossession ? 'any' : undefined;
+}
+
+/**
+ * Refuses a token that has to be bound to a key and is not.
+ * @throws errors.InvalidDpopProof; errors.InvalidRequest where no DPoP proof would help.
+ */
+export function refuseUnbound(
+  ctx: KoaContextWithOIDC | undefined,
+  client: Client,
+  api: ResourceServer | undefined,
+  { jkt, 'x5t#S256': thumbprint }: Confirmation,
+): void {
+  const needs = demanded(client, api);
+  if (needs === undefined) return;
+  if (needs !== 'mtls' && jkt !== undefined) return;
+  if (needs !== 'dpop' && thumbprint !== undefined) return;
+  if (needs === 'mtls')
+    throw new errors.InvalidRequest('the API takes tokens bound to a client certificate alone');
+  // What /authorize issues is bound to nothing.
+  if (ctx?.oidc.params?.response_type !== undefined)
+    throw new errors.InvalidRequest(
+      'an access token that is bound to a key is had from the token endpoint alone',
+    );
+  throw new errors.InvalidDpopProof('DPoP proof is required');
+}
+
+/** The engine's `extraTokenClaims`, which it asks for every access token that it is about to issue: adds none. */
+export function onlyBoundTokens({ config }: { config: Config }) {
+  return async (ctx: KoaContextWithOIDC, token: AccessToken | ClientCredentials): Promise<undefined> => {
+    const resource = token.resourceServer?.identifier();
+    const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
+    const { client } = token as { client?: Client };
+    if (client !== undefined) refuseUnbound(ctx, client, api, token);
+  };
 }

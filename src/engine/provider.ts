@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import Provider, { errors } from 'oidc-provider';
+import Provider, { type Configuration, errors } from 'oidc-provider';
 import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Config } from '../tenant/config.ts';
 import { hashOldKeys } from './artifact-keys.ts';
@@ -11,6 +11,7 @@ import { browserLogins } from './browser-login.ts';
 import type { JudgedUsers } from './claims.ts';
 import { createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
+import { dpopNonceSecret } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { keepGrants } from './grants.ts';
@@ -26,7 +27,7 @@ import { createOrganizations, type Organizations } from './organizations.ts';
 import { type RedeemOwnCode, redeemOwnCodes } from './own-codes.ts';
 import { type PushRequest, parEndpoint } from './par-endpoint.ts';
 import type { UseTicket } from './parameter-checks.ts';
-import { boundTokens } from './proof-of-possession.ts';
+import { type CheckPossession, proofOfPossession } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { pushedRequests } from './pushed-requests.ts';
 import { receiveRequests } from './received-request.ts';
@@ -52,6 +53,7 @@ export interface Engine {
   userinfo: Userinfo;
   keys: PublishedKeys;
   introspect: Introspect;
+  checkPossession: CheckPossession;
   readIdTokenHint: ReadIdTokenHint;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
@@ -72,20 +74,27 @@ function nameIssuer(provider: Provider, issuer: string): void {
   });
 }
 
+function adaptedProvider(deps: EngineDependencies, configuration: Configuration): Provider {
+  const provider = new Provider(deps.settings.issuer, configuration);
+  // Forwarding headers were handled before the engine.
+  provider.proxy = false;
+  adaptEngine(provider, deps);
+  registerMessageModes(provider, deps.errorPage);
+  nameIssuer(provider, deps.settings.issuer);
+  return provider;
+}
+
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, users, clock, wallClock, log } = deps;
-  await config.refresh();
-  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname, config.signingAlgs());
-  await config.refresh();
+  const nonceSecret = await makeSecrets(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
   const machines = machineOrganizations(config);
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
-  const { bind, requireProof } = boundTokens(deps);
   const kept = { commits: createCommits(store), pushedRequests: pushedRequests(deps) };
-  const shared = { ...deps, ...kept, organizations, machines, settle, judged, requireProof };
+  const shared = { ...deps, ...kept, organizations, machines, settle, judged, nonceSecret };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -93,17 +102,19 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
   });
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
-  const provider = new Provider(
-    settings.issuer,
+  const provider = adaptedProvider(
+    deps,
     engineConfiguration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
   );
-  // Forwarding headers were handled before the engine.
-  provider.proxy = false;
-  adaptEngine(provider, { ...deps, bind });
-  registerMessageModes(provider, deps.errorPage);
   const failures = engineFailures(provider, log);
-  const { renew, grantTypes } = renewal(provider, { ...shared, failures, baseUrl: settings.baseUrl });
-  nameIssuer(provider, settings.issuer);
+  const possession = proofOfPossession(provider, deps);
+  const { check: checkPossession } = possession;
+  const { renew, grantTypes } = renewal(provider, {
+    ...shared,
+    failures,
+    possession,
+    baseUrl: settings.baseUrl,
+  });
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
@@ -122,8 +133,20 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     organizations,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
-    ...tokenReaders({ ...deps, provider, clock: wallClock, organizations }),
+    ...tokenReaders({ ...deps, provider, clock: wallClock, organizations, checkPossession }),
+    checkPossession,
   };
+}
+
+/**
+ * Makes what the engine signs with, where there has never been any.
+ * @returns the secret of DPoP's nonces.
+ */
+async function makeSecrets({ settings, store, config, random, wallClock }: EngineDependencies) {
+  await config.refresh();
+  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname, config.signingAlgs());
+  await config.refresh();
+  return dpopNonceSecret(store, random);
 }
 
 /**

@@ -100,7 +100,7 @@ export const engine = feature<EngineRoutesDependencies>({
   name: 'engine',
   limits,
   events,
-  collections: ['signingKeys', 'artifacts', 'consents'],
+  collections: ['signingKeys', 'sharedSecrets', 'artifacts', 'consents'],
   routes: {
     'GET /authorize': { ...authorize, query: authorizationParameters },
     'POST /authorize': { ...authorize, body: authorizationParameters, bodyTypes: ['form'] },

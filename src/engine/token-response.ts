@@ -12,6 +12,7 @@ import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
+import type { ProvedKeys } from './proof-of-possession.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 
@@ -35,6 +36,8 @@ interface AskedTokens {
   organization: string | undefined;
   /** @see Granted.isFromPages */
   isFromPages: boolean | undefined;
+  /** What the tokens are bound to. */
+  keys: ProvedKeys;
 }
 
 /**
@@ -80,7 +83,7 @@ export async function respondWithTokens(
   const refusal = await deps.settle.settle(login, clientId, {
     store: (loginWrite) =>
       deps.commits.together([loginWrite], () =>
-        issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty }),
+        issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty, ...asked.keys }),
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
   });
@@ -95,9 +98,14 @@ async function issue(
   ctx: KoaContextWithOIDC,
   { userId, amr, acr, authTime }: Login,
   client: Client,
-  what: { grant: Grant; scopes: ReadonlySet<string>; resource: string | undefined; gty: string },
+  what: ProvedKeys & {
+    grant: Grant;
+    scopes: ReadonlySet<string>;
+    resource: string | undefined;
+    gty: string;
+  },
 ): Promise<void> {
-  const { grant, scopes, resource, gty } = what;
+  const { grant, scopes, resource, ...issued } = what;
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
@@ -110,7 +118,7 @@ async function issue(
     amr: [...amr],
     ...(acr === undefined ? {} : { acr }),
   });
-  await issueTokenResponse(provider, ctx, source, grant, gty);
+  await issueTokenResponse(provider, ctx, source, grant, issued);
 }
 
 /**
@@ -147,8 +155,12 @@ async function refuseUnfit(
   });
 }
 
-async function requestedResource(
-  { config }: TokenDependencies,
+/**
+ * The API that a token request is for, else the tenant's default: as a resource indicator.
+ * @throws AuthError 403 where there is no such API.
+ */
+export async function requestedResource(
+  { config }: Pick<TokenDependencies, 'config'>,
   ctx: KoaContextWithOIDC,
 ): Promise<string | undefined> {
   const requested = requestedAudience(ctx.oidc.params);

@@ -1,16 +1,23 @@
 // Grant types beyond the engine's: the interface for features, and their registration.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { errors } from 'oidc-provider';
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Login } from '../users/login.ts';
+import { toAudience } from './audience.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
+import {
+  confirmationBy,
+  type ProofOfPossession,
+  type ProvedKeys,
+  refuseUnbound,
+} from './proof-of-possession.ts';
 import type { CompletedRequest } from './second-factor.ts';
-import { respondWithTokens, type TokenDependencies } from './token-response.ts';
+import { requestedResource, respondWithTokens, type TokenDependencies } from './token-response.ts';
 
 /** A token request of a vendor grant, its client authenticated. */
 export interface GrantRequest {
@@ -81,6 +88,7 @@ export interface VendorGrant {
 
 export interface GrantEndDependencies extends TokenDependencies {
   failures: EngineFailures;
+  possession: Pick<ProofOfPossession, 'ofTokenRequest'>;
 }
 
 /** Adds a vendor grant to the token endpoint. */
@@ -95,6 +103,7 @@ export function registerVendorGrant(
     async (ctx) => {
       const userAddress = believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
       const { params, client } = ctx.oidc;
+      const keys = await deps.possession.ofTokenRequest(ctx);
       const sent = typeof params?.organization === 'string' ? params.organization : undefined;
       // Before a password is tried or a code is used up. A request that completes another is looked at with that one.
       if (!grant.completes) await organizationAtToken(deps.config, client, sent);
@@ -106,6 +115,7 @@ export function registerVendorGrant(
         ctx: ctx as unknown as Context,
       };
       try {
+        if (!grant.completes) await refuseUnboundRequest(deps, ctx, keys);
         const { login, completes, isFromPages, extra } = await grant.authenticate(request);
         if (completes !== undefined) {
           const { scope, resource } = completes;
@@ -118,6 +128,7 @@ export function registerVendorGrant(
           userAddress,
           organization,
           isFromPages,
+          keys,
         };
         await respondWithTokens(deps, ctx, login, asked);
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
@@ -130,4 +141,15 @@ export function registerVendorGrant(
     },
     parameters,
   );
+}
+
+/** @throws errors.InvalidDpopProof where its tokens would have to be bound to a key, and it proves none. */
+async function refuseUnboundRequest(
+  deps: GrantEndDependencies,
+  ctx: KoaContextWithOIDC,
+  keys: ProvedKeys,
+): Promise<void> {
+  const resource = await requestedResource(deps, ctx);
+  const api = resource === undefined ? undefined : await deps.config.resourceServer(toAudience(resource));
+  if (ctx.oidc.client !== undefined) refuseUnbound(ctx, ctx.oidc.client, api, confirmationBy(keys));
 }

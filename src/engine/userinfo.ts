@@ -15,12 +15,14 @@ import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { dpopChallenge } from './dpop.ts';
 import type { Organizations } from './organizations.ts';
 import {
+  type CheckPossession,
   type Confirmation,
   confirmationOf,
   confirmationOfToken,
-  type ProofFault,
+  presentedToken,
 } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { updatedAtFor } from './standard-claims.ts';
@@ -32,7 +34,7 @@ export interface UserinfoDependencies {
   users: Users;
   clock: Clock;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
-  proofFault: ProofFault;
+  checkPossession: CheckPossession;
 }
 
 /** A verified access token, opaque or JWT. */
@@ -62,6 +64,15 @@ const UNKNOWN: Refusal = {
   description: 'The access token is invalid or expired',
 };
 
+/** A JWE (RFC 7516 §7.1). */
+const ENCRYPTED: Refusal = {
+  status: 401,
+  error: 'invalid_token',
+  description: 'The access token is encrypted for its API, which alone can read it',
+};
+
+const refusalOf = (token: string) => (token.split('.').length === 5 ? ENCRYPTED : UNKNOWN);
+
 const NO_OPENID: Refusal = {
   status: 403,
   error: 'insufficient_scope',
@@ -90,10 +101,9 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
   return {
     authenticate: async (ctx) => {
       const token = accessToken(ctx);
-      const found = typeof token === 'string' ? ((await readToken(token)) ?? UNKNOWN) : token;
+      const found = 'status' in token ? token : ((await readToken(token.value)) ?? refusalOf(token.value));
       if ('status' in found) return void refuse(ctx, found);
-      const fault = await deps.proofFault(ctx, String(token), found.cnf);
-      if (fault !== undefined) return void refuse(ctx, { ...UNKNOWN, description: fault });
+      if (!('status' in token)) await deps.checkPossession(ctx, token.value, found);
       if (!found.scopes.includes('openid')) return void refuse(ctx, NO_OPENID);
       presented.set(ctx, found);
       return found.userId;
@@ -131,25 +141,24 @@ async function membership(
 }
 
 /** The token, sent by exactly one method (RFC 6750 §2), or the refusal. */
-function accessToken(ctx: Context): string | Refusal {
-  const header = ctx.get('Authorization');
-  const bearer = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
-  if (header !== '' && bearer === undefined) {
+function accessToken(ctx: Context): { value: string } | Refusal {
+  const inHeader = presentedToken(ctx);
+  if (ctx.get('Authorization') !== '' && inHeader === undefined) {
     return {
       status: 400,
       error: 'invalid_request',
-      description: 'The Authorization header must be "Bearer <token>"',
+      description: 'The Authorization header must be "Bearer <token>" or "DPoP <token>"',
     };
   }
   const inBody = ctx.method === 'POST' ? bodyFields(ctx).access_token : undefined;
   const inQuery = ctx.query.access_token;
-  const given = [bearer, inBody, ...(Array.isArray(inQuery) ? inQuery : [inQuery])].filter(Boolean);
+  const given = [inHeader?.value, inBody, ...(Array.isArray(inQuery) ? inQuery : [inQuery])].filter(Boolean);
   const [token] = given;
   if (token === undefined) return { status: 401 };
   if (given.length > 1) {
     return { status: 400, error: 'invalid_request', description: 'The access token must be given once' };
   }
-  return token;
+  return { value: token };
 }
 
 function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
@@ -218,12 +227,14 @@ function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecor
 /** Answers 401 as plain text, with the reason in the header (docs/wire/token.md). */
 function refuse(ctx: Context, { status, error, description }: Refusal): void {
   ctx.status = status;
-  ctx.set(
+  ctx.append(
     'WWW-Authenticate',
     ['Bearer realm="Users"', error && `error="${error}"`, description && `error_description="${description}"`]
       .filter(Boolean)
       .join(', '),
   );
+  // Of one who brings no token nobody knows by which of them they will (RFC 9449 §7.1).
+  if (error === undefined) ctx.append('WWW-Authenticate', dpopChallenge({}));
   ctx.type = 'text';
   ctx.body = status === 401 ? 'Unauthorized' : (description ?? 'Unauthorized');
 }

@@ -1,6 +1,7 @@
 // The bearer token of an MFA API request: an MFA token, or an access token for the MFA API.
 import type { Context } from 'koa';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
+import { presentedToken } from '../engine/proof-of-possession.ts';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Right } from './elevation.ts';
@@ -37,8 +38,9 @@ export async function bearerOf(
   ctx: Context,
   scope: (typeof MFA_SCOPES)[number],
 ): Promise<Bearer> {
-  const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
-  if (token === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  const presented = presentedToken(ctx);
+  if (presented === undefined) throw new AuthError(401, 'access_denied', 'Unauthorized');
+  const { value: token } = presented;
   if (token.split('.').length !== 3) {
     const { userId, clientId, request } = await readMfaToken(deps, token);
     const { credentialVersion } = request.firstFactor;

@@ -9,6 +9,7 @@ const EXPOSED_HEADERS = [
   'x-ratelimit-reset',
   'retry-after',
   'www-authenticate',
+  'dpop-nonce',
 ];
 
 /** Seconds for which a browser may remember a preflight's answer. */

@@ -1,6 +1,7 @@
 // Who calls the Management API, and what their token allows.
 import type { Context } from 'koa';
 import type { CallerTokenReader } from '../engine/api-tokens.ts';
+import { presentedToken } from '../engine/proof-of-possession.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
@@ -16,15 +17,15 @@ export interface CallerDependencies {
 }
 
 /**
- * Reads the token of a request (RFC 6750 §2.1).
- * @throws AuthError 401 for none, or one that is not good; 400 for a header that is not a bearer's.
+ * Reads the token of a request (RFC 6750 §2.1; RFC 9449 §7.1).
+ * @throws AuthError 401 for none, or one that is not good, or whose key the caller lacks; 400 for a header of another scheme.
  */
 export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<Caller> {
   const header = ctx.get('Authorization');
   if (header === '') throw apiError(401, 'Missing authentication');
-  const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
+  const token = presentedToken(ctx);
   if (token === undefined) throw apiError(400, 'Bad HTTP authentication header format', 'Bearer');
-  const read = await deps.readToken(ctx, token, deps.audience);
+  const read = await deps.readToken(ctx, token.value, deps.audience);
   if ('fault' in read) throw refusal(read.fault);
   const { subject, clientId, scopes, isMachine } = read;
   // The token of an application that is gone is good no more.

@@ -18,7 +18,9 @@ export const managementShape: ErrorShape = (ctx: Context, error: AuthError): voi
   ctx.status = status;
   ctx.set('Cache-Control', 'no-store');
   if (isBusy(error)) ctx.set('Retry-After', '1');
-  if (status === 401) ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"');
+  // Where a proof of possession failed, the header says so already.
+  if (status === 401 && !ctx.res.hasHeader('WWW-Authenticate'))
+    ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"');
   const errorCode = COMMON_CODES[error.error] ?? error.error;
   ctx.body = {
     statusCode: status,

@@ -1,6 +1,7 @@
 // APIs in the tenant file, and what applications may ask of them for themselves.
 import { z } from 'zod';
 import { HS256_SECRET } from './client-authentication.ts';
+import { tokenEncryption } from './encryption.ts';
 import { TOKEN_ALGS } from './signing-algs.ts';
 
 const seconds = z.number().int().positive();
@@ -28,17 +29,20 @@ const resourceServerFields = z.looseObject({
   allow_offline_access: z.boolean().default(false),
   skip_consent_for_verifiable_first_party_clients: z.boolean().default(true),
   enforce_policies: z.boolean().default(false),
-  /** Whether its tokens are bound to a key of their client (RFC 8705, RFC 9449), and whose must be. */
+  /** The key that access tokens are bound to: of DPoP (RFC 9449), or of a client certificate (RFC 8705). */
   proof_of_possession: z
     .looseObject({
       mechanism: z.enum(['dpop', 'mtls']),
       required: z.boolean().default(false),
-      required_for: z.enum(['public_clients', 'confidential_clients', 'all_clients']).optional(),
+      /** Whose tokens must be bound, where they must; all where nothing is said. */
+      required_for: z.enum(['all_clients', 'public_clients']).optional(),
     })
     .nullish(),
   token_dialect: z
     .enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz'])
     .default('access_token'),
+  /** Its access tokens are encrypted, for a key of its own. */
+  token_encryption: tokenEncryption.nullish(),
 });
 
 /** An API. */

@@ -1,13 +1,8 @@
 // Applications in the tenant file, and what of their authentication could not work at a request or would not be safe.
 import { z } from 'zod';
-import {
-  authenticationMethod,
-  CREDENTIAL_METHODS,
-  HS256_SECRET,
-  LEAST_SECRET,
-} from './client-authentication.ts';
-import { certificateCredential, credentialMembers, subjectCredential } from './client-certificates.ts';
-import { expiryOf, publicKeyFault } from './client-keys.ts';
+import { authenticationMethod, HS256_SECRET, LEAST_SECRET } from './client-authentication.ts';
+import { publicKeyFault } from './client-keys.ts';
+import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
 import { TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
@@ -25,11 +20,17 @@ const printable = z
 /** A public key of `private_key_jwt`; kept as it was written. */
 const credentialSchema = z
   .looseObject({
-    ...credentialMembers,
-    credential_type: z.literal('public_key').optional(),
+    /** `cred_…`; one of a tenant file may have none. */
+    id: z.string().optional(),
+    name: z.string().optional(),
+    credential_type: z.string().optional(),
     /** What an assertion's header names it by; any name does where it has none. */
     kid: z.string().optional(),
-    alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA']).default('RS256'),
+    /** ISO 8601: it is good no more from then on. */
+    expires_at: z.iso.datetime({ offset: true }).optional(),
+    created_at: z.string().optional(),
+    updated_at: z.string().optional(),
+    alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384']).default('RS256'),
     /** PEM (SPKI) public key, or a certificate. */
     pem: z.string().optional(),
     /** Or the public key as a JWK. */
@@ -39,21 +40,6 @@ const credentialSchema = z
     const fault = publicKeyFault(credential);
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
-
-/** Of any method, told by its type. */
-const waitingCredential = z
-  .looseObject({ credential_type: z.string().optional() })
-  .transform((one, context) => {
-    const schemas = { x509_cert: certificateCredential, cert_subject_dn: subjectCredential };
-    const type = one.credential_type as keyof typeof schemas;
-    const read = (Object.hasOwn(schemas, type) ? schemas[type] : credentialSchema).safeParse(one);
-    if (read.success) return read.data;
-    for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message });
-    return z.NEVER;
-  });
-
-/** Credentials of a method that are good at once: the one in use, and the next. */
-const MOST_LIVE = 2;
 
 const refreshTokenSchema = z.looseObject({
   rotation_type: z.enum(['rotating', 'non-rotating']).default('non-rotating'),
@@ -91,12 +77,10 @@ const clientFields = z.looseObject({
   web_origins: z.array(z.string()).default([]),
   grant_types: z.array(z.string()).optional(),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post', 'client_secret_basic']).optional(),
-  /** The public keys that assertions are verified with, or the certificates of mutual TLS: of one method. */
+  /** private_key_jwt: the public keys that assertions are verified with. */
   client_authentication_methods: z
     .looseObject({
       private_key_jwt: z.looseObject({ credentials: z.array(credentialSchema) }).optional(),
-      tls_client_auth: z.looseObject({ credentials: z.array(subjectCredential) }).optional(),
-      self_signed_tls_client_auth: z.looseObject({ credentials: z.array(certificateCredential) }).optional(),
     })
     .optional(),
   /** Signed authorization requests (RFC 9101): the public keys, and whether there are no others. */
@@ -109,10 +93,8 @@ const clientFields = z.looseObject({
   par_request_expiry: z.number().int().min(10).max(600).nullish(),
   /** The profile of FAPI that it is held to. */
   compliance_level: z.string().nullish(),
-  /** Credentials that are kept for it and not used yet. */
-  credentials: z.array(waitingCredential).optional(),
-  /** Whether it gets no access token that is not bound to a key of its own. */
-  require_proof_of_possession: z.boolean().optional(),
+  /** Keys that are kept for it and not used yet. */
+  credentials: z.array(credentialSchema).optional(),
   is_first_party: z.boolean().default(true),
   /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
   is_token_endpoint_ip_header_trusted: z.boolean().optional(),
@@ -127,6 +109,10 @@ const clientFields = z.looseObject({
     .prefault({}),
   /** Ours, by the name of OpenID Connect Registration 1.0 §2: in place of `jwt_configuration.alg`. */
   id_token_signed_response_alg: z.enum(TOKEN_ALGS).optional(),
+  /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
+  id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
+  id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
+  encryption_key: applicationKey.nullish(),
   refresh_token: refreshTokenSchema.prefault({}),
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
   oidc_logout: clientLogoutSchema.optional(),
@@ -154,6 +140,8 @@ const clientFields = z.looseObject({
     .array(z.enum(['email', 'organization_name']))
     .min(1)
     .optional(),
+  /** Whether its access tokens are bound to a key: by DPoP (RFC 9449), or its certificate (RFC 8705). */
+  require_proof_of_possession: z.boolean().optional(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),
@@ -171,22 +159,6 @@ export function idTokenAlg(client: {
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
   const method = authenticationMethod(client);
-  const methods = CREDENTIAL_METHODS.filter(
-    (one) => client.client_authentication_methods?.[one] !== undefined,
-  );
-  if (methods.length > 1)
-    fault(`has more than one of ${methods.join(', ')}`, 'client_authentication_methods');
-  for (const one of methods) {
-    const { credentials = [] } = client.client_authentication_methods?.[one] ?? {};
-    const live = credentials.filter((credential) => expiryOf(credential) > Date.now());
-    if (live.length > MOST_LIVE)
-      fault(
-        `at most ${MOST_LIVE} credentials can be in use at once`,
-        'client_authentication_methods',
-        one,
-        'credentials',
-      );
-  }
   if (method === 'none' && client.grant_types?.includes('client_credentials') === true) {
     fault(
       'client_credentials is for applications that prove who they are, and this one does not',
@@ -201,10 +173,12 @@ export const clientSchema = clientFields.superRefine((client, context) => {
       'credentials',
     );
   }
+  const encryption = encryptionFault(client);
+  if (encryption !== undefined) fault(encryption.message, ...encryption.path);
   if (idTokenAlg(client) !== 'HS256') return;
   if (method === 'none') {
     fault('HS256 needs an application with a secret', 'jwt_configuration', 'alg');
-  } else if (methods.length > 0 && client.client_secret === undefined) {
+  } else if (method === 'private_key_jwt' && client.client_secret === undefined) {
     fault('required with HS256, which signs ID tokens with it', 'client_secret');
   } else if (client.client_secret !== undefined && client.client_secret.length < HS256_SECRET) {
     fault(`must have at least ${HS256_SECRET} characters with HS256 (RFC 7518 §3.2)`, 'client_secret');

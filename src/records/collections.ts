@@ -10,6 +10,7 @@ import type {
   ConnectionKeyRecord,
   ConsentRecord,
   KeyCheckRecord,
+  SharedSecretRecord,
   SigningKeyRecord,
 } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
@@ -51,6 +52,7 @@ export interface Records {
   signingKeys: SigningKeyRecord;
   connectionKeys: ConnectionKeyRecord;
   keyChecks: KeyCheckRecord;
+  sharedSecrets: SharedSecretRecord;
   artifacts: ArtifactRecord;
   consents: ConsentRecord;
   challenges: ChallengeRecord;
@@ -181,6 +183,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     sealed: ['jwk'],
   },
   keyChecks: { unique: {}, indexes: {} },
+  sharedSecrets: { unique: {}, indexes: {}, sealed: ['value'] },
   artifacts: {
     unique: {},
     indexes: {

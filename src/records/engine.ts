@@ -29,6 +29,12 @@ export function signingCheck(alg: SigningAlg): string {
   return alg === 'RS256' ? 'signing' : `signing:${alg}`;
 }
 
+/** A secret that all processes of a tenant have in common; `id` says for what. */
+export interface SharedSecretRecord extends Stored {
+  /** base64url. */
+  value: string;
+}
+
 /** An artifact of the OIDC engine (session, code, refresh token …); `id` is of its model and a hash of its value. */
 export interface ArtifactRecord extends Stored {
   model: string;

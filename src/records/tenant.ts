@@ -48,6 +48,7 @@ const FLAGS = [
   'enable_public_signup_user_exists_error',
   'keep_sessions_on_password_reset',
   'mfa_for_passwordless',
+  'require_dpop_nonce',
   'require_pushed_authorization_requests',
   'standard_claims',
 ];

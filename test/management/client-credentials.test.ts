@@ -179,11 +179,71 @@ describe('credentials of applications', () => {
   it('are as many as a rotation needs, and no more', async () => {
     const client = await robot();
     const add = () => failure(management.clients.credentials.create(client, key(two.publicKey)));
-    expect(await add()).not.to.be.an('error');
-    // Two are live: the one in use, and the next.
-    expect(await add()).to.include({ statusCode: 400 });
-    const [{ id = '' } = {}] = await management.clients.credentials.list(client);
-    await management.clients.credentials.update(client, id, { expires_at: later(-HOUR) });
-    expect(await add()).not.to.be.an('error');
+    for (let i = 0; i < 19; i++) expect(await add()).not.to.be.an('error');
+    expect(await add()).to.include({ statusCode: 403 });
+  });
+
+  describe('of request objects', () => {
+    const CALLBACK = 'https://app.example.test/callback';
+    const signing = async (): Promise<string> => {
+      const { client_id = '' } = await management.clients.create({
+        name: 'Signs its requests',
+        app_type: 'regular_web',
+        callbacks: [CALLBACK],
+        signed_request_object: { required: true, credentials: [key(one.publicKey)] },
+      });
+      return client_id;
+    };
+    const errorFor = async (client_id: string, privateKey: string): Promise<string | null> => {
+      const parameters = { client_id, redirect_uri: CALLBACK, response_type: 'code', prompt: 'none' };
+      const request = await new SignJWT({ ...parameters, iss: client_id, aud: server.issuer })
+        .setProtectedHeader({ alg: 'RS256' })
+        .sign(createPrivateKey(privateKey));
+      const query = new URLSearchParams({ client_id, request });
+      const answer = await fetch(`${server.url}/authorize?${query}`, { redirect: 'manual' });
+      return new URL(answer.headers.get('location') ?? '').searchParams.get('error');
+    };
+
+    it('come with the application, and are among its keys', async () => {
+      const client = await signing();
+      const [shown] = await management.clients.credentials.list(client);
+      const { signed_request_object: requests } = await management.clients.get(client);
+      expect(requests).to.deep.equal({ required: true, credentials: [{ id: shown?.id }] });
+      expect(await errorFor(client, one.privateKey)).to.equal('login_required');
+      expect(await errorFor(client, two.privateKey)).to.equal('invalid_request_object');
+    });
+
+    it('are replaced by others of the application, by their ids', async () => {
+      const client = await signing();
+      const { id = '' } = await management.clients.credentials.create(client, key(two.publicKey));
+      expect(await errorFor(client, two.privateKey)).to.equal('invalid_request_object');
+      await management.clients.update(client, {
+        signed_request_object: { required: true, credentials: [{ id }] },
+      });
+      expect(await errorFor(client, two.privateKey)).to.equal('login_required');
+      expect(await errorFor(client, one.privateKey)).to.equal('invalid_request_object');
+      const unknown = { required: true, credentials: [{ id: 'cred_unknown' }] };
+      const refused = await failure(management.clients.update(client, { signed_request_object: unknown }));
+      expect(refused).to.include({ statusCode: 400 });
+      expect(await management.clients.credentials.list(client)).to.have.length(2);
+    });
+
+    it('expire and go as all keys do; the last one of an application that must sign stays', async () => {
+      const client = await signing();
+      const [first] = await management.clients.credentials.list(client);
+      const gone = await failure(management.clients.credentials.delete(client, first?.id ?? ''));
+      expect(gone).to.include({ statusCode: 400 });
+      await management.clients.credentials.update(client, first?.id ?? '', { expires_at: later(HOUR) });
+      expect(await errorFor(client, one.privateKey)).to.equal('login_required');
+      server.tick(2 * HOUR);
+      expect(await errorFor(client, one.privateKey)).to.equal('invalid_request_object');
+      const { id = '' } = await management.clients.credentials.create(client, key(two.publicKey));
+      await management.clients.update(client, {
+        signed_request_object: { required: true, credentials: [{ id }] },
+      });
+      await management.clients.credentials.delete(client, first?.id ?? '');
+      const left = await management.clients.credentials.list(client);
+      expect(left.map((one) => one.id)).to.deep.equal([id]);
+    });
   });
 });

@@ -1,7 +1,6 @@
 // What an engine is given that has neither MFA nor logins for other protocols.
 
 import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
-import { proofFault } from '../../src/engine/proof-of-possession.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
@@ -32,5 +31,4 @@ export const NO_DELEGATED_LOGINS: {
 };
 
 /** An engine whose clients prove nothing by certificates. */
-const certificates = clientCertificates(Date.now);
-export const NO_CERTIFICATES = { certificates, proofFault: proofFault({ certificates }) };
+export const NO_CERTIFICATES = { certificates: clientCertificates(Date.now) };

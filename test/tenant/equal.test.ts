@@ -28,6 +28,7 @@ describe('a tenant that is exported and applied', function () {
     log: createLog('silent'),
     events: server.tenant.events,
     resumeRemovals: server.tenant.resumeRemovals,
+    checkConnections: server.tenant.checkConnections,
   });
   const exported = async () => String(await carryOut(deps(), { command: 'export' }));
   const order = async (command: 'apply' | 'plan', document: object) =>
@@ -253,6 +254,7 @@ describe('a file that is applied while the server runs', function () {
         log: createLog('silent'),
         events: server.tenant.events,
         resumeRemovals: server.tenant.resumeRemovals,
+        checkConnections: server.tenant.checkConnections,
       },
       { command: 'apply', tenant: readTenant(document).tenant },
     );

@@ -12,7 +12,7 @@ import {
   withQuery,
 } from '../redirect.ts';
 import { authorizationUrl, sendsNonce } from './authorization.ts';
-import { claimsOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
+import { claimsOf, endpointOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
 import { exchangeCode, userInfoOf } from './exchange.ts';
 import type { Preset, Said } from './preset.ts';
 import { profileOf } from './profile.ts';
@@ -49,6 +49,11 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
         post_logout_redirect_uri: callback,
         state,
       });
+    },
+    check: async (deps, connection) => {
+      const { metadata, isFrontChannel } = await openConnection(deps, preset, connection);
+      endpointOf(metadata, 'authorization_endpoint');
+      if (!isFrontChannel) endpointOf(metadata, 'token_endpoint');
     },
     refresh: async (deps, refresh) =>
       renewedGrant(deps, await openConnection(deps, preset, refresh.connection), refresh),

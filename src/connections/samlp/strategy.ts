@@ -34,6 +34,9 @@ const saml = {
     identify: (deps, response) => identify(deps, response, undefined),
   },
   logout: logoutRedirect,
+  check: async (deps, connection) => {
+    await providerOf(deps, connection);
+  },
 } as const satisfies Omit<RedirectStrategy, 'name' | 'record'>;
 
 export const samlStrategies: readonly RedirectStrategy[] = [

@@ -1,5 +1,6 @@
 // What a caller may set of an application.
 import { z } from 'zod';
+import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS } from '../../records/encryption.ts';
 import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 
 const text = (longest = 1024) => z.string().max(longest);
@@ -35,6 +36,8 @@ const members = {
   standard_claims: z.boolean(),
   jwt_configuration: object,
   id_token_signed_response_alg: z.enum(TOKEN_ALGS),
+  id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS),
+  id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION),
   refresh_token: object,
   oidc_logout: object,
   oidc_backchannel_logout: object,

@@ -1,12 +1,6 @@
 // Applications: `/clients`.
 import { z } from 'zod';
-import {
-  authenticationMethod,
-  CREDENTIAL_METHODS,
-  type CredentialMethod,
-  credentialMethod,
-  isCredentialMethod,
-} from '../../records/client-authentication.ts';
+import { authenticationMethod } from '../../records/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
 import type { Client, Records } from '../../records/collections.ts';
 import type { ClientRecord } from '../../records/tenant.ts';
@@ -15,14 +9,14 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { defaultGrantTypes } from '../../tenant/wanted.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
-import { keysOf, methodOf, newKey, usedKeys, withKeys } from '../client-keys.ts';
+import { type ClientKey, keysOf, newKey, requestKeys, usedKeys, withKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { idOf, letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { isObject } from '../section.ts';
 import { createClientBody, patchClientBody } from './client-bodies.ts';
-import { credentialBody } from './client-credentials.ts';
+import { keyBody } from './client-credentials.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
 
 export interface ClientsDependencies {
@@ -49,7 +43,7 @@ const KEY_SCOPES = ['read:client_keys', 'read:client_credentials', 'update:clien
 
 const methodBody = z.object({
   credentials: z
-    .array(z.union([z.strictObject({ id: z.string().max(64) }), credentialBody]))
+    .array(z.union([z.strictObject({ id: z.string().max(64) }), keyBody]))
     .max(20)
     .optional(),
 });
@@ -64,7 +58,7 @@ function completed(client: ClientRecord, secret: () => string): Records['clients
     id: client.client_id,
     grant_types: client.grant_types ?? defaultGrantTypes(client, method),
   };
-  if (isCredentialMethod(method)) return record;
+  if (method === 'private_key_jwt') return record;
   record.token_endpoint_auth_method = method;
   // Every application has one, whether its method uses it or not: a change of the method finds it.
   record.client_secret ??= secret();
@@ -88,17 +82,22 @@ function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: stri
     ...('client_authentication_methods' in shown
       ? { client_authentication_methods: credentialIds(client) }
       : {}),
+    ...(client.signed_request_object
+      ? {
+          signed_request_object: {
+            ...client.signed_request_object,
+            credentials: requestKeys(client).map(({ id }) => ({ id })),
+          },
+        }
+      : {}),
   };
 }
 
 /** Keys are read at `/clients/{id}/credentials`; here are their ids alone. */
 function credentialIds(client: Client): object {
-  const method = credentialMethod(client);
-  const others = Object.entries(client.client_authentication_methods ?? {}).filter(
-    ([name]) => !(CREDENTIAL_METHODS as readonly string[]).includes(name),
-  );
+  const { private_key_jwt: _, ...others } = client.client_authentication_methods ?? {};
   const credentials = usedKeys(client).map(({ id }) => ({ id }));
-  return { ...Object.fromEntries(others), ...(method === undefined ? {} : { [method]: { credentials } }) };
+  return { ...others, ...(credentials.length > 0 ? { private_key_jwt: { credentials } } : {}) };
 }
 
 /**
@@ -112,21 +111,48 @@ function applyKeys<T extends object>(
   deps: Pick<ClientsDependencies, 'random' | 'now'>,
 ): T {
   const known = before === undefined ? [] : keysOf(before);
-  const methods = (asked.client_authentication_methods ?? {}) as { [M in CredentialMethod]?: unknown };
-  const [method, second] = CREDENTIAL_METHODS.filter((one) => methods[one] !== undefined);
-  if (second !== undefined)
-    throw apiError(400, 'client_authentication_methods has more than one method', 'invalid_body');
-  const { credentials = [] } = checkedBy(methodBody, (method && methods[method]) ?? {});
-  const used = credentials.map((one) => {
+  const methods = (asked.client_authentication_methods ?? {}) as { private_key_jwt?: unknown };
+  const used = namedKeys(known, methods.private_key_jwt ?? {}, deps) ?? [];
+  const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
+  return withKeys(asked, used, waiting);
+}
+
+/** The keys that a part of a body names or describes; undefined where it says nothing of keys. @throws AuthError 400 */
+function namedKeys(
+  known: readonly ClientKey[],
+  part: unknown,
+  deps: Pick<ClientsDependencies, 'random' | 'now'>,
+): ClientKey[] | undefined {
+  return checkedBy(methodBody, part).credentials?.map((one) => {
     if (!('id' in one)) return newKey(one, { id: idOf('cred', deps.random), now: deps.now() });
     const found = known.find(({ id }) => id === one.id);
     if (found === undefined) throw apiError(400, `The credential ${one.id} does not exist`, 'invalid_body');
     return found;
   });
-  if (used.some((one) => methodOf(one) !== method))
-    throw apiError(400, `The credentials are not for ${String(method)}`, 'invalid_body');
-  const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
-  return withKeys(asked, used, waiting);
+}
+
+/** What a body makes of the keys of request objects; new ones are among the application's keys, too. */
+function applyRequestKeys<T extends object>(
+  before: Client | undefined,
+  asked: T & { signed_request_object?: unknown; credentials?: unknown },
+  deps: Pick<ClientsDependencies, 'random' | 'now'>,
+): T {
+  const { signed_request_object: part } = asked;
+  if (!isObject(part)) return asked;
+  // Those that the same body brings for assertions are there already.
+  const known = keysOf({
+    ...before,
+    ...asked,
+    signed_request_object: before?.signed_request_object,
+  } as Client);
+  const credentials = namedKeys(known, part, deps) ?? (before === undefined ? [] : requestKeys(before));
+  const isNew = ({ id }: ClientKey) => !known.some((key) => key.id === id);
+  const waiting = [...((asked.credentials ?? []) as ClientKey[]), ...credentials.filter(isNew)];
+  return {
+    ...asked,
+    ...(waiting.length > 0 && { credentials: waiting }),
+    signed_request_object: { ...part, credentials },
+  };
 }
 
 /** How a secret is encoded is said at the creation alone: tools leave it out of a change. */
@@ -170,14 +196,17 @@ const resource: Resource<'clients', ClientsDependencies> = {
   make: async ({ random, now }, body) => {
     const client_id = letters(32, random);
     const asked = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
-    return completed(checkedBy(clientSchema, { ...asked, client_id }), () => newSecret(random));
+    const signing = applyRequestKeys(undefined, asked, { random, now });
+    return completed(checkedBy(clientSchema, { ...signing, client_id }), () => newSecret(random));
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
     const changed = merged(structuredClone(before) as Record<string, unknown>, withEncoding(client, body));
     const asked =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
-    return completed(checkedBy(clientSchema, asked), () => newSecret(random));
+    const signing =
+      'signed_request_object' in body ? applyRequestKeys(client, asked, { random, now }) : asked;
+    return completed(checkedBy(clientSchema, signing), () => newSecret(random));
   },
   view: ({ tenantName }, client, caller) => clientView(client, caller, tenantName),
   missing: notFound('The client does not exist', 'inexistent_client'),

@@ -28,6 +28,8 @@ export interface ConnectionsDependencies extends RemovalDependencies {
    * @throws AuthError for metadata that cannot be had or read.
    */
   importMetadata(strategy: string, options: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** Asks a connection's provider in the background; one that does not answer is a warning in the server's log. */
+  checkProvider(connection: Pick<Connection, 'name' | 'strategy' | 'options'>): void;
 }
 
 const object = z.record(z.string(), z.unknown());
@@ -147,7 +149,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
       id: connection.id,
     };
   },
-  check: async ({ store }, connection) => {
+  check: async ({ store, checkProvider }, connection) => {
     for (const client of connection.enabled_clients) await requireClient(store, client);
     const others = (await listAll(store.collection('connections'))).filter(({ id }) => id !== connection.id);
     if (others.some((other) => other.realms?.some((realm) => connection.realms?.includes(realm)))) {
@@ -155,6 +157,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
         throw apiError(409, 'There is already another connection with some realms from "realms" parameter');
       }
     }
+    checkProvider(connection);
   },
   view: (_deps, connection) => connectionView(connection),
   missing,

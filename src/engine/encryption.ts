@@ -1,0 +1,59 @@
+// Tokens that only their receiver can read: nested JWTs (RFC 7519 §5.2), signed first (RFC 7519 §11.2).
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { CompactEncrypt } from 'jose';
+import type { AdapterPayload, Configuration, JWK, ResourceServer } from 'oidc-provider';
+import { publicKeyOf } from '../records/client-keys.ts';
+import type { ResourceServer as Api, Client } from '../records/collections.ts';
+import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionPem } from '../records/encryption.ts';
+
+/** What of it the engine is told. */
+export const ENCRYPTION: NonNullable<Configuration['enabledJWA']> = {
+  idTokenEncryptionAlgValues: [...ENCRYPTION_ALGS],
+  idTokenEncryptionEncValues: [...CONTENT_ENCRYPTION],
+  authorizationEncryptionAlgValues: [...ENCRYPTION_ALGS],
+  authorizationEncryptionEncValues: [...CONTENT_ENCRYPTION],
+  // Nobody encrypts for us: our keys sign.
+  requestObjectEncryptionAlgValues: [],
+  requestObjectEncryptionEncValues: [],
+};
+
+type Encrypt = NonNullable<NonNullable<ResourceServer['jwt']>['encrypt']>;
+
+/** How the access tokens of an API are encrypted; by nothing where it wants none. */
+export function accessTokenEncryption({ token_encryption: wanted }: Api): { encrypt?: Encrypt } {
+  if (wanted === undefined || wanted === null) return {};
+  const { alg, kid, pem } = wanted.encryption_key;
+  return { encrypt: { alg, enc: 'A256GCM', key: publicKeyOf({ alg, pem }), ...(kid && { kid }) } };
+}
+
+/** What of an application's metadata has its ID tokens encrypted, and the key for that. */
+export function idTokenEncryption(client: Client): { metadata: AdapterPayload; keys: JWK[] } {
+  const { id_token_encrypted_response_alg: alg, id_token_encrypted_response_enc: enc = 'A256GCM' } = client;
+  const key = encryptionKeyOf(client);
+  if (alg === undefined || key === undefined) return { metadata: {}, keys: [] };
+  return {
+    metadata: { id_token_encrypted_response_alg: alg, id_token_encrypted_response_enc: enc },
+    keys: [{ ...(key.export({ format: 'jwk' }) as JWK), alg, use: 'enc' }],
+  };
+}
+
+function encryptionKeyOf(client: Client): KeyObject | undefined {
+  const pem = encryptionPem(client);
+  return pem === undefined ? undefined : createPublicKey(pem.replaceAll('\\n', '\n'));
+}
+
+/**
+ * Encrypts a signed JWT for an application as its ID tokens are, the claims that tell whose it is in the header
+ * (RFC 7519 §5.3). @returns it as it is for an application that wants none.
+ */
+export async function encryptedFor(
+  client: Client,
+  { jwt, issuer }: { jwt: string; issuer: string },
+): Promise<string> {
+  const { id_token_encrypted_response_alg: alg, id_token_encrypted_response_enc: enc = 'A256GCM' } = client;
+  const key = encryptionKeyOf(client);
+  if (alg === undefined || key === undefined) return jwt;
+  return new CompactEncrypt(Buffer.from(jwt))
+    .setProtectedHeader({ alg, enc, cty: 'JWT', iss: issuer, aud: client.client_id })
+    .encrypt(key);
+}

@@ -1,0 +1,63 @@
+// What tokens are encrypted with for those who receive them (RFC 7516): by public keys of APIs and applications.
+import { z } from 'zod';
+import { publicKeyFault } from './client-keys.ts';
+
+/** How the content key is encrypted (RFC 7518 §4.3): RSA1_5 and RSA-OAEP with SHA-1 are not among them. */
+export const ENCRYPTION_ALGS = ['RSA-OAEP-256', 'RSA-OAEP-384', 'RSA-OAEP-512'] as const;
+
+/** How the content is (RFC 7518 §5). */
+export const CONTENT_ENCRYPTION = ['A256GCM', 'A128CBC-HS256'] as const;
+
+/** A PEM without a private key, of RSA with 2048 bits and more. */
+const encryptionKey = z
+  .looseObject({
+    name: z.string().optional(),
+    alg: z.enum(ENCRYPTION_ALGS).default('RSA-OAEP-256'),
+    /** The `kid` in the header of tokens. */
+    kid: z.string().min(1).max(255).optional(),
+    pem: z.string(),
+  })
+  .superRefine((key, context) => {
+    const fault = publicKeyFault({ alg: key.alg, pem: key.pem });
+    if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
+  });
+
+/** `token_encryption` of an API: its access tokens are JWEs around the signed JWT. */
+export const tokenEncryption = z.looseObject({
+  format: z.literal('compact-nested-jwe'),
+  encryption_key: encryptionKey,
+});
+
+/** `encryption_key` of an application: the vendor's member. */
+export const applicationKey = z.looseObject({
+  /** A PEM. */
+  pub: z.string().nullish(),
+  /** Or a certificate. */
+  cert: z.string().nullish(),
+});
+
+/** An application whose ID tokens may be encrypted (OpenID Connect Registration 1.0 §2). */
+interface Encrypted {
+  readonly id_token_encrypted_response_alg?: string | undefined;
+  readonly encryption_key?:
+    | { readonly pub?: string | null | undefined; readonly cert?: string | null | undefined }
+    | null
+    | undefined;
+}
+
+/** The PEM of the key that an application's tokens are encrypted for. */
+export function encryptionPem({ encryption_key: key }: Encrypted): string | undefined {
+  return key?.pub ?? key?.cert ?? undefined;
+}
+
+/** @returns why an application's ID tokens could not be encrypted as it wants them to be. */
+export function encryptionFault(client: Encrypted): { path: string[]; message: string } | undefined {
+  const { id_token_encrypted_response_alg: alg } = client;
+  if (alg === undefined) return undefined;
+  const pem = encryptionPem(client);
+  if (pem === undefined) {
+    return { path: ['encryption_key'], message: 'required with id_token_encrypted_response_alg: pub, a PEM' };
+  }
+  const fault = publicKeyFault({ alg, pem });
+  return fault && { ...fault, path: ['encryption_key', client.encryption_key?.pub == null ? 'cert' : 'pub'] };
+}

@@ -1,0 +1,128 @@
+// What a connection's provider does not answer is said when the connection is made, and holds up nobody.
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { readTenant } from '../../src/tenant/load.ts';
+import { callApi, startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { authorize, follow, responseOf, tenant, webRequest } from '../support/flows.ts';
+import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { logInUpstream } from '../support/upstream-login.ts';
+
+const NOBODY = 'http://127.0.0.1:1';
+const DOCUMENT = '/.well-known/openid-configuration';
+
+const connection = (name: string, strategy: string, options: object, enabled_clients = ['web']) => ({
+  name,
+  strategy,
+  enabled_clients,
+  options,
+});
+const openId = (name: string, url: string) =>
+  connection(name, 'oidc', {
+    type: 'back_channel',
+    client_id: 'gatehouse',
+    client_secret: 'upstream-secret',
+    discovery_url: `${url}${DOCUMENT}`,
+  });
+
+describe('the provider of a connection', () => {
+  let provider: OpenIdProvider;
+  let silent: http.Server;
+  let silentUrl = '';
+  let server: TestServer;
+  before(async () => {
+    provider = await startOpenIdProvider(await signingKey('k1'));
+    provider.instead = { [DOCUMENT]: (response) => response.writeHead(503).end() };
+    // It takes a request, and never answers.
+    silent = http.createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    server = await startManaged({
+      ...tenant,
+      connections: [
+        openId('late', provider.url),
+        openId('elsewhere', NOBODY),
+        openId('silent', silentUrl),
+        connection('saml', 'samlp', { metadataUrl: `${NOBODY}/metadata` }),
+        connection('borrowed', 'google-oauth2', {}),
+        connection('unused', 'samlp', { metadataUrl: `${NOBODY}/unused` }, []),
+      ],
+    });
+  });
+  after(async () => {
+    const begun = performance.now();
+    await server?.stop();
+    silent.closeAllConnections();
+    silent.close();
+    await provider?.stop();
+    expect(performance.now() - begun, 'a provider that is silent holds up no end').to.be.below(5_000);
+  });
+
+  /** The line of the log that warns of a connection; waits for it. */
+  const warned = async (name: string): Promise<{ level: number; msg: string }> => {
+    for (;;) {
+      const lines = server.logged().split('\n');
+      const found = lines.find(
+        (line) => line.includes('nobody can log in') && line.includes(`"connection":"${name}"`),
+      );
+      if (found !== undefined) return JSON.parse(found);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+
+  for (const [name, why] of [
+    ['late', /discovery document sent no valid answer/],
+    ['elsewhere', /discovery document cannot be reached/],
+    ['saml', /metadata of the identity provider cannot be fetched: unreachable/],
+    ['borrowed', /has no client_id/],
+  ] as const) {
+    it(`is asked at the start, and a warning names connection and cause: ${name}`, async () => {
+      const { msg } = await warned(name);
+      expect(msg).to.contain(`the connection ${name} now`).and.match(why);
+      expect(server.logged()).not.to.contain('upstream-secret');
+    });
+  }
+
+  it('is not asked for a connection that no application has', async () => {
+    await warned('saml');
+    expect(server.logged()).not.to.contain('"connection":"unused"');
+  });
+
+  it('is asked again when somebody logs in', async () => {
+    await warned('late');
+    const agent = createAgent(server);
+    const refused = await authorize(agent, webRequest({ connection: 'late' }));
+    expect(responseOf(await follow(agent, refused, server.url))).to.include({ error: 'invalid_request' });
+    provider.instead = {};
+    expect(await logInUpstream(server, { connection: 'late' })).to.have.property('code');
+  });
+
+  it('is asked when a connection is made or changed by the Management API, which answers at once', async () => {
+    const { enabled_clients: _, ...made } = openId('made', NOBODY);
+    const answer = await callApi(server, 'POST', '/connections', made);
+    expect(answer.status).to.equal(201);
+    await warned('made');
+    const { id, options } = (await answer.json()) as { id: string; options: object };
+    const changed = { ...options, discovery_url: `${provider.url}${DOCUMENT}` };
+    const before = provider.count(DOCUMENT);
+    expect((await callApi(server, 'PATCH', `/connections/${id}`, { options: changed })).status).to.equal(200);
+    while (provider.count(DOCUMENT) === before) await new Promise((resolve) => setImmediate(resolve));
+  });
+});
+
+describe('metadata in a tenant file', () => {
+  it('are judged when it is read: the start names the connection', async () => {
+    const faulty = {
+      ...tenant,
+      connections: [connection('saml', 'samlp', { metadataXml: '<EntityDescriptor/>' })],
+    };
+    // The schema alone takes them.
+    expect(readTenant(faulty).tenant.connections).to.have.length(1);
+    const thrown = await startServer({ tenant: faulty }).catch((fault: unknown) => fault);
+    expect(JSON.stringify(thrown)).to.contain(
+      'connections[0].options.metadataXml: The metadata must describe',
+    );
+  });
+});

@@ -1,0 +1,407 @@
+// Signed authorization requests (RFC 9101): `request`, by value and pushed.
+import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { SignJWT } from 'jose';
+import { createAgent } from '../support/agent.ts';
+import { type ClientKeyPair, clientKey } from '../support/client-key.ts';
+import {
+  API,
+  authorize,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  SPA_CALLBACK,
+  tenant,
+  token,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const keys = Object.fromEntries(
+  await Promise.all(['RS256', 'PS256', 'ES256', 'RS384'].map(async (alg) => [alg, await clientKey(alg)])),
+) as Record<'RS256' | 'PS256' | 'ES256' | 'RS384', ClientKeyPair>;
+const stranger = await clientKey('RS256');
+const expired = await clientKey('RS256');
+
+const common = {
+  client_secret: 'jar-secret',
+  callbacks: [WEB_CALLBACK],
+  grant_types: ['authorization_code'],
+};
+const clients = [
+  ...tenant.clients,
+  {
+    ...common,
+    client_id: 'jar',
+    name: 'May sign',
+    organization_usage: 'allow',
+    signed_request_object: {
+      required: false,
+      credentials: [
+        ...Object.values(keys).map(({ credential }) => credential),
+        { ...expired.credential, kid: 'expired-key', expires_at: '2001-01-01T00:00:00Z' },
+      ],
+    },
+  },
+  {
+    ...common,
+    client_id: 'must-sign',
+    name: 'Must sign',
+    signed_request_object: { required: true, credentials: [keys.RS256.credential] },
+  },
+  {
+    ...common,
+    client_id: 'profile',
+    name: 'With a profile',
+    compliance_level: 'fapi1_adv_pkj_par',
+    signed_request_object: { required: true, credentials: [keys.PS256.credential] },
+  },
+];
+const databases = tenant.databases.map((one) => ({
+  ...one,
+  enabled_clients: [...one.enabled_clients, ...(one.name === 'users' ? ['jar', 'must-sign', 'profile'] : [])],
+}));
+const base64 = (value: object | string) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+
+describe('request objects', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant: { ...tenant, clients, databases } });
+  });
+  after(() => server.stop());
+
+  const agent = () => createAgent(server);
+  const now = () => Math.floor(Date.now() / 1000);
+
+  interface Signed {
+    claims?: Record<string, unknown>;
+    header?: Record<string, unknown>;
+    key?: ClientKeyPair;
+    client_id?: string;
+  }
+  const sign = ({ claims = {}, header = {}, key = keys.RS256, client_id = 'jar' }: Signed = {}) =>
+    new SignJWT({
+      ...webRequest({ client_id, state: 'inside' }),
+      iss: client_id,
+      aud: server.issuer,
+      exp: now() + 60,
+      nbf: now(),
+      ...claims,
+    })
+      .setProtectedHeader({ alg: key.alg, ...header })
+      .sign(key.privateKey);
+  /** Sends an object, with as little beside it as OpenID Connect Core §6.1 allows. */
+  const ask = async (signed: Signed = {}, beside: Record<string, string> = {}) =>
+    authorize(agent(), { client_id: signed.client_id ?? 'jar', request: await sign(signed), ...beside });
+  const push = (form: Record<string, string>) =>
+    agent().request('/oauth/par', { form: { client_id: 'jar', client_secret: 'jar-secret', ...form } });
+
+  for (const key of [keys.RS256, keys.PS256, keys.ES256]) {
+    it(`takes one signed with ${key.alg}, and nothing beside it`, async () => {
+      const browser = agent();
+      const claims = { audience: API, scope: 'openid read:things' };
+      const beside = {
+        scope: 'openid write:things',
+        state: 'beside',
+        audience: 'guarded-api',
+        redirect_uri: SPA_CALLBACK,
+      };
+      const request = await sign({ key, claims });
+      const answer = await logIn(browser, server, { client_id: 'jar', request, ...beside });
+      const { code, state } = responseOf(answer);
+      expect(state).to.equal('inside');
+      const form = { grant_type: 'authorization_code', code: String(code), redirect_uri: WEB_CALLBACK };
+      const tokens = (
+        await token(browser, { ...form, client_id: 'jar', client_secret: 'jar-secret' })
+      ).json();
+      expect(payload(tokens.access_token).aud).to.include(API);
+      expect(tokens.scope).to.equal('openid read:things');
+    });
+  }
+
+  it('takes one pushed, by value too, and only the object counts', async () => {
+    const answer = await push({
+      request: await sign(),
+      state: 'beside',
+      scope: 'openid',
+      redirect_uri: SPA_CALLBACK,
+    });
+    expect(answer.status, answer.text).to.equal(201);
+    const { request_uri } = answer.json();
+    const end = await logIn(agent(), server, { client_id: 'jar', request_uri });
+    expect(responseOf(end)).to.include({ state: 'inside' });
+    const object = await sign({ claims: { client_id: 'web', iss: 'web' } });
+    expect((await push({ request: object })).json().error).to.equal('invalid_request_object');
+    const nameless = await sign({ claims: { client_id: undefined } });
+    expect((await push({ request: nameless })).json().error).to.equal('invalid_request_object');
+  });
+
+  it('takes numbers and JSON as they are in JSON', async () => {
+    const claims = { max_age: 0, claims: { id_token: { email: null } }, prompt: 'login' };
+    const browser = agent();
+    const answer = await logIn(browser, server, { client_id: 'jar', request: await sign({ claims }) });
+    expect(responseOf(answer)).to.have.property('code');
+    expect(responseOf(await ask({ claims: { max_age: 'old' } })).error).to.equal('invalid_request');
+    expect(responseOf(await ask({ claims: { scope: ['openid', 'email'] } })).error).to.equal(
+      'invalid_request',
+    );
+    expect(responseOf(await ask({ claims: { scope: {} } })).error).to.equal('invalid_request_object');
+  });
+
+  describe('every check sees what is inside', () => {
+    const checks: [string, Record<string, unknown>, string, RegExp][] = [
+      ['an unknown connection', { connection: 'nowhere' }, 'invalid_request', /connection was not found/],
+      ['a connection of others', { connection: 'staff' }, 'invalid_request', /not enabled/],
+      ['an unknown organization', { organization: 'org_none' }, 'invalid_request', /organization/],
+      [
+        'an invitation that is none',
+        { organization: 'org_acme', invitation: 'x' },
+        'invalid_request',
+        /invitation/,
+      ],
+      ['an unknown API', { audience: 'https://nowhere.test' }, 'access_denied', /Service not found/],
+      ['two APIs', { audience: API, resource: 'guarded-api' }, 'invalid_target', /./],
+      ['prompt=none', { prompt: 'none' }, 'login_required', /Login required/],
+      ['prompt=none with another', { prompt: 'none login' }, 'invalid_request', /prompt/],
+      ['an unknown response mode', { response_mode: 'dance' }, 'unsupported_response_mode', /./],
+      ['a response type of others', { response_type: 'token' }, 'unauthorized_client', /implicit/],
+      ['a registration', { registration: '{}' }, 'registration_not_supported', /./],
+    ];
+    for (const [what, claims, error, description] of checks) {
+      it(what, async () => {
+        const response = responseOf(await ask({ claims }));
+        expect(response).to.include({ error, state: 'inside' });
+        expect(response.error_description).to.match(description);
+        const pushed = await push({ request: await sign({ claims }) });
+        // Only a browser can say that nobody is logged in.
+        if (error === 'login_required') expect(pushed.status).to.equal(201);
+        else expect(pushed.json().error).to.equal(error);
+      });
+    }
+
+    it("a redirect_uri that is not the application's: a page", async () => {
+      for (const redirect_uri of [
+        SPA_CALLBACK,
+        'https://evil.example/',
+        `${server.url}/samlp/jar/callback`,
+      ]) {
+        const answer = await ask({ claims: { redirect_uri } }, { redirect_uri: WEB_CALLBACK });
+        expect(answer.status, redirect_uri).to.equal(400);
+        expect(answer.location).to.equal('');
+      }
+    });
+
+    it('hints for the page, and the mode to answer in', async () => {
+      const browser = agent();
+      const request = await sign({ claims: { login_hint: 'inside@example.test', screen_hint: 'login' } });
+      const page = await follow(
+        browser,
+        await authorize(browser, { client_id: 'jar', request, login_hint: 'x@y.z' }),
+        server.url,
+      );
+      expect(page.text).to.contain('inside@example.test').and.not.contain('x@y.z');
+      const posted = await ask(
+        { claims: { prompt: 'none', response_mode: 'form_post' } },
+        { response_mode: 'query' },
+      );
+      expect(posted.text).to.contain(`action="${WEB_CALLBACK}"`).and.contain('value="login_required"');
+    });
+
+    it('parameters of our own are nobody else’s to set', async () => {
+      const forged = JSON.stringify({
+        offline: true,
+        withoutNonce: false,
+        upstream: {},
+        pushed: 'x',
+        browser: 'x',
+      });
+      const request = await sign({ claims: { gatehouse_notes: forged } });
+      expect(responseOf(await logIn(agent(), server, { client_id: 'jar', request }))).to.have.property(
+        'code',
+      );
+    });
+
+    it('parameters that are too long', async () => {
+      const answer = await ask({ claims: { state: 'x'.repeat(5_000) } });
+      expect(answer.status).to.equal(400);
+      expect(answer.location).to.equal('');
+    });
+  });
+
+  describe('is refused', () => {
+    const bad: [string, () => Promise<string> | string][] = [
+      [
+        'without a signature',
+        () => `${base64({ alg: 'none' })}.${base64({ ...webRequest({ client_id: 'jar' }) })}.`,
+      ],
+      ['with a key of nobody', () => sign({ key: stranger })],
+      ['with a key that has expired', () => sign({ key: expired })],
+      ['with an algorithm that is not for objects', () => sign({ key: keys.RS384 })],
+      [
+        'with another algorithm than the key is for',
+        () => sign({ key: { ...keys.PS256, alg: 'RS256' } }).catch(() => confused('RS256')),
+      ],
+      ['with the kid of another key', () => sign({ header: { kid: 'PS256-key-1' } })],
+      ['with a typ of other tokens', () => sign({ header: { typ: 'at+jwt' } })],
+      ['with a critical extension', () => sign({ header: { crit: ['x'], x: 1 } }).catch(() => 'a.b.c')],
+      ['changed after it was signed', async () => tampered(await sign())],
+      ['by another issuer', () => sign({ claims: { iss: 'web' } })],
+      ['without an issuer', () => sign({ claims: { iss: undefined } })],
+      ['for another server', () => sign({ claims: { aud: 'https://other.example/' } })],
+      ['for nobody', () => sign({ claims: { aud: undefined } })],
+      ['of another client', () => sign({ claims: { client_id: 'web' } })],
+      ['without a client', () => sign({ claims: { client_id: undefined } })],
+      ['that has expired', () => sign({ claims: { exp: now() - 60 } })],
+      ['that is not good yet', () => sign({ claims: { nbf: now() + 60 } })],
+      ['whose times are no numbers', () => sign({ claims: { exp: 'tomorrow' } }).catch(() => 'a.b.c')],
+      ['that is an assertion of the client', () => sign({ claims: { sub: 'jar' } })],
+      ['with an object inside', () => sign({ claims: { request: 'x' } })],
+      ['with a request_uri inside', () => sign({ claims: { request_uri: 'https://x.test/' } })],
+      ['that is encrypted', () => 'a.b.c.d.e'],
+      ['that is nothing', () => 'x'],
+    ];
+    for (const [what, make] of bad) {
+      it(`one ${what}: at the application, and when it is pushed`, async () => {
+        const request = await make();
+        const beside = webRequest({ client_id: 'jar' });
+        const answer = await authorize(agent(), { ...beside, request });
+        expect(answer.location.startsWith(WEB_CALLBACK), answer.text).to.equal(true);
+        expect(responseOf(answer).error).to.equal('invalid_request_object');
+        const pushed = await push({ ...beside, request });
+        expect(pushed.status).to.equal(400);
+        expect(pushed.json().error).to.equal('invalid_request_object');
+      });
+    }
+
+    it('one whose HMAC is by the public key or the secret (algorithm confusion)', async () => {
+      const pem = createPublicKey({ key: keys.RS256.credential.jwk as JsonWebKey, format: 'jwk' })
+        .export({ type: 'spki', format: 'pem' })
+        .toString();
+      for (const secret of [pem, pem.trim(), JSON.stringify(keys.RS256.credential.jwk), 'jar-secret']) {
+        const claims = { ...webRequest({ client_id: 'jar' }), iss: 'jar', aud: server.issuer };
+        const input = `${base64({ alg: 'HS256', kid: keys.RS256.credential.kid })}.${base64(claims)}`;
+        const request = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+        const answer = await authorize(agent(), { ...webRequest({ client_id: 'jar' }), request });
+        expect(responseOf(answer).error).to.equal('invalid_request_object');
+      }
+    });
+
+    it('one with a key in its own header', async () => {
+      const { jwk } = stranger.credential;
+      const answer = await ask({
+        key: stranger,
+        header: { jwk, jku: 'https://evil.example/jwks', kid: keys.RS256.credential.kid },
+      });
+      expect(responseOf(answer).error).to.equal('invalid_request_object');
+    });
+
+    it('in the response mode that it names itself, and never to an address of others', async () => {
+      const signed = { key: stranger, claims: { response_mode: 'form_post' } };
+      expect((await ask(signed)).text).to.contain('value="invalid_request_object"');
+      const answer = await ask({ key: stranger, claims: { redirect_uri: 'https://evil.example/' } });
+      expect(answer.status).to.equal(400);
+      expect(answer.location).to.equal('');
+    });
+  });
+
+  /** The object with the signature of the right key, by a name of another algorithm. */
+  async function confused(alg: string): Promise<string> {
+    const [, claims, signature] = (await sign({ key: keys.PS256 })).split('.');
+    return `${base64({ alg })}.${claims}.${signature}`;
+  }
+
+  function tampered(object: string): string {
+    const [header, claims = '', signature] = object.split('.');
+    const read = JSON.parse(Buffer.from(claims, 'base64url').toString());
+    return `${header}.${base64({ ...read, scope: 'openid write:things' })}.${signature}`;
+  }
+
+  it('is fetched from nowhere', async () => {
+    let asked = 0;
+    const elsewhere = http.createServer((_request, response) => {
+      asked += 1;
+      response.end();
+    });
+    await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+    try {
+      const request_uri = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/object`;
+      for (const client_id of ['jar', 'web']) {
+        const answer = await authorize(agent(), webRequest({ client_id, request_uri }));
+        expect(responseOf(answer).error).to.equal('request_uri_not_supported');
+      }
+      expect((await push({ ...webRequest(), client_id: 'jar', request_uri })).json().error).to.equal(
+        'invalid_request',
+      );
+      expect(asked).to.equal(0);
+    } finally {
+      elsewhere.close();
+    }
+  });
+
+  describe('where it is required', () => {
+    const client_id = 'must-sign';
+    it('nothing else goes on', async () => {
+      for (const over of [{}, { request_uri: 'https://x.test/' }, { prompt: 'none' }]) {
+        const answer = await authorize(agent(), webRequest({ client_id, ...over }));
+        expect(responseOf(answer).error).to.be.oneOf(['invalid_request', 'request_uri_not_supported']);
+      }
+      const pushed = await push(webRequest({ client_id }));
+      expect(pushed.json().error).to.equal('invalid_request');
+      const empty = await authorize(agent(), webRequest({ client_id, request: '' }));
+      expect(responseOf(empty).error).to.be.oneOf(['invalid_request', 'invalid_request_object']);
+      const answer = await logIn(agent(), server, { client_id, request: await sign({ client_id }) });
+      expect(responseOf(answer)).to.have.property('code');
+    });
+
+    it('a state that looks like one of ours opens no way around it', async () => {
+      const state = `gatehouse.waiting.${'x'.repeat(43)}`;
+      const answer = await authorize(agent(), webRequest({ client_id, state }));
+      expect(answer.status).to.equal(400);
+      expect(answer.location).to.equal('');
+    });
+  });
+
+  describe('of an application with a profile', () => {
+    const of = (claims: Record<string, unknown>) => sign({ client_id: 'profile', key: keys.PS256, claims });
+    const tried = async (claims: Record<string, unknown>) =>
+      responseOf(
+        await authorize(agent(), { client_id: 'profile', request: await of({ prompt: 'none', ...claims }) }),
+      ).error;
+
+    it('has exp and nbf, an hour apart at most (FAPI 1.0 Advanced §5.2.2)', async () => {
+      expect(await tried({})).to.equal('login_required');
+      for (const claims of [
+        { exp: undefined },
+        { nbf: undefined },
+        { exp: now() + 3700 },
+        { nbf: now() - 3700, exp: now() + 10 },
+      ]) {
+        expect(await tried(claims), JSON.stringify(claims)).to.equal('invalid_request_object');
+      }
+    });
+
+    it('counts once by its jti; of two at once, one', async () => {
+      const request = await of({ jti: 'the-only-one', prompt: 'none' });
+      const send = async () => responseOf(await authorize(agent(), { client_id: 'profile', request })).error;
+      const answers = await Promise.all([send(), send()]);
+      expect(answers.sort()).to.deep.equal(['invalid_request_object', 'login_required']);
+      expect(await send()).to.equal('invalid_request_object');
+    });
+  });
+
+  it('counts once by its jti when it is pushed, and may be loaded again otherwise', async () => {
+    const request = await sign({ claims: { jti: 'pushed-once' } });
+    expect((await push({ request })).status).to.equal(201);
+    expect((await push({ request })).json().error).to.equal('invalid_request_object');
+    const silent = await sign({ claims: { jti: 'shown', prompt: 'none' } });
+    for (let times = 0; times < 2; times++) {
+      const answer = await authorize(agent(), { client_id: 'jar', request: silent });
+      expect(responseOf(answer).error).to.equal('login_required');
+    }
+  });
+});
