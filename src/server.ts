@@ -182,6 +182,7 @@ function routesOf(
       ...firstFactor,
       authenticateClient,
       pseudonymKey: random(32),
+      refuse: engine.authorization.refuse,
       tokenEndpoint: tokens.token,
     }),
     ...bind(linking, { ...page, events, users }),

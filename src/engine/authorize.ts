@@ -14,7 +14,7 @@ import type { GrantKeeper } from './grants.ts';
 import type { Interactions, WaitingRequest } from './interaction.ts';
 import { releaseBrowser } from './interaction-browser.ts';
 import type { PushedRequests } from './pushed-requests.ts';
-import type { ReceiveRequest } from './received-request.ts';
+import { type ReceiveRequest, refusedRequest } from './received-request.ts';
 import { repeatedRequest } from './repeat.ts';
 import { checkRequestSize } from './request-size.ts';
 import { prepareResume, type ResumeDependencies } from './resume.ts';
@@ -24,6 +24,11 @@ export interface AuthorizationEndpoint {
   request(ctx: Context): Promise<void>;
   /** `GET /authorize/<uid>`: continues a request that waited for its user. */
   resume(ctx: Context): Promise<void>;
+  /**
+   * Answers at the application that a request of it failed before it was made: in its response mode, like all others.
+   * @param parameters those of the request.
+   */
+  refuse(ctx: Context, parameters: ParsedUrlQuery, refusal: Refusal): Promise<void>;
 }
 
 /**
@@ -38,6 +43,9 @@ export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
  * @returns undefined for our pages.
  */
 export type LeadElsewhere = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
+
+/** What the application is told. */
+export type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
 interface AuthorizationDependencies extends ResumeDependencies {
   leadElsewhere: LeadElsewhere;
@@ -88,6 +96,12 @@ export function authorizationEndpoint({
       const waiting = await interactions.begun(ctx, ctx.response.get('Location'));
       const elsewhere = waiting && (await leadElsewhere(ctx, waiting));
       if (elsewhere !== undefined) ctx.redirect(elsewhere);
+    },
+    refuse: async (ctx, parameters, { error, error_description: description }) => {
+      ctx.method = 'GET';
+      ctx.url = '/authorize';
+      ctx.query = normalizeRequest(refusedRequest(parameters, error, description));
+      await answer(ctx);
     },
     resume: async (ctx) => {
       // The stored request continues; parameters sent along must not change it.

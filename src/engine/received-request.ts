@@ -66,10 +66,10 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
         return { parameters: { ...claimed.params, client_id: clientId }, pushed: claimed.pushed };
       }
       if (isPushedUri(uri))
-        return refused(received, 'invalid_request', 'request and request_uri exclude each other');
+        return refusedRequest(received, 'invalid_request', 'request and request_uri exclude each other');
       const isOwn = typeof received.redirect_uri === 'string' && ownCallbacks.has(received.redirect_uri);
       if (isOwn && request === undefined) return { parameters: received };
-      if (mustPush(config, client)) return refused(received, 'invalid_request', PUSH_REQUIRED);
+      if (mustPush(config, client)) return refusedRequest(received, 'invalid_request', PUSH_REQUIRED);
       return received.request_uri === undefined
         ? withObject(deps, client, received, hasProfile(client))
         : { parameters: received };
@@ -77,7 +77,7 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
     pushed: async (clientId, received) => {
       const client = await config.client(clientId);
       if (received.request_uri !== undefined)
-        return refused(received, 'invalid_request', 'request_uri must not be pushed');
+        return refusedRequest(received, 'invalid_request', 'request_uri must not be pushed');
       if (client === undefined) return { parameters: received };
       return withObject(deps, client, received, true);
     },
@@ -103,7 +103,8 @@ async function withObject(
   const { wallClock, issuer } = deps;
   const now = wallClock();
   const isRequired = client.signed_request_object?.required === true;
-  if (request === undefined && isRequired) return refused(received, 'invalid_request', OBJECT_REQUIRED);
+  if (request === undefined && isRequired)
+    return refusedRequest(received, 'invalid_request', OBJECT_REQUIRED);
   // Without keys of the client there is nothing to verify one by: the engine refuses it.
   const mayBe = typeof request === 'string' && (isRequired || requestObjectKeys(client, now).length > 0);
   if (!mayBe) return { parameters: received };
@@ -114,13 +115,21 @@ async function withObject(
     return { parameters: { ...object.parameters, client_id: client.client_id } };
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
-    return refused(received, thrown.error, thrown.error_description);
+    return refusedRequest(received, thrown.error, thrown.error_description);
   }
 }
 
 const ANSWERED = ['client_id', 'redirect_uri', 'response_mode', 'response_type', 'state', 'owp'];
 
-function refused(received: ParsedUrlQuery, error: string, description: string): ReceivedRequest {
+/**
+ * A request that is refused, with what says where that is answered.
+ * @param received its parameters, or those beside its object.
+ */
+export function refusedRequest(
+  received: ParsedUrlQuery,
+  error: string,
+  description: string,
+): ReceivedRequest {
   const where = Object.entries(received).filter(([name]) => ANSWERED.includes(name));
   return {
     parameters: { ...Object.fromEntries(where), ...answerParameters(received.request) },

@@ -1,5 +1,6 @@
 // The link of a passwordless mail, followed by a browser (docs/wire/passwordless.md).
 import type { Context } from 'koa';
+import type { AuthorizationEndpoint } from '../../engine/authorize.ts';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import type { Csrf } from '../../http/csrf.ts';
@@ -12,7 +13,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
-import { authorizationUrl, failureUrl, isExpected, LINK_PATH, withDefaults } from './link.ts';
+import { authorizationUrl, isExpected, LINK_PATH, withDefaults } from './link.ts';
 import { checkRedirectUri, FIELD_ERRORS, type LinkParameters, linkParameters } from './requests.ts';
 import { PURPOSE, subjectOf } from './strategy.ts';
 import { redeem } from './verify.ts';
@@ -24,6 +25,8 @@ export interface LinkDependencies extends ProofDependencies {
   views: Views;
   csrf: Csrf;
   random: Random;
+  /** Answers at the application. */
+  refuse: AuthorizationEndpoint['refuse'];
 }
 
 /** A link, checked without consuming it. */
@@ -96,6 +99,7 @@ async function follow(
     if (!(thrown instanceof AuthError)) throw thrown;
     const { error, error_description } = thrown;
     const told = error === 'invalid_grant' ? 'unauthorized' : error;
-    ctx.redirect(failureUrl(client, params, { error: told, error_description }));
+    const request = { ...withDefaults(client, params), client_id: client.client_id };
+    await deps.refuse(ctx, request, { error: told, error_description });
   }
 }

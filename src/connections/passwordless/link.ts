@@ -112,30 +112,6 @@ export function authorizationUrl(
   return `/authorize?${query}`;
 }
 
-/** Where the browser goes with a failure, as an authorization request's would (RFC 6749 §4.1.2.1, §4.2.2.1). */
-export function failureUrl(
-  client: Client,
-  params: LinkParameters,
-  { error, error_description: description }: { error: string; error_description: string },
-): string {
-  const {
-    redirect_uri: redirectUri = '',
-    response_type: type = 'code',
-    response_mode: mode,
-    state,
-  } = withDefaults(client, params);
-  const url = new URL(redirectUri);
-  const answer = new URLSearchParams({
-    error,
-    error_description: description,
-    ...(state === undefined ? {} : { state }),
-  });
-  const inQuery = mode === 'query' || (mode === undefined && type === 'code');
-  if (inQuery) for (const [name, value] of answer) url.searchParams.append(name, value);
-  else url.hash = String(answer);
-  return url.href;
-}
-
 function queryOf(params: LinkParameters): URLSearchParams {
   return new URLSearchParams(params as Record<string, string>);
 }
