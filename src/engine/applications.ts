@@ -3,11 +3,11 @@
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import { type Credential, expiryOf, publicKeyOf } from '../records/client-keys.ts';
-import { idTokenAlg } from '../records/clients.ts';
+import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
-import { idTokenEncryption } from './encryption.ts';
+import { clientEncryption } from './encryption.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
 /** What the engine's callbacks need of the application; kept in the client's metadata. */
@@ -73,7 +73,7 @@ export function clientMetadata(
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...ours];
   const authenticated = authentication(client, now);
-  const encryption = idTokenEncryption(client);
+  const encryption = clientEncryption(client);
   const settings: ApplicationSettings = {
     oidcConformant: client.oidc_conformant,
     standardClaims: client.standard_claims,
@@ -106,6 +106,7 @@ export function clientMetadata(
         (type !== 'client_credentials' || authenticated.token_endpoint_auth_method !== 'none'),
     ),
     id_token_signed_response_alg: idTokenAlg(client),
+    authorization_signed_response_alg: responseAlg(client),
     ...authenticated,
     ...encryption.metadata,
     ...(encryption.keys.length > 0 && {

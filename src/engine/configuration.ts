@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import { TOKEN_ALGS } from '../records/signing-algs.ts';
+import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Signing } from '../signing/signing.ts';
@@ -84,6 +84,7 @@ const FEATURES: NonNullable<Configuration['features']> = {
   externalSigningSupport: { enabled: true, ack: 'experimental-01' },
   encryption: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },
+  jwtResponseModes: { enabled: true },
   rpInitiatedLogout: { enabled: false },
   claimsParameter: { enabled: true },
   clientCredentials: { enabled: true },
@@ -97,7 +98,7 @@ const FEATURES: NonNullable<Configuration['features']> = {
 const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
-  authorizationSigningAlgValues: [...TOKEN_ALGS],
+  authorizationSigningAlgValues: [...SIGNING_ALGS],
   ...ENCRYPTION,
   dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
 };

@@ -16,7 +16,9 @@ export const authorizationParameters = z.looseObject({
   audience: optional(
     'The API that the access token is for: its identifier. `resource` (RFC 8707) says the same.',
   ),
-  response_mode: optional('`query`, `fragment`, `form_post` or `web_message`.'),
+  response_mode: optional(
+    '`query`, `fragment`, `form_post` or `web_message`; `jwt`, or one of the first three with `.jwt`, for a signed response.',
+  ),
   code_challenge: optional('PKCE (RFC 7636); applications without a secret need it.'),
   code_challenge_method: optional('`S256`'),
   dpop_jkt: optional('The key that the code is bound to (RFC 9449 §10): its thumbprint.'),

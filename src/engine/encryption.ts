@@ -26,14 +26,24 @@ export function accessTokenEncryption({ token_encryption: wanted }: Api): { encr
   return { encrypt: { alg, enc: 'A256GCM', key: publicKeyOf({ alg, pem }), ...(kid && { kid }) } };
 }
 
-/** What of an application's metadata has its ID tokens encrypted, and the key for that. */
-export function idTokenEncryption(client: Client): { metadata: AdapterPayload; keys: JWK[] } {
-  const { id_token_encrypted_response_alg: alg, id_token_encrypted_response_enc: enc = 'A256GCM' } = client;
+/** What of an application's metadata has its ID tokens and its responses (JARM §3) encrypted, and the key for that. */
+export function clientEncryption(client: Client): { metadata: AdapterPayload; keys: JWK[] } {
   const key = encryptionKeyOf(client);
-  if (alg === undefined || key === undefined) return { metadata: {}, keys: [] };
+  const { id_token_encrypted_response_alg: idToken, authorization_encrypted_response_alg: response } = client;
+  if (key === undefined) return { metadata: {}, keys: [] };
+  const algs = new Set([idToken, response].filter((alg) => alg !== undefined));
   return {
-    metadata: { id_token_encrypted_response_alg: alg, id_token_encrypted_response_enc: enc },
-    keys: [{ ...(key.export({ format: 'jwk' }) as JWK), alg, use: 'enc' }],
+    metadata: {
+      ...(idToken !== undefined && {
+        id_token_encrypted_response_alg: idToken,
+        id_token_encrypted_response_enc: client.id_token_encrypted_response_enc ?? 'A256GCM',
+      }),
+      ...(response !== undefined && {
+        authorization_encrypted_response_alg: response,
+        authorization_encrypted_response_enc: client.authorization_encrypted_response_enc ?? 'A256GCM',
+      }),
+    },
+    keys: [...algs].map((alg) => ({ ...(key.export({ format: 'jwk' }) as JWK), alg, use: 'enc' })),
   };
 }
 

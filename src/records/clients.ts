@@ -5,7 +5,7 @@ import { publicKeyFault } from './client-keys.ts';
 import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
-import { TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
+import { SIGNING_ALGS, type SigningAlg, TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
 
 /** The application of the development page, which is in no tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';
@@ -112,6 +112,11 @@ const clientFields = z.looseObject({
   /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
   id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
   id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
+  /** Responses of `/authorize` as JWTs (JARM §3): what they are signed with, RS256 where it says nothing. */
+  authorization_signed_response_alg: z.enum(SIGNING_ALGS).optional(),
+  /** And they are encrypted for `encryption_key`. */
+  authorization_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
+  authorization_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
   encryption_key: applicationKey.nullish(),
   refresh_token: refreshTokenSchema.prefault({}),
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
@@ -146,6 +151,13 @@ const clientFields = z.looseObject({
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),
 });
+
+/** What the responses of an application's authorization requests are signed with, where they are JWTs. */
+export function responseAlg(client: {
+  readonly authorization_signed_response_alg?: SigningAlg | undefined;
+}): SigningAlg {
+  return client.authorization_signed_response_alg ?? 'RS256';
+}
 
 /** What ID tokens and logout tokens of an application are signed with. */
 export function idTokenAlg(client: {

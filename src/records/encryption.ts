@@ -36,9 +36,10 @@ export const applicationKey = z.looseObject({
   cert: z.string().nullish(),
 });
 
-/** An application whose ID tokens may be encrypted (OpenID Connect Registration 1.0 §2). */
+/** An application whose ID tokens (OpenID Connect Registration 1.0 §2) and responses (JARM §3) may be encrypted. */
 interface Encrypted {
   readonly id_token_encrypted_response_alg?: string | undefined;
+  readonly authorization_encrypted_response_alg?: string | undefined;
   readonly encryption_key?:
     | { readonly pub?: string | null | undefined; readonly cert?: string | null | undefined }
     | null
@@ -50,13 +51,16 @@ export function encryptionPem({ encryption_key: key }: Encrypted): string | unde
   return key?.pub ?? key?.cert ?? undefined;
 }
 
-/** @returns why an application's ID tokens could not be encrypted as it wants them to be. */
+const WANTED = ['id_token_encrypted_response_alg', 'authorization_encrypted_response_alg'] as const;
+
+/** @returns why what an application gets could not be encrypted as it wants it to be. */
 export function encryptionFault(client: Encrypted): { path: string[]; message: string } | undefined {
-  const { id_token_encrypted_response_alg: alg } = client;
+  const member = WANTED.find((name) => client[name] !== undefined);
+  const alg = member && client[member];
   if (alg === undefined) return undefined;
   const pem = encryptionPem(client);
   if (pem === undefined) {
-    return { path: ['encryption_key'], message: 'required with id_token_encrypted_response_alg: pub, a PEM' };
+    return { path: ['encryption_key'], message: `required with ${member}: pub, a PEM` };
   }
   const fault = publicKeyFault({ alg, pem });
   return fault && { ...fault, path: ['encryption_key', client.encryption_key?.pub == null ? 'cert' : 'pub'] };

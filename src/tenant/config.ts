@@ -1,7 +1,7 @@
 // The configuration of the tenant in a store: its settings, applications, connections, APIs and signing keys. It is
 // read once for each revision of the store, so that a change is in force with the next request and reading costs
 // nothing.
-import { idTokenAlg } from '../records/clients.ts';
+import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type {
   Client,
   ClientGrant,
@@ -149,7 +149,10 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
     ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
-  const algs = [...clients.map(idTokenAlg), ...apis.map(({ signing_alg }) => signing_alg)];
+  const algs = [
+    ...clients.flatMap((client) => [idTokenAlg(client), responseAlg(client)]),
+    ...apis.map(({ signing_alg }) => signing_alg),
+  ];
   return {
     revision,
     settings,

@@ -1,5 +1,6 @@
 // The link of a passwordless mail, and login tickets: who may use them, where they end.
 import { expect } from 'chai';
+import { decodeJwt } from 'jose';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
 import {
   authorize,
@@ -449,6 +450,24 @@ describe('a passwordless link', () => {
     const other = createAgent(server);
     const back = await goOn(other, await visit(other, link));
     expect(new URLSearchParams(new URL(back.location).hash.slice(1)).get('error')).to.equal('unauthorized');
+  });
+
+  it('answers a failure as all requests are answered: with the issuer, and signed where that was asked for', async () => {
+    const failed = async (over: Record<string, string>) => {
+      const link = await linkFor(createAgent(server), someone(), {
+        response_type: 'code',
+        state: 's',
+        ...over,
+      });
+      link.searchParams.set('verification_code', 'A'.repeat(43));
+      const other = createAgent(server);
+      return responseOf(await goOn(other, await visit(other, link)));
+    };
+    const plain = await failed({});
+    expect(plain).to.include({ error: 'unauthorized', state: 's', iss: server.issuer });
+    const { response, ...others } = await failed({ response_mode: 'query.jwt' });
+    expect(others).to.deep.equal({});
+    expect(decodeJwt(String(response))).to.include({ error: 'unauthorized', state: 's', iss: server.issuer });
   });
 
   for (const [what, change] of [
