@@ -1,12 +1,13 @@
 // Maps application records to the engine's client metadata (RFC 7591 §2).
 
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
-import { authenticationMethod } from '../records/client-authentication.ts';
+import { authenticationMethod, credentialMethod } from '../records/client-authentication.ts';
 import { type Credential, expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
+import { type CertificateRules, certificateAuthentication, certificateRules } from './certificate-rules.ts';
 import { clientEncryption } from './encryption.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
@@ -34,6 +35,10 @@ export interface ApplicationSettings {
   organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
   /** Codes are only for our internal requests on its behalf. */
   codeForUsOnly: boolean;
+  /** What its certificate must be, where it authenticates by mutual TLS. */
+  certificates: CertificateRules | undefined;
+  /** Whether the audience of its assertions is the issuer alone (FAPI 2.0 Security Profile §5.3.2.1). */
+  assertsToIssuer: boolean;
 }
 
 /** The metadata property of {@link ApplicationSettings}. */
@@ -92,6 +97,8 @@ export function clientMetadata(
     organizationUsage: client.organization_usage ?? 'deny',
     organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
     codeForUsOnly,
+    certificates: certificateRules(client, now),
+    assertsToIssuer: String(client.compliance_level).startsWith('fapi2'),
   };
   return {
     client_id: client.client_id,
@@ -151,25 +158,38 @@ function isEnabled(setting: unknown): boolean {
 
 /** Until when the metadata of an application are the same, epoch milliseconds: then a key of it expires. */
 export function metadataExpiry(client: Client, now: number): number {
-  const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
-  return Math.min(...keys.map(expiryOf).filter((at) => at > now));
+  return Math.min(
+    ...credentialsOf(client)
+      .map(expiryOf)
+      .filter((at) => at > now),
+  );
 }
 
 function authentication(client: Client, now: number): AdapterPayload {
   const method = authenticationMethod(client);
-  const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
-  const keys = all.filter((key) => expiryOf(key) > now);
   const hmac = idTokenAlg(client) === 'HS256' && client.client_secret !== undefined;
   const secret = hmac ? { client_secret: client.client_secret } : {};
   switch (method) {
-    case 'private_key_jwt':
+    case 'private_key_jwt': {
+      const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+      const keys = all.filter((key) => expiryOf(key) > now);
       return { ...secret, token_endpoint_auth_method: method, jwks: { keys: keys.map(publicJwk) } };
+    }
+    case 'tls_client_auth':
+    case 'self_signed_tls_client_auth':
+      return { ...secret, ...certificateAuthentication };
     case 'none':
       return { ...secret, token_endpoint_auth_method: method };
     default:
       // Without a secret the engine refuses the client, so that it cannot become public by accident.
       return { token_endpoint_auth_method: method, client_secret: client.client_secret };
   }
+}
+
+/** What the application authenticates with. */
+function credentialsOf(client: Client): readonly { readonly expires_at?: string | undefined }[] {
+  const method = credentialMethod(client);
+  return (method && client.client_authentication_methods?.[method]?.credentials) ?? [];
 }
 
 function publicJwk(credential: Credential): JWK {

@@ -19,6 +19,7 @@ import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applic
 import { resourceIndicators } from './audience.ts';
 import type { CheckRequest, LeadElsewhere } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
+import { refuseUnboundRefresh } from './certificate-binding.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { discoveryMembers } from './discovery.ts';
@@ -30,6 +31,7 @@ import { lifetimes } from './lifetimes.ts';
 import type { LogoutChannels } from './logout-channels.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { ErrorPage } from './message-modes.ts';
+import { mutualTls } from './mtls.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { type ConnectionFault, extraParameters, type UseTicket } from './parameter-checks.ts';
@@ -95,8 +97,17 @@ const FEATURES: NonNullable<Configuration['features']> = {
   },
 };
 
+const CLIENT_AUTHENTICATION = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
+  'none',
+] as const;
+
 const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
-  clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384'],
+  clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA'],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
   authorizationSigningAlgValues: [...SIGNING_ALGS],
   ...ENCRYPTION,
@@ -147,7 +158,7 @@ export function engineConfiguration(
     acrValues: [...deps.acrValues],
     claims: claimsByScope,
     responseTypes: RESPONSE_TYPES,
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+    clientAuthMethods: [...CLIENT_AUTHENTICATION],
     enabledJWA: ALGORITHMS,
     extraTokenClaims: onlyBoundTokens(deps),
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
@@ -186,15 +197,18 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
   return {
     ...FEATURES,
     dPoP: dpopFeature(deps, deps.nonceSecret),
+    mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
   };
 }
 
 /** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
-function rotates({ store, clock, wallClock }: EngineDependencies): Configuration['rotateRefreshToken'] {
+function rotates(deps: EngineDependencies): Configuration['rotateRefreshToken'] {
+  const { store, clock, wallClock } = deps;
   return async (ctx) => {
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;
     if (token === undefined || client === undefined) return true;
+    await refuseUnboundRefresh(deps, ctx, { client, token });
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
     await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
     return false;

@@ -1,7 +1,7 @@
 // Maps the engine's errors to the hosted service's. SDKs compare some of these texts byte for byte (docs/wire/token.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import type { errors } from 'oidc-provider';
+import { errors } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { AuthError } from '../http/errors.ts';
 
@@ -55,7 +55,12 @@ export function vendorError(
   const description = failure.error_description ?? '';
   switch (error) {
     case 'invalid_client':
-      return new AuthError(401, error, 'Unauthorized');
+      // Which of a client's secrets was wrong is told nobody; what is wrong with a certificate is.
+      return new AuthError(
+        401,
+        error,
+        failure instanceof errors.CustomOIDCProviderError ? description : 'Unauthorized',
+      );
     case 'invalid_grant':
       return invalidGrant(grantType, failure.error_detail ?? '');
     case 'invalid_request':

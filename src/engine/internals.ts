@@ -1,7 +1,9 @@
 // The only deep imports into oidc-provider and the only changes to its classes, each with its reason. Written against
 // oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
 import Provider, {
+  type AccessToken,
   type Client,
+  type ClientCredentials,
   errors,
   type Grant,
   type JWKS,
@@ -102,6 +104,8 @@ export const engineDpop = grantHelpers as unknown as {
 };
 
 interface EngineClasses {
+  AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
+  ClientCredentials: EngineClasses['AccessToken'];
   Client: {
     find(id: string): Promise<Client | undefined>;
     adapter: { find(id: string): Promise<object | undefined> };
@@ -147,13 +151,14 @@ interface SchemaInstance {
  */
 export function adaptEngine(
   provider: Provider,
-  { wallClock, config, random }: { wallClock: Clock; config: Config; random: Random },
+  { wallClock, config, random, bind }: { wallClock: Clock; config: Config; random: Random; bind: BindToken },
 ): void {
   knowAlgorithms(provider);
   adaptClients(provider);
   adaptSessions(provider, wallClock);
   adaptTokens(provider, config, random);
   adaptReplayDetection(provider, wallClock);
+  bindAccessTokens(provider, bind);
 }
 
 function adaptClients(provider: Provider): void {
@@ -245,6 +250,24 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'device',
     'lastUsed',
   ]);
+}
+
+/** Binds an access token that is about to be stored. */
+export type BindToken = (
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+) => Promise<void>;
+
+/** The engine asks about a certificate by what the client is alone; ours is asked for by what the token is for, too. */
+function bindAccessTokens(provider: Provider, bind: BindToken): void {
+  const { AccessToken, ClientCredentials } = provider as unknown as EngineClasses;
+  for (const { prototype } of [AccessToken, ClientCredentials]) {
+    const { save } = prototype;
+    prototype.save = async function saveBound(this: AccessToken | ClientCredentials) {
+      await bind(Provider.ctx, this);
+      return save.call(this);
+    };
+  }
 }
 
 function adaptTokens(provider: Provider, config: Config, random: Random): void {

@@ -8,6 +8,7 @@ import type { Config } from '../tenant/config.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
 import { browserLogins } from './browser-login.ts';
+import { certificateBinding } from './certificate-binding.ts';
 import type { JudgedUsers } from './claims.ts';
 import { createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
@@ -78,7 +79,7 @@ function adaptedProvider(deps: EngineDependencies, configuration: Configuration)
   const provider = new Provider(deps.settings.issuer, configuration);
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
-  adaptEngine(provider, deps);
+  adaptEngine(provider, { ...deps, bind: certificateBinding(deps) });
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
   return provider;

@@ -5,8 +5,10 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
+import type { ClientCertificates } from '../tls/client-certificates.ts';
 import type { Login } from '../users/login.ts';
 import { toAudience } from './audience.ts';
+import { certificateConfirmation } from './certificate-binding.ts';
 import { believeUserAddress } from './client-authentication.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
@@ -89,6 +91,7 @@ export interface VendorGrant {
 export interface GrantEndDependencies extends TokenDependencies {
   failures: EngineFailures;
   possession: Pick<ProofOfPossession, 'ofTokenRequest'>;
+  certificates: Pick<ClientCertificates, 'of'>;
 }
 
 /** Adds a vendor grant to the token endpoint. */
@@ -151,5 +154,8 @@ async function refuseUnboundRequest(
 ): Promise<void> {
   const resource = await requestedResource(deps, ctx);
   const api = resource === undefined ? undefined : await deps.config.resourceServer(toAudience(resource));
-  if (ctx.oidc.client !== undefined) refuseUnbound(ctx, ctx.oidc.client, api, confirmationBy(keys));
+  const { client } = ctx.oidc;
+  if (client === undefined) return;
+  const proved = { ...confirmationBy(keys), ...certificateConfirmation(deps, ctx, { client, api }) };
+  refuseUnbound(ctx, client, api, proved);
 }

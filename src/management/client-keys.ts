@@ -1,16 +1,35 @@
-// The keys that an application has: those that it authenticates with, and those that wait to be used.
+// The credentials that an application has: those that it authenticates with, and those that wait to be used.
 import { X509Certificate } from 'node:crypto';
-import type { Credential } from '../records/client-keys.ts';
+import {
+  CREDENTIAL_METHODS,
+  type CredentialMethod,
+  credentialMethod,
+} from '../records/client-authentication.ts';
 import type { Client, Records } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { apiError } from './errors.ts';
 
 type ClientRecord = Records['clients'];
 export type ClientKey = NonNullable<ClientRecord['credentials']>[number];
 
-/** Those that its assertions are verified with, each with its id. */
+/** Which method credentials of a type are for. */
+export const METHOD_OF = {
+  public_key: 'private_key_jwt',
+  cert_subject_dn: 'tls_client_auth',
+  x509_cert: 'self_signed_tls_client_auth',
+} as const satisfies Record<string, CredentialMethod>;
+
+/** The method that a credential is for. */
+export function methodOf({ credential_type: type = 'public_key' }: Pick<ClientKey, 'credential_type'>) {
+  return METHOD_OF[type as keyof typeof METHOD_OF];
+}
+
+/** Those that it authenticates with, each with its id. */
 export function usedKeys(client: Client): ClientKey[] {
-  return withIds(client.client_authentication_methods?.private_key_jwt?.credentials ?? []);
+  const method = credentialMethod(client);
+  const { credentials = [] } = (method && client.client_authentication_methods?.[method]) ?? {};
+  return withIds(credentials);
 }
 
 /** Those that its request objects are verified with. */
@@ -35,10 +54,11 @@ export function followingKeys<T extends Client>(client: T): T {
 }
 
 /** A key that came with a tenant file has no id of its own; it is named by what it is. */
-function withIds(keys: readonly Credential[]): ClientKey[] {
+function withIds(keys: readonly Frozen<ClientKey>[]): ClientKey[] {
   return keys.map((key) => {
-    const { pem, jwk, alg } = key;
-    const own = sha256(JSON.stringify([pem, jwk, alg])).replaceAll(/[-_]/g, '');
+    const { pem, jwk, alg, subject_dn, thumbprint_sha256 } = key as Readonly<Record<string, unknown>>;
+    const parts = subject_dn ?? thumbprint_sha256 ?? [pem, jwk, alg];
+    const own = sha256(JSON.stringify(parts)).replaceAll(/[-_]/g, '');
     return { id: `cred_${own.slice(0, 16)}`, ...structuredClone(key) } as ClientKey;
   });
 }
@@ -54,8 +74,16 @@ export function withKeys<T extends object>(
     client_authentication_methods: methods,
     ...rest
   } = client as T & Partial<ClientRecord>;
-  const { private_key_jwt: _used, ...others } = methods ?? {};
-  const all = { ...others, ...(used.length > 0 ? { private_key_jwt: { credentials: [...used] } } : {}) };
+  const others = Object.fromEntries(
+    Object.entries(methods ?? {}).filter(
+      ([name]) => !(CREDENTIAL_METHODS as readonly string[]).includes(name),
+    ),
+  );
+  const [first] = used;
+  const all = {
+    ...others,
+    ...(first === undefined ? {} : { [methodOf(first)]: { credentials: [...used] } }),
+  };
   return {
     ...rest,
     ...(Object.keys(all).length > 0 ? { client_authentication_methods: all } : {}),
@@ -70,12 +98,12 @@ export function newKey(
 ): ClientKey {
   const { parse_expiry_from_cert: fromCertificate, expires_at, ...key } = body;
   const expiry = expires_at ?? (fromCertificate === true ? expiryOf(String(key.pem)) : undefined);
+  const isKey = (key.credential_type ?? 'public_key') === 'public_key';
   return {
     // What an assertion may name it by.
-    kid: sha256(String(key.pem)),
+    ...(isKey && { kid: sha256(String(key.pem)) }),
     ...key,
-    credential_type: 'public_key',
-    alg: key.alg ?? 'RS256',
+    ...(isKey && { credential_type: 'public_key', alg: key.alg ?? 'RS256' }),
     id,
     ...(expiry === undefined ? {} : { expires_at: expiry }),
     created_at: now,
@@ -93,7 +121,8 @@ function expiryOf(pem: string): string {
 }
 
 /** As it is answered: without the key itself. */
-export function keyView({ pem: _pem, jwk, kid, ...key }: ClientKey): object {
+export function keyView(credential: ClientKey): object {
+  const { pem: _pem, jwk, kid, ...key } = credential as Readonly<Record<string, unknown>>;
   const named = kid ?? (jwk as { kid?: unknown } | undefined)?.kid;
   return { credential_type: 'public_key', ...key, ...(typeof named === 'string' ? { kid: named } : {}) };
 }

@@ -12,21 +12,41 @@ export const HS256_SECRET = 32;
 /** In production: 128 bits in base64url (RFC 6749 §10.10). */
 export const EXPOSED_SECRET = 22;
 
-export type AuthenticationMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | 'private_key_jwt';
+/** Those of `client_authentication_methods`, by credentials that an application has registered. */
+export const CREDENTIAL_METHODS = [
+  'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
+] as const;
+export type CredentialMethod = (typeof CREDENTIAL_METHODS)[number];
+
+export type AuthenticationMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | CredentialMethod;
 
 /** What of an application's record says how it authenticates. */
 interface Authenticating {
   app_type: string;
-  token_endpoint_auth_method?: Exclude<AuthenticationMethod, 'private_key_jwt'> | undefined;
+  token_endpoint_auth_method?: Exclude<AuthenticationMethod, CredentialMethod> | undefined;
   client_authentication_methods?:
-    | { readonly private_key_jwt?: { readonly credentials: readonly unknown[] } | undefined }
+    | { readonly [M in CredentialMethod]?: { readonly credentials: readonly unknown[] } | undefined }
     | undefined;
 }
 
-/** How an application authenticates: by a key where it has one, else as it says, else as its kind does. */
+/** The method whose credentials an application has, if it has any. */
+export function credentialMethod({
+  client_authentication_methods: methods = {},
+}: Readonly<Pick<Authenticating, 'client_authentication_methods'>>): CredentialMethod | undefined {
+  return CREDENTIAL_METHODS.find((method) => (methods[method]?.credentials.length ?? 0) > 0);
+}
+
+/** How an application authenticates: by credentials where it has any, else as it says, else as its kind does. */
 export function authenticationMethod(client: Readonly<Authenticating>): AuthenticationMethod {
-  const keys = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
-  if (keys.length > 0) return 'private_key_jwt';
+  const method = credentialMethod(client);
+  if (method !== undefined) return method;
   const isPublic = client.app_type === 'spa' || client.app_type === 'native';
   return client.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_post');
+}
+
+/** Whether it is one of those that need registered credentials, and no secret. */
+export function isCredentialMethod(method: AuthenticationMethod): method is CredentialMethod {
+  return (CREDENTIAL_METHODS as readonly string[]).includes(method);
 }

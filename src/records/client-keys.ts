@@ -60,12 +60,14 @@ export function publicKeyOf({ pem, jwk }: Credential): KeyObject {
 }
 
 function isFor(alg: string, { asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
+  if (alg === 'EdDSA') return type === 'ed25519';
   const curve = CURVES[alg];
   if (curve !== undefined) return type === 'ec' && details?.namedCurve === curve;
   return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
 }
 
 function needs(alg: string): string {
+  if (alg === 'EdDSA') return 'it must be Ed25519';
   if (alg === 'ES256') return 'it must be of the curve P-256';
   return alg === 'ES384' ? 'it must be of the curve P-384' : 'it must be RSA of at least 2048 bits';
 }

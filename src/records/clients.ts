@@ -1,7 +1,13 @@
 // Applications in the tenant file, and what of their authentication could not work at a request or would not be safe.
 import { z } from 'zod';
-import { authenticationMethod, HS256_SECRET, LEAST_SECRET } from './client-authentication.ts';
-import { publicKeyFault } from './client-keys.ts';
+import {
+  authenticationMethod,
+  CREDENTIAL_METHODS,
+  HS256_SECRET,
+  LEAST_SECRET,
+} from './client-authentication.ts';
+import { certificateCredential, credentialMembers, subjectCredential } from './client-certificates.ts';
+import { expiryOf, publicKeyFault } from './client-keys.ts';
 import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
@@ -20,17 +26,11 @@ const printable = z
 /** A public key of `private_key_jwt`; kept as it was written. */
 const credentialSchema = z
   .looseObject({
-    /** `cred_…`; one of a tenant file may have none. */
-    id: z.string().optional(),
-    name: z.string().optional(),
-    credential_type: z.string().optional(),
+    ...credentialMembers,
+    credential_type: z.literal('public_key').optional(),
     /** What an assertion's header names it by; any name does where it has none. */
     kid: z.string().optional(),
-    /** ISO 8601: it is good no more from then on. */
-    expires_at: z.iso.datetime({ offset: true }).optional(),
-    created_at: z.string().optional(),
-    updated_at: z.string().optional(),
-    alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384']).default('RS256'),
+    alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA']).default('RS256'),
     /** PEM (SPKI) public key, or a certificate. */
     pem: z.string().optional(),
     /** Or the public key as a JWK. */
@@ -40,6 +40,21 @@ const credentialSchema = z
     const fault = publicKeyFault(credential);
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
+
+/** Of any method, told by its type. */
+const waitingCredential = z
+  .looseObject({ credential_type: z.string().optional() })
+  .transform((one, context) => {
+    const schemas = { x509_cert: certificateCredential, cert_subject_dn: subjectCredential };
+    const type = one.credential_type as keyof typeof schemas;
+    const read = (Object.hasOwn(schemas, type) ? schemas[type] : credentialSchema).safeParse(one);
+    if (read.success) return read.data;
+    for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message });
+    return z.NEVER;
+  });
+
+/** Credentials of a method that are good at once: the one in use, and the next. */
+const MOST_LIVE = 2;
 
 const refreshTokenSchema = z.looseObject({
   rotation_type: z.enum(['rotating', 'non-rotating']).default('non-rotating'),
@@ -77,10 +92,12 @@ const clientFields = z.looseObject({
   web_origins: z.array(z.string()).default([]),
   grant_types: z.array(z.string()).optional(),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post', 'client_secret_basic']).optional(),
-  /** private_key_jwt: the public keys that assertions are verified with. */
+  /** The public keys that assertions are verified with, or the certificates of mutual TLS: of one method. */
   client_authentication_methods: z
     .looseObject({
       private_key_jwt: z.looseObject({ credentials: z.array(credentialSchema) }).optional(),
+      tls_client_auth: z.looseObject({ credentials: z.array(subjectCredential) }).optional(),
+      self_signed_tls_client_auth: z.looseObject({ credentials: z.array(certificateCredential) }).optional(),
     })
     .optional(),
   /** Signed authorization requests (RFC 9101): the public keys, and whether there are no others. */
@@ -93,8 +110,8 @@ const clientFields = z.looseObject({
   par_request_expiry: z.number().int().min(10).max(600).nullish(),
   /** The profile of FAPI that it is held to. */
   compliance_level: z.string().nullish(),
-  /** Keys that are kept for it and not used yet. */
-  credentials: z.array(credentialSchema).optional(),
+  /** Credentials that are kept for it and not used yet. */
+  credentials: z.array(waitingCredential).optional(),
   is_first_party: z.boolean().default(true),
   /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
   is_token_endpoint_ip_header_trusted: z.boolean().optional(),
@@ -171,6 +188,22 @@ export function idTokenAlg(client: {
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
   const method = authenticationMethod(client);
+  const methods = CREDENTIAL_METHODS.filter(
+    (one) => client.client_authentication_methods?.[one] !== undefined,
+  );
+  if (methods.length > 1)
+    fault(`has more than one of ${methods.join(', ')}`, 'client_authentication_methods');
+  for (const one of methods) {
+    const { credentials = [] } = client.client_authentication_methods?.[one] ?? {};
+    const live = credentials.filter((credential) => expiryOf(credential) > Date.now());
+    if (live.length > MOST_LIVE)
+      fault(
+        `at most ${MOST_LIVE} credentials can be in use at once`,
+        'client_authentication_methods',
+        one,
+        'credentials',
+      );
+  }
   if (method === 'none' && client.grant_types?.includes('client_credentials') === true) {
     fault(
       'client_credentials is for applications that prove who they are, and this one does not',
@@ -190,7 +223,7 @@ export const clientSchema = clientFields.superRefine((client, context) => {
   if (idTokenAlg(client) !== 'HS256') return;
   if (method === 'none') {
     fault('HS256 needs an application with a secret', 'jwt_configuration', 'alg');
-  } else if (method === 'private_key_jwt' && client.client_secret === undefined) {
+  } else if (methods.length > 0 && client.client_secret === undefined) {
     fault('required with HS256, which signs ID tokens with it', 'client_secret');
   } else if (client.client_secret !== undefined && client.client_secret.length < HS256_SECRET) {
     fault(`must have at least ${HS256_SECRET} characters with HS256 (RFC 7518 §3.2)`, 'client_secret');

@@ -1,7 +1,11 @@
 // The records that a tenant file asks for.
 import { createHash } from 'node:crypto';
 import { isManagementAudience } from '../records/apis.ts';
-import { type AuthenticationMethod, authenticationMethod } from '../records/client-authentication.ts';
+import {
+  type AuthenticationMethod,
+  authenticationMethod,
+  isCredentialMethod,
+} from '../records/client-authentication.ts';
 import type { Records } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
@@ -145,7 +149,7 @@ function clientsOf(file: TenantFile, there: TenantRecords, random: Random): Reco
       id: client.client_id,
       grant_types: client.grant_types ?? defaultGrantTypes(client, method),
     };
-    if (method === 'private_key_jwt') return record;
+    if (isCredentialMethod(method)) return record;
     record.token_endpoint_auth_method = method;
     if (method === 'none' || client.client_secret !== undefined) return record;
     // A generated secret is kept, because the application uses it.

@@ -1,4 +1,4 @@
-// The keys of applications: `/clients/{id}/credentials`.
+// The credentials of applications, keys and certificates: `/clients/{id}/credentials`.
 import { z } from 'zod';
 import { clientSchema } from '../../records/clients.ts';
 import type { Client } from '../../records/collections.ts';
@@ -10,6 +10,7 @@ import {
   followingKeys,
   keysOf,
   keyView,
+  methodOf,
   newKey,
   usedKeys,
   withKeys,
@@ -34,19 +35,44 @@ const MOST = 20;
 
 const date = z.iso.datetime({ offset: true, error: "Object didn't pass validation for format date-time" });
 
-/** A key as a body gives it, at `POST /clients` too. */
-export const keyBody = z.strictObject({
-  credential_type: z.literal('public_key'),
+const common = {
   name: z.string().max(128).optional(),
+  expires_at: date.optional(),
+};
+
+/** A key as a body gives it. */
+const keyBody = z.strictObject({
+  ...common,
+  credential_type: z.literal('public_key'),
   pem: z.string().min(1).max(8192),
-  alg: z.enum(['RS256', 'RS384', 'PS256']).optional(),
+  alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA']).optional(),
   kid: z
     .string()
     .regex(/^[0-9a-zA-Z-_]{10,64}$/, 'String does not match pattern ^([0-9a-zA-Z-_]{10,64})$')
     .optional(),
   parse_expiry_from_cert: z.boolean().optional(),
-  expires_at: date.optional(),
 });
+
+/** A certificate, or the subject of one. */
+const certificateBody = z.strictObject({
+  ...common,
+  credential_type: z.literal('x509_cert'),
+  pem: z.string().min(1).max(16_384),
+  parse_expiry_from_cert: z.boolean().optional(),
+});
+const subjectBody = z.strictObject({
+  ...common,
+  credential_type: z.literal('cert_subject_dn'),
+  subject_dn: z.string().min(1).max(1024).optional(),
+  pem: z.string().min(1).max(16_384).optional(),
+});
+
+/** A credential as a body gives it, at `POST /clients` too. */
+export const credentialBody = z.discriminatedUnion('credential_type', [
+  keyBody,
+  certificateBody,
+  subjectBody,
+]);
 
 const SCOPE = 'client_credentials';
 
@@ -82,8 +108,8 @@ function added(client: Client, key: ClientKey): Client {
   const waiting = keysOf(client).slice(used.length);
   if (used.length + waiting.length >= MOST)
     throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
-  // An application that has a secret goes on with it until it is told to use its keys.
-  return used.length > 0
+  // An application that has a secret, or credentials of another method, goes on with it until it is told otherwise.
+  return used.some((one) => methodOf(one) === methodOf(key))
     ? withKeys(client, [...used, key], waiting)
     : withKeys(client, [], [...waiting, key]);
 }
@@ -95,7 +121,7 @@ function removed(client: Client, id: string | undefined): Client {
   if (used.length === 1 && !used.some(isKept))
     throw apiError(
       400,
-      'The only credential of private_key_jwt cannot be deleted: change client_authentication_methods first.',
+      'The only credential of an application cannot be deleted: change client_authentication_methods first.',
       'invalid_body',
     );
   return withKeys(client, used.filter(isKept), keysOf(client).slice(used.length).filter(isKept));
@@ -126,7 +152,7 @@ export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
     path: '/clients/:id/credentials',
     scopes: [`create:${SCOPE}`],
     summary: 'Create a credential of a client',
-    body: keyBody,
+    body: credentialBody,
     handle: async (deps, { params, body }) => {
       const key = newKey(body, { id: idOf('cred', deps.random), now: deps.now() });
       return created(

@@ -1,6 +1,12 @@
 // Applications: `/clients`.
 import { z } from 'zod';
-import { authenticationMethod } from '../../records/client-authentication.ts';
+import {
+  authenticationMethod,
+  CREDENTIAL_METHODS,
+  type CredentialMethod,
+  credentialMethod,
+  isCredentialMethod,
+} from '../../records/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
 import type { Client, Records } from '../../records/collections.ts';
 import type { ClientRecord } from '../../records/tenant.ts';
@@ -9,14 +15,14 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { defaultGrantTypes } from '../../tenant/wanted.ts';
 import { type Call, type Caller, callsWith, ok } from '../call.ts';
-import { type ClientKey, keysOf, newKey, requestKeys, usedKeys, withKeys } from '../client-keys.ts';
+import { type ClientKey, keysOf, methodOf, newKey, requestKeys, usedKeys, withKeys } from '../client-keys.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { idOf, letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { isObject } from '../section.ts';
 import { createClientBody, patchClientBody } from './client-bodies.ts';
-import { keyBody } from './client-credentials.ts';
+import { credentialBody } from './client-credentials.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
 
 export interface ClientsDependencies {
@@ -43,7 +49,7 @@ const KEY_SCOPES = ['read:client_keys', 'read:client_credentials', 'update:clien
 
 const methodBody = z.object({
   credentials: z
-    .array(z.union([z.strictObject({ id: z.string().max(64) }), keyBody]))
+    .array(z.union([z.strictObject({ id: z.string().max(64) }), credentialBody]))
     .max(20)
     .optional(),
 });
@@ -58,7 +64,7 @@ function completed(client: ClientRecord, secret: () => string): Records['clients
     id: client.client_id,
     grant_types: client.grant_types ?? defaultGrantTypes(client, method),
   };
-  if (method === 'private_key_jwt') return record;
+  if (isCredentialMethod(method)) return record;
   record.token_endpoint_auth_method = method;
   // Every application has one, whether its method uses it or not: a change of the method finds it.
   record.client_secret ??= secret();
@@ -95,9 +101,12 @@ function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: stri
 
 /** Keys are read at `/clients/{id}/credentials`; here are their ids alone. */
 function credentialIds(client: Client): object {
-  const { private_key_jwt: _, ...others } = client.client_authentication_methods ?? {};
+  const method = credentialMethod(client);
+  const others = Object.entries(client.client_authentication_methods ?? {}).filter(
+    ([name]) => !(CREDENTIAL_METHODS as readonly string[]).includes(name),
+  );
   const credentials = usedKeys(client).map(({ id }) => ({ id }));
-  return { ...others, ...(credentials.length > 0 ? { private_key_jwt: { credentials } } : {}) };
+  return { ...Object.fromEntries(others), ...(method === undefined ? {} : { [method]: { credentials } }) };
 }
 
 /**
@@ -111,8 +120,13 @@ function applyKeys<T extends object>(
   deps: Pick<ClientsDependencies, 'random' | 'now'>,
 ): T {
   const known = before === undefined ? [] : keysOf(before);
-  const methods = (asked.client_authentication_methods ?? {}) as { private_key_jwt?: unknown };
-  const used = namedKeys(known, methods.private_key_jwt ?? {}, deps) ?? [];
+  const methods = (asked.client_authentication_methods ?? {}) as { [M in CredentialMethod]?: unknown };
+  const [method, second] = CREDENTIAL_METHODS.filter((one) => methods[one] !== undefined);
+  if (second !== undefined)
+    throw apiError(400, 'client_authentication_methods has more than one method', 'invalid_body');
+  const used = namedKeys(known, (method && methods[method]) ?? {}, deps) ?? [];
+  if (used.some((one) => methodOf(one) !== method))
+    throw apiError(400, `The credentials are not for ${String(method)}`, 'invalid_body');
   const waiting = known.filter(({ id }) => !used.some((key) => key.id === id));
   return withKeys(asked, used, waiting);
 }

@@ -1,0 +1,82 @@
+// Access tokens that are bound to the certificate of the request that got them (RFC 8705 §3).
+import type { X509Certificate } from 'node:crypto';
+import type { Context } from 'koa';
+import { type Client, errors, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
+import type { ResourceServer } from '../records/collections.ts';
+import type { Config } from '../tenant/config.ts';
+import type { ClientCertificates } from '../tls/client-certificates.ts';
+import { applicationSettings } from './applications.ts';
+import { toAudience } from './audience.ts';
+import type { BindToken } from './internals.ts';
+import { type Confirmation, refuseUnbound, thumbprintOf } from './proof-of-possession.ts';
+
+interface BindingDependencies {
+  config: Pick<Config, 'resourceServer'>;
+  certificates: Pick<ClientCertificates, 'of'>;
+}
+
+/**
+ * The certificate that a client shows to the token endpoint; a browser's says nothing of the application that it was
+ * sent from.
+ * @throws errors.CustomOIDCProviderError `invalid_client` for one that is not good.
+ */
+function shownCertificate(
+  { certificates }: Pick<BindingDependencies, 'certificates'>,
+  ctx: KoaContextWithOIDC,
+): X509Certificate | undefined {
+  if (ctx.oidc.params?.response_type !== undefined) return undefined;
+  const shown = certificates.of((ctx as unknown as Context).req);
+  if (shown !== undefined && 'fault' in shown) throw certificateRefusal(shown.fault);
+  return shown?.certificate;
+}
+
+/** RFC 6749 §5.2, with what the owner of the certificate can mend. */
+export function certificateRefusal(fault: string): errors.CustomOIDCProviderError {
+  const refusal = new errors.CustomOIDCProviderError('invalid_client', fault);
+  return Object.assign(refusal, { status: 401, statusCode: 401 });
+}
+
+/** Binds tokens of APIs that take certificates, and of applications that get no others. */
+export function certificateBinding(deps: BindingDependencies): BindToken {
+  return async (ctx, token) => {
+    const client = ctx?.oidc.client;
+    if (ctx === undefined || client === undefined || token.isSenderConstrained()) return;
+    const api = await apiOf(deps, token.resourceServer?.identifier());
+    const certificate = takesCertificates(client, api) ? shownCertificate(deps, ctx) : undefined;
+    if (certificate !== undefined) token.setThumbprint('x5t', certificate as never);
+  };
+}
+
+function takesCertificates(client: Client, api: ResourceServer | undefined): boolean {
+  const { mechanism } = api?.proof_of_possession ?? {};
+  return mechanism === undefined ? applicationSettings(client).requirePossession : mechanism === 'mtls';
+}
+
+/** Refuses a refresh whose access token would have to be bound and is not, before the refresh token is used up. */
+export async function refuseUnboundRefresh(
+  deps: BindingDependencies,
+  ctx: KoaContextWithOIDC,
+  { client, token }: { client: Client; token: RefreshToken },
+): Promise<void> {
+  const resource = ctx.oidc.params?.resource ?? token.resource;
+  const api = await apiOf(deps, typeof resource === 'string' ? resource : undefined);
+  const jkt = ctx.get('DPoP') === '' ? undefined : 'proved before';
+  refuseUnbound(ctx, client, api, { jkt, ...certificateConfirmation(deps, ctx, { client, api }) });
+}
+
+/** What tokens for an API are bound to by the certificate of their request. */
+export function certificateConfirmation(
+  deps: Pick<BindingDependencies, 'certificates'>,
+  ctx: KoaContextWithOIDC,
+  { client, api }: { client: Client; api: ResourceServer | undefined },
+): Confirmation {
+  const certificate = takesCertificates(client, api) ? shownCertificate(deps, ctx) : undefined;
+  return certificate === undefined ? {} : { 'x5t#S256': thumbprintOf(certificate.raw) };
+}
+
+async function apiOf(
+  { config }: BindingDependencies,
+  resource: string | undefined,
+): Promise<ResourceServer | undefined> {
+  return resource === undefined ? undefined : config.resourceServer(toAudience(resource));
+}

@@ -1,0 +1,51 @@
+// Mutual TLS (RFC 8705): clients that authenticate by their certificate, and how the engine is told of it.
+import type { X509Certificate } from 'node:crypto';
+import type { Context } from 'koa';
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
+import { isSameName, subjectOf } from '../records/distinguished-name.ts';
+import { isSameSecret } from '../runtime/secrets.ts';
+import type { ClientCertificates } from '../tls/client-certificates.ts';
+import { applicationSettings } from './applications.ts';
+import { certificateRefusal } from './certificate-binding.ts';
+import type { CertificateRules } from './certificate-rules.ts';
+import { thumbprintOf } from './proof-of-possession.ts';
+
+/** The engine's `features.mTLS`. */
+export function mutualTls({
+  certificates,
+}: {
+  certificates: Pick<ClientCertificates, 'of'>;
+}): NonNullable<NonNullable<Configuration['features']>['mTLS']> {
+  const shown = (ctx: KoaContextWithOIDC) => {
+    const found = certificates.of((ctx as unknown as Context).req);
+    if (found !== undefined && 'fault' in found) throw certificateRefusal(found.fault);
+    return found;
+  };
+  return {
+    enabled: true,
+    certificateBoundAccessTokens: true,
+    selfSignedTlsClientAuth: true,
+    tlsClientAuth: true,
+    getCertificate: (ctx) => shown(ctx)?.certificate,
+    certificateAuthorized: (ctx) => rulesOf(ctx)?.is === 'registered' || shown(ctx)?.isCaVerified === true,
+    certificateSubjectMatches: (ctx) => {
+      const certificate = shown(ctx)?.certificate;
+      const rules = rulesOf(ctx);
+      return certificate !== undefined && rules !== undefined && isAllowed(rules, certificate);
+    },
+  };
+}
+
+function rulesOf(ctx: KoaContextWithOIDC): CertificateRules | undefined {
+  const { client } = ctx.oidc;
+  return client === undefined ? undefined : applicationSettings(client).certificates;
+}
+
+function isAllowed(rules: CertificateRules, { raw }: X509Certificate): boolean {
+  if (rules.is === 'registered') {
+    const thumbprint = thumbprintOf(raw);
+    return rules.thumbprints.filter((one) => isSameSecret(one, thumbprint)).length > 0;
+  }
+  const subject = subjectOf(raw);
+  return rules.subjects.some((one) => isSameName(one, subject));
+}
