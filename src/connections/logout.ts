@@ -19,6 +19,8 @@ interface EndingSession {
   userId: string;
   /** The name of the connection that the user logged in with, if known. */
   connection?: string | undefined;
+  /** What its own login needs to end it there; that of the user's last login where it is not known. */
+  providerSession?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -27,7 +29,7 @@ interface EndingSession {
  */
 export async function logoutAtProvider(
   deps: LogoutDependencies,
-  { userId, connection: name }: EndingSession,
+  { userId, connection: name, providerSession }: EndingSession,
   back: Pick<UpstreamLogout, 'returnTo' | 'callback' | 'state'>,
 ): Promise<string | undefined> {
   const connection = name === undefined ? undefined : await deps.config.connection(name);
@@ -37,7 +39,8 @@ export async function logoutAtProvider(
   if (strategy.page !== 'redirect') return undefined;
   const identities = await deps.users.identitiesOf(userId);
   const identity = identities.find((one) => one.connection === connection.name);
-  const grant = (identity?.upstream ?? {}) as UpstreamGrant;
+  const last = (identity?.upstream ?? {}) as UpstreamGrant;
+  const grant = providerSession === undefined ? last : { ...last, logout: { ...providerSession } };
   try {
     return await strategy.logout(deps, { ...back, connection, grant });
   } catch (err) {

@@ -54,6 +54,7 @@ interface Kept {
   /** Epoch seconds of the last authorization in it. */
   lastUsed?: number;
   organization?: string;
+  providerSession?: Login['providerSession'];
 }
 
 /** The version of the credential that a session, or what was granted in one, was proved by. */
@@ -69,6 +70,11 @@ export function factorsOf(session: object): string {
 /** The name of the connection that a session's user came by, where it is known. */
 export function connectionOf(session: object): string | undefined {
   return (session as Kept).connection;
+}
+
+/** {@link Login.providerSession} of the login that a session was begun by. */
+export function providerSessionOf(session: object): Login['providerSession'] {
+  return (session as Kept).providerSession;
 }
 
 /** What of a session tells whether its user has given a second factor. */
@@ -148,8 +154,8 @@ async function conclude(
   const { proved } = answer;
   // Nothing but ours answers a request, and always with the login.
   if (proved === undefined) throw new errors.LoginRequired('Login required');
-  const { userId, connection, credentialVersion } = proved;
-  Object.assign(session, { credentialVersion, ...(connection !== '' && { connection }) });
+  const { userId, connection, credentialVersion, providerSession } = proved;
+  Object.assign(session, { credentialVersion, providerSession, ...(connection !== '' && { connection }) });
   const store = async (...writes: Write[]) => {
     // At once: the store makes one write to disk of them.
     await Promise.all([

@@ -3,7 +3,7 @@ import type Provider from 'oidc-provider';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { isCurrent } from './admission.ts';
-import { connectionOf, credentialVersionOf } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, providerSessionOf } from './browser-login.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;
@@ -39,5 +39,6 @@ export async function firstFactorOf(
     // Who goes on in a session is who has its cookie, wherever they are now.
     ip,
     credentialVersion,
+    providerSession: providerSessionOf(open),
   };
 }

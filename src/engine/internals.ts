@@ -249,6 +249,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'organization',
     'device',
     'lastUsed',
+    'providerSession',
   ]);
 }
 

@@ -6,6 +6,8 @@ import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Login } from '../users/login.ts';
+import { providerSessionOf } from './browser-login.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 
 /** A session with a logged-in user. */
@@ -17,6 +19,8 @@ export interface UserSession {
   clientIds: readonly string[];
   /** The connection that the user logged in with, if known. */
   connection?: string | undefined;
+  /** @see Login.providerSession */
+  providerSession?: Login['providerSession'];
 }
 
 interface EndOptions {
@@ -40,6 +44,8 @@ interface EndAllOptions {
 export interface Sessions {
   /** The session of this browser; undefined when nobody is logged in. */
   current(ctx: Context): Promise<UserSession | undefined>;
+  /** The sessions of a user, in every browser. */
+  of(userId: string): Promise<UserSession[]>;
   /** Whether a session exists and has not ended. Store first, then ask: an end after that finds what was stored. */
   isOpen(sid: string): Promise<boolean>;
   /**
@@ -88,6 +94,11 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       const session = await provider.Session.get(ctx);
       return describe(session);
     },
+    of: async (userId) =>
+      (await artifacts.findBy('account', userId)).flatMap(({ model, payload }) => {
+        const found = model === 'Session' ? describe(payload) : undefined;
+        return found === undefined ? [] : [found];
+      }),
     isOpen: async (sid) => (await artifacts.findBy('uid', sid)).length > 0,
     end,
     endAllOf: async (userId, { reason, keepSid, refreshTokens }) => {
@@ -205,5 +216,6 @@ function describe(session: EngineSession): UserSession | undefined {
     // Without a grant an application did not take part.
     clientIds: applications.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
     connection: typeof connection === 'string' ? connection : undefined,
+    providerSession: providerSessionOf(session),
   };
 }

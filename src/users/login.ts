@@ -16,6 +16,8 @@ export interface Login {
   ip: string;
   /** The version of the user's credential that the proof was judged by: a password set since then ends the login. */
   credentialVersion: number;
+  /** What ends the session at the provider that the user came from, where its protocol needs that. */
+  providerSession?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The version of a credential whose password was never set anew, and of no credential at all. */

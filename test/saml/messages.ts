@@ -60,7 +60,7 @@ export function logoutRequest({
   issuer?: string;
   nameId: string;
   format?: string;
-  sessionIndex?: string;
+  sessionIndex?: string | undefined;
 }): string {
   const all = { ID: newId(), Version: '2.0', IssueInstant: new Date().toISOString(), ...attributes };
   const name = `<saml:NameID${format === undefined ? '' : ` Format="${format}"`}>${nameId}</saml:NameID>`;

@@ -125,7 +125,7 @@ export async function takeLogoutRequest(
   await countOnce(deps.store, deps.clock, connection.id, request.id);
   const { relayState, binding } = received;
   const answered = { connection: connection.name, requestId: request.id, binding, relayState };
-  if (session === undefined || !(await isNamed(deps, connection, session.userId, session, request))) {
+  if (session === undefined || !(await isNamed(deps, connection, session, request))) {
     await endElsewhere(deps, ctx, connection, request);
     return sendAnswer(deps, ctx, sent, answered);
   }
@@ -144,35 +144,55 @@ export async function takeLogoutRequest(
 }
 
 /**
- * Whether a request names the user of a session, or, without one, a user's last login. The browser that brings a request
- * has the session at the provider that it is about, so there its index is not compared.
+ * Whether a request names the user of this browser's session, as the provider called them at the login of it. The browser
+ * that brings a request has the session at the provider that it is about, so its index is not compared.
  */
 async function isNamed(
-  { users }: UpstreamLogoutDependencies,
-  { name }: Connection,
-  userId: string,
-  session: UserSession | undefined,
-  { nameId, sessionIndexes }: LogoutRequest,
+  deps: UpstreamLogoutDependencies,
+  connection: Connection,
+  session: UserSession,
+  { nameId }: LogoutRequest,
 ): Promise<boolean> {
-  if (session !== undefined && session.connection !== name) return false;
-  const identity = (await users.identitiesOf(userId)).find(({ connection }) => connection === name);
-  const { name_id, session_index = '' } = identity?.upstream?.logout ?? {};
-  if (name_id !== nameId) return false;
-  return session !== undefined || sessionIndexes.length === 0 || sessionIndexes.includes(session_index);
+  if (session.connection !== connection.name) return false;
+  return (await providerSessionOf(deps, connection, session)).name_id === nameId;
 }
 
-/** Ends the sessions of the user whose id the NameID is, wherever they are. */
+/** What a session is called at the provider; of one that does not say it, what the user's last login there is called. */
+async function providerSessionOf(
+  { users }: UpstreamLogoutDependencies,
+  { name }: Connection,
+  { userId, providerSession }: Pick<UserSession, 'userId' | 'providerSession'>,
+): Promise<Readonly<Record<string, string>>> {
+  if (providerSession !== undefined) return providerSession;
+  const identity = (await users.identitiesOf(userId)).find(({ connection }) => connection === name);
+  return identity?.upstream?.logout ?? {};
+}
+
+/**
+ * Ends the sessions of the user whose id the NameID is, wherever they are: all of them, or those that came from the
+ * sessions at the provider that the request names (SAML Core §3.7.3.2).
+ */
 async function endElsewhere(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
   connection: Connection,
-  request: LogoutRequest,
+  { nameId, sessionIndexes }: LogoutRequest,
 ): Promise<void> {
-  const id = `${connection.name}|${connection.name}|${request.nameId}`;
+  const id = `${connection.name}|${connection.name}|${nameId}`;
   const userId = (await deps.store.collection('identities').get(id))?.user_id;
-  if (userId === undefined || !(await isNamed(deps, connection, userId, undefined, request))) return;
-  await deps.sessions.endAllOf(userId, { reason: 'idp-logout', refreshTokens: false });
-  recordLogout(deps, ctx, connection, userId);
+  if (userId === undefined) return;
+  if (sessionIndexes.length === 0) {
+    await deps.sessions.endAllOf(userId, { reason: 'idp-logout', refreshTokens: false });
+    return recordLogout(deps, ctx, connection, userId);
+  }
+  const named: string[] = [];
+  for (const session of await deps.sessions.of(userId)) {
+    if (session.connection !== connection.name) continue;
+    const { name_id, session_index = '' } = await providerSessionOf(deps, connection, session);
+    if (name_id === nameId && sessionIndexes.includes(session_index)) named.push(session.sid);
+  }
+  await Promise.all(named.map((sid) => deps.sessions.end(sid, { reason: 'idp-logout' })));
+  if (named.length > 0) recordLogout(deps, ctx, connection, userId);
 }
 
 function recordLogout(

@@ -99,5 +99,6 @@ export async function loginOf(
     authTime: epochSeconds(deps.wallClock),
     ip: ctx.ip,
     credentialVersion: await deps.users.credentialVersion(user.id),
+    ...(identity.grant?.logout !== undefined && { providerSession: identity.grant.logout }),
   };
 }

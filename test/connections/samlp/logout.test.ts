@@ -36,9 +36,13 @@ describe('single logout with a SAML identity provider', () => {
   after(() => world.server.stop());
 
   /** Logs somebody in. */
-  const loggedIn = async (nameId: string, agent = createAgent(world.server)): Promise<Agent> => {
+  const loggedIn = async (
+    nameId: string,
+    agent = createAgent(world.server),
+    sessionIndex = '_index',
+  ): Promise<Agent> => {
     const away = await world.away({}, agent);
-    const xml = world.answer(away, { nameId, sessionIndex: '_index' });
+    const xml = world.answer(away, { nameId, sessionIndex });
     expect(await world.finish(agent, await world.post(away, xml))).to.have.property('code');
     return agent;
   };
@@ -101,6 +105,13 @@ describe('single logout with a SAML identity provider', () => {
       // The state is good once.
       expect((await agent.get(back.location)).location).not.to.equal(HOME);
       expect(await failures()).to.deep.equal([]);
+    });
+
+    it('names the session at the provider that this one came from, and not that of the last login', async () => {
+      const first = await loggedIn('twice', createAgent(world.server), '_first');
+      const second = await loggedIn('twice', createAgent(world.server), '_second');
+      expect((await away(first)).message).to.include('SessionIndex>_first<');
+      expect((await away(second)).message).to.include('SessionIndex>_second<');
     });
 
     it('goes on, and says so, when the answer is not signed or is not a success', async () => {
@@ -188,6 +199,17 @@ describe('single logout with a SAML identity provider', () => {
       await redirected(bystander, request());
       expect(await isLoggedIn(named)).to.equal(false);
       expect(await isLoggedIn(other)).to.equal(true);
+    });
+
+    it('ends of two sessions of a user the one that is named, and both where none is', async () => {
+      const first = await loggedIn('twice', createAgent(world.server), '_first');
+      const second = await loggedIn('twice', createAgent(world.server), '_second');
+      const bystander = createAgent(world.server);
+      await redirected(bystander, request({ nameId: 'twice', sessionIndex: '_first' }));
+      expect([await isLoggedIn(first), await isLoggedIn(second)]).to.deep.equal([false, true]);
+      const third = await loggedIn('twice', createAgent(world.server), '_third');
+      await redirected(bystander, request({ nameId: 'twice', sessionIndex: undefined }));
+      expect([await isLoggedIn(second), await isLoggedIn(third)]).to.deep.equal([false, false]);
     });
 
     it('is refused unsigned, by another key, twice, late, elsewhere, and where the connection takes none', async () => {
