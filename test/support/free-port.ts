@@ -1,0 +1,13 @@
+// A port that nobody listens on, for a server whose address others must know before it starts.
+import { once } from 'node:events';
+import net from 'node:net';
+
+/** @returns a port of the system's choosing, on this machine. */
+export async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
