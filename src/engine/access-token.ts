@@ -67,6 +67,9 @@ export function accessTokenFormat({
         : {}),
       ...(await organizations.claims(organization)),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
+      ...(payload.authorization_details === undefined
+        ? {}
+        : { authorization_details: payload.authorization_details }),
       ...(userId === undefined || api === undefined
         ? {}
         : await secondFactor.tokenClaims(api.identifier, loginOf(userId, ctx?.oidc.entities.Grant))),

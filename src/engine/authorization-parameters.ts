@@ -22,6 +22,7 @@ export const VENDOR_PARAMETERS = [
 
 const ENGINE_PARAMETERS = [
   'acr_values',
+  'authorization_details',
   'claims',
   'claims_locales',
   'client_id',

@@ -17,6 +17,7 @@ import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
 import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
 import { resourceIndicators } from './audience.ts';
+import { richAuthorizationRequests } from './authorization-details.ts';
 import type { CheckRequest, LeadElsewhere } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { refuseUnboundRefresh } from './certificate-binding.ts';
@@ -199,6 +200,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
     dPoP: dpopFeature(deps, deps.nonceSecret),
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
+    richAuthorizationRequests: richAuthorizationRequests(deps.config),
   };
 }
 

@@ -35,6 +35,7 @@ export const authorizationParameters = z.looseObject({
   id_token_hint: optional('An ID token of the user who is expected.'),
   ui_locales: optional('Languages of the pages, best first.'),
   claims: optional('Claims one by one, JSON (OpenID Connect Core §5.5).'),
+  authorization_details: optional('JSON in terms of the API (RFC 9396): of types that it has registered.'),
   display: optional('`page`, `popup`, `touch` or `wap`; all are shown alike.'),
   request: optional('The parameters as a signed JWT (OpenID Connect Core §6.1).'),
   login_ticket: optional('A login that was done before: of `/co/authenticate` or a login link.'),

@@ -11,6 +11,7 @@ import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
+import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
 import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { Organizations } from './organizations.ts';
@@ -31,6 +32,8 @@ interface Requested {
   resources: readonly string[];
   /** Requested individually, by the `claims` parameter. */
   claims?: ReadonlySet<string>;
+  /** What the user is asked for each time, and has allowed when the grant is kept. */
+  details?: readonly AuthorizationDetail[];
 }
 
 /** The consent key of the OIDC scopes; APIs have their resource indicators. */
@@ -68,6 +71,7 @@ export async function buildGrant(
   ]);
   const allowed = (key: string, scope: string) => skips || consent?.scopes[key]?.includes(scope) === true;
 
+  for (const detail of requested.details ?? []) grant.addRar(detail);
   grant.addOIDCScope(oidcScopes.filter((scope) => allowed(OIDC, scope)));
   const claims = [...(requested.claims ?? [])];
   grant.addOIDCClaims(
@@ -111,6 +115,7 @@ export function loadGrant(
         scopes: oidc.requestParamScopes,
         resources: Object.keys(oidc.resourceServers ?? {}),
         claims: oidc.requestParamClaims,
+        details: detailsIn(oidc.params?.authorization_details),
       },
     );
   };

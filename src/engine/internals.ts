@@ -22,6 +22,7 @@ import { sha256 } from '../runtime/secrets.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
+import type { DetailTypes } from './authorization-details.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { readExtensions } from './request-extensions.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
@@ -103,6 +104,14 @@ export const engineDpop = grantHelpers as unknown as {
   ): Promise<void>;
 };
 
+/**
+ * Has the engine take these types of `authorization_details` from now on. Imported because the engine takes them only
+ * when it is made, and an API may register one at any time.
+ */
+export function replaceDetailTypes(provider: Provider, types: DetailTypes): void {
+  instance(provider).features.richAuthorizationRequests.types = types;
+}
+
 interface EngineClasses {
   AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
   ClientCredentials: EngineClasses['AccessToken'];
@@ -175,6 +184,12 @@ function adaptClients(provider: Provider): void {
     const grantType = type.split(' ').some((part) => part !== 'code') ? 'implicit' : 'authorization_code';
     throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
   };
+
+  // Which types of authorization_details an application may ask for is up to the API, and no metadata of the application.
+  Object.defineProperty(Client.prototype, 'authorizationDetailsTypes', {
+    get: () => undefined,
+    set: () => undefined,
+  });
 
   // What is known of a request before the engine sees it is answered as if the engine had found it: at the application,
   // in its response mode. This is the first thing that the engine asks of a client.

@@ -1,6 +1,7 @@
 // What the engine's consent prompt still needs the user's consent for.
 import type Provider from 'oidc-provider';
 import { requestedAudience, toAudience } from './audience.ts';
+import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
 import { OIDC_SCOPES, requestedClaims, scopesOfClaims } from './claims.ts';
 
 type Asking = Pick<InstanceType<Provider['Interaction']>, 'prompt' | 'params'>;
@@ -9,6 +10,8 @@ export interface MissingConsent {
   oidcScopes: string[];
   /** Scopes by API identifier. */
   apis: Record<string, string[]>;
+  /** What is asked for in an API's own terms, and the API. */
+  details: { audience: string | undefined; all: AuthorizationDetail[] };
 }
 
 /** Whether a scope is OpenID Connect's, not an API's. */
@@ -25,11 +28,16 @@ export function missingConsent(interaction: Asking): MissingConsent {
   const resources = resourceScopes(interaction);
   const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
   // With `prompt=consent` nothing need be missing: all that was requested is shown.
-  if (oidcScopes.length === 0 && Object.keys(resources).length === 0) return requestedConsent(interaction);
-  return { oidcScopes, apis: byAudience(resources) };
+  const { params } = interaction;
+  const all = detailsIn(params.authorization_details);
+  const details = { audience: requestedAudience(params), all };
+  const isMissing = oidcScopes.length > 0 || Object.keys(resources).length > 0;
+  const isForDetails = all.length > 0 && !interaction.prompt.reasons.includes('consent_prompt');
+  if (!isMissing && !isForDetails) return { ...requestedConsent(interaction), details };
+  return { oidcScopes, apis: byAudience(resources), details };
 }
 
-function requestedConsent({ params }: Asking): MissingConsent {
+function requestedConsent({ params }: Asking): Omit<MissingConsent, 'details'> {
   const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
   const audience = requestedAudience(params);
   return {

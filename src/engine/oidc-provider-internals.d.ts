@@ -24,6 +24,7 @@ declare module 'oidc-provider/lib/helpers/weak_cache.js' {
   type Algorithms = Record<'idTokenSigningAlgValues' | 'authorizationSigningAlgValues', string[]>;
   export default function instance(provider: Provider): {
     configuration: Algorithms & { enabledJWA: Algorithms };
+    features: { richAuthorizationRequests: { types: object } };
   };
 }
 

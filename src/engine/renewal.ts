@@ -5,7 +5,8 @@ import { ExternalSigningKey, type JWKS, type KoaContextWithOIDC } from 'oidc-pro
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Sign, Signing } from '../signing/signing.ts';
 import { type Config, derived, type SigningKey } from '../tenant/config.ts';
-import { replaceKeys } from './internals.ts';
+import { detailTypes } from './authorization-details.ts';
+import { replaceDetailTypes, replaceKeys } from './internals.ts';
 import { type GrantEndDependencies, registerVendorGrant, type VendorGrant } from './tokens.ts';
 
 interface RenewalDependencies extends GrantEndDependencies {
@@ -47,6 +48,9 @@ export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
 export function renewal(provider: Provider, deps: RenewalDependencies): Renewal {
   const { config, signing } = deps;
   const keys = derived(config.signingKeys, (now) => replaceKeys(provider, engineKeys(signing.sign, now)));
+  const details = derived(config.authorizationDetailsTypes, () =>
+    replaceDetailTypes(provider, detailTypes(config)),
+  );
   const vendorHost = () => config.settings().vendor_host;
   const grantTypes = derived(vendorHost, () => {
     for (const grant of deps.grants) registerVendorGrant(deps, provider, grant);
@@ -65,6 +69,7 @@ export function renewal(provider: Provider, deps: RenewalDependencies): Renewal 
   });
   const now = () => {
     keys();
+    details();
     grantTypes();
   };
   const renew = () => {

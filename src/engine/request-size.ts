@@ -4,9 +4,9 @@ import { AuthError } from '../http/errors.ts';
 
 /** Characters of a parameter; `state` is returned in an address, whose length is limited. */
 const LONGEST = 4_096;
-/** Characters of a parameter that is a JWT. */
+/** Characters of a parameter that is a JWT, or JSON of an API's own. */
 const LONGEST_TOKEN = 8_192;
-const TOKENS = ['id_token_hint', 'request'];
+const TOKENS = ['id_token_hint', 'request', 'authorization_details'];
 /** Characters of all names and values. */
 const LONGEST_IN_ALL = 10_240;
 

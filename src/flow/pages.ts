@@ -1,4 +1,6 @@
 // Models of the consent and account pages.
+import { createTenantLiquid } from '../delivery/liquid.ts';
+import type { MissingConsent } from '../engine/missing-consent.ts';
 import type { Config } from '../tenant/config.ts';
 import { nameOf } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
@@ -6,7 +8,15 @@ import { type PageModel, pageModel, type RequestPage, stepPath } from './request
 
 interface ConsentPage extends PageModel {
   scopes: { key?: string; text?: string; api?: string }[];
+  details: ShownDetail[];
   user: string;
+}
+
+/** What an application asks for in an API's own terms: as the API has it shown, or all that it says. */
+interface ShownDetail {
+  type: string;
+  html?: string;
+  lines: { name: string; value: string }[];
 }
 
 interface AccountPage extends PageModel {
@@ -20,7 +30,7 @@ export async function consentPage(
   config: Config,
   user: User | undefined,
 ): Promise<ConsentPage> {
-  const { oidcScopes, apis } = page.pending.missing;
+  const { oidcScopes, apis, details } = page.pending.missing;
   const apiScopes = await Promise.all(
     Object.entries(apis).map(async ([audience, scopes]) => {
       const api = await config.resourceServer(audience);
@@ -33,8 +43,49 @@ export async function consentPage(
   return {
     ...pageModel(page, 'consent'),
     scopes: [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()],
+    details: await shownDetails(page, config, details),
     user: nameOf(user),
   };
+}
+
+/** The details of a request (RFC 9396 §2), each by the template of its type where there is one that can be rendered. */
+async function shownDetails(
+  { client }: RequestPage,
+  config: Config,
+  { audience, all }: MissingConsent['details'],
+): Promise<ShownDetail[]> {
+  const named = audience ?? config.settings().tenant.default_audience;
+  const api = named === undefined || all.length === 0 ? undefined : await config.resourceServer(named);
+  const liquid = createTenantLiquid();
+  return Promise.all(
+    all.map(async (detail) => {
+      const { type, ...rest } = detail;
+      const template = api?.authorization_details?.find((one) => one.type === type)?.template;
+      const variables = {
+        authorization_detail: detail,
+        type,
+        client: { name: client.name },
+        api: { name: api?.name },
+      };
+      // A template that fails must not hide what is asked for.
+      const html =
+        template === undefined
+          ? undefined
+          : await liquid.render('html', template, variables).catch(() => undefined);
+      return { type, lines: linesOf(rest), ...(html !== undefined && { html }) };
+    }),
+  );
+}
+
+/** All that is in a value, as lines: the names of members on the way, and what is at the end. */
+function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lines'] {
+  if (typeof value !== 'object' || value === null) return [{ name: path.join(' › '), value: String(value) }];
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) {
+    return [{ name: path.join(' › '), value: value.join(', ') }];
+  }
+  return Object.entries(value).flatMap(([name, one]) =>
+    linesOf(one, [...path, Array.isArray(value) ? String(Number(name) + 1) : name]),
+  );
 }
 
 /** Asks whether to continue as the logged-in user. */

@@ -41,6 +41,10 @@ const resourceServerFields = z.looseObject({
   token_dialect: z
     .enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz'])
     .default('access_token'),
+  /** What it takes of `authorization_details` (RFC 9396 §2), and how the user is shown it: by a Liquid template. */
+  authorization_details: z
+    .array(z.looseObject({ type: z.string().min(1).max(255), template: z.string().max(10_000).optional() }))
+    .nullish(),
   /** Its access tokens are encrypted, for a key of its own. */
   token_encryption: tokenEncryption.nullish(),
 });
@@ -74,4 +78,6 @@ export const clientGrantSchema = z.looseObject({
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   allow_any_organization: z.boolean().optional(),
   default_for: z.string().optional(),
+  /** Types of `authorization_details` that the client may ask for itself. */
+  authorization_details_types: z.array(z.string()).nullish(),
 });

@@ -34,6 +34,8 @@ export interface Config {
   signingKeys(): readonly SigningKey[];
   /** The algorithms that applications and APIs have asked for, and RS256. */
   signingAlgs(): ReadonlySet<SigningAlg>;
+  /** The types of `authorization_details` that any API has; the same object while no record changes. */
+  authorizationDetailsTypes(): ReadonlySet<string>;
   /** Takes over what was written since the last reading: what is read without waiting is as of then. */
   refresh(): Promise<void>;
   client(clientId: string): Promise<Client | undefined>;
@@ -70,6 +72,7 @@ interface Snapshot {
   customDomains: readonly CustomDomain[];
   signingKeys: readonly SigningKey[];
   signingAlgs: ReadonlySet<SigningAlg>;
+  detailsTypes: ReadonlySet<string>;
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
   /** By name, in name order. */
@@ -105,6 +108,7 @@ export async function openConfig(store: Store): Promise<Config> {
     look: () => snapshot.look,
     signingKeys: () => snapshot.signingKeys,
     signingAlgs: () => snapshot.signingAlgs,
+    authorizationDetailsTypes: () => snapshot.detailsTypes,
     refresh: async () => {
       await current();
     },
@@ -149,10 +153,6 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
     ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
-  const algs = [
-    ...clients.flatMap((client) => [idTokenAlg(client), responseAlg(client)]),
-    ...apis.map(({ signing_alg }) => signing_alg),
-  ];
   return {
     revision,
     settings,
@@ -162,7 +162,10 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
     },
     customDomains: customDomainsOf(domains),
     signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
-    signingAlgs: new Set(['RS256', ...algs.filter(isSigningAlg)]),
+    signingAlgs: signingAlgsOf(clients, apis),
+    detailsTypes: new Set(
+      apis.flatMap(({ authorization_details: details }) => details?.map(({ type }) => type) ?? []),
+    ),
     clients: new Map(clients.map((client) => [client.client_id, client])),
     origins: new Set(clients.flatMap(originsOf)),
     connections: new Map(
@@ -183,6 +186,15 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
     ),
     clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),
   };
+}
+
+/** The algorithms that applications and APIs ask for, and the one that there always is. */
+function signingAlgsOf(clients: readonly Client[], apis: readonly ResourceServer[]): Set<SigningAlg> {
+  const algs = [
+    ...clients.flatMap((client) => [idTokenAlg(client), responseAlg(client)]),
+    ...apis.map(({ signing_alg }) => signing_alg),
+  ];
+  return new Set(['RS256', ...algs.filter(isSigningAlg)]);
 }
 
 const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;

@@ -1,0 +1,119 @@
+// Rich authorization requests (RFC 9396): `authorization_details` of types that the requested API has registered. The user
+// is asked for each request anew: what was allowed once is no leave to do it again.
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type AccessToken,
+  type ClientCredentials,
+  errors,
+  type KoaContextWithOIDC,
+  type UnknownObject,
+} from 'oidc-provider';
+import type { ResourceServer as Api } from '../records/collections.ts';
+import type { Config } from '../tenant/config.ts';
+import { requestedAudience, toAudience } from './audience.ts';
+
+/** One of them; what it has beside its type is the API's. */
+export type AuthorizationDetail = { type: string } & UnknownObject;
+
+/** Where a page can show the user what is asked for. */
+const ASKED_AT = ['authorization', 'pushed_authorization_request'];
+
+/** The details in a parameter. @param parameter as the engine has checked it. */
+export function detailsIn(parameter: unknown): AuthorizationDetail[] {
+  return typeof parameter === 'string' && parameter !== ''
+    ? (JSON.parse(parameter) as AuthorizationDetail[])
+    : [];
+}
+
+/** The engine's types of them: those that any API has registered. */
+export type DetailTypes = Record<
+  string,
+  { validate(ctx: KoaContextWithOIDC, detail: AuthorizationDetail): Promise<void> }
+>;
+
+/** The engine's types, for what the APIs have at the moment. */
+export function detailTypes(config: Config): DetailTypes {
+  const validate = async ({ oidc }: KoaContextWithOIDC, detail: AuthorizationDetail) => {
+    const { type } = detail;
+    // There, what was granted decides.
+    if (oidc.route === 'token') return;
+    if (!ASKED_AT.includes(oidc.route)) throw invalid('they cannot be asked for here');
+    if (isDeep(detail)) throw invalid('they are nested too deep');
+    const audience = requestedAudience(oidc.params) ?? config.settings().tenant.default_audience;
+    const api = audience === undefined ? undefined : await config.resourceServer(audience);
+    if (!hasType(api, type)) throw invalid(`the API has no type ${type}`);
+  };
+  return Object.fromEntries([...config.authorizationDetailsTypes()].map((type) => [type, { validate }]));
+}
+
+/** Levels of nesting at most: more than anybody could read on a page. */
+const DEEPEST = 10;
+
+function isDeep(value: unknown, left = DEEPEST): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return left === 0 || Object.values(value).some((one) => isDeep(one, left - 1));
+}
+
+function hasType(api: Api | undefined, type: string): boolean {
+  return api?.authorization_details?.some((one) => one.type === type) === true;
+}
+
+/** The engine's configuration of them. */
+export function richAuthorizationRequests(config: Config) {
+  return {
+    enabled: true,
+    // Replaced before each request by those of that moment.
+    types: {},
+    authorizationDetailsForGrantSource: detailsOfCode,
+    authorizationDetailsForAccessToken: detailsOfToken(config),
+    authorizationDetailsForIntrospection: () => undefined,
+  } as const;
+}
+
+/** What a code is made with: all that the user has allowed. */
+function detailsOfCode({ oidc }: KoaContextWithOIDC): AuthorizationDetail[] | undefined {
+  return nonEmpty(detailsIn(oidc.params?.authorization_details));
+}
+
+/** What an access token says: of what was granted that which is asked for (RFC 9396 §6.1), and its API still has. */
+function detailsOfToken(
+  config: Config,
+): (
+  ctx: KoaContextWithOIDC,
+  token: AccessToken | ClientCredentials,
+  source?: object,
+) => Promise<AuthorizationDetail[] | undefined> {
+  return async ({ oidc }, token, source) => {
+    const resource = token.resourceServer?.identifier();
+    const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
+    const asked = detailsIn(oidc.params?.authorization_details);
+    if (source === undefined) return nonEmpty(await ofClient(config, String(token.clientId), api, asked));
+    const granted = (source as { rar?: AuthorizationDetail[] }).rar ?? [];
+    if (!asked.every((one) => granted.some((other) => isDeepStrictEqual(one, other)))) {
+      throw invalid('they go beyond what was granted');
+    }
+    return nonEmpty((asked.length > 0 ? asked : granted).filter(({ type }) => hasType(api, type)));
+  };
+}
+
+/** Of a client for itself: the types that its client grant has. */
+async function ofClient(
+  config: Config,
+  clientId: string,
+  api: Api | undefined,
+  asked: AuthorizationDetail[],
+): Promise<AuthorizationDetail[]> {
+  const grant = api && (await config.clientGrant(clientId, api.identifier));
+  for (const { type } of asked) {
+    const isGranted = grant?.authorization_details_types?.includes(type) === true;
+    if (!isGranted || !hasType(api, type)) throw invalid(`the client has no grant for the type ${type}`);
+  }
+  return asked;
+}
+
+const nonEmpty = (details: AuthorizationDetail[]) => (details.length > 0 ? details : undefined);
+
+/** RFC 9396 §5. */
+function invalid(why: string): Error {
+  return new errors.InvalidAuthorizationDetails(`authorization_details are invalid: ${why}`);
+}
