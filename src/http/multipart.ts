@@ -1,6 +1,7 @@
 // Reads a form with a file (RFC 7578): fields and one file, both small, held in memory.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { Busboy, type BusboyHeaders } from '@fastify/busboy';
+import { createRequire } from 'node:module';
+import type { BusboyHeaders } from '@fastify/busboy';
 import { AuthError } from './errors.ts';
 
 /** What a form holds. */
@@ -77,6 +78,8 @@ function parserOf(request: IncomingMessage, largest: number, reject: (error: Aut
   try {
     // One byte more than is allowed: the limit tells of a file that reaches it.
     const limits = { ...LIMITS, fileSize: largest + 1 };
+    // Read with the first file: only the Management API takes any.
+    const { Busboy } = createRequire(import.meta.url)('@fastify/busboy') as typeof import('@fastify/busboy');
     return new Busboy({ headers: request.headers as BusboyHeaders, limits });
   } catch {
     // Its message would quote the header.

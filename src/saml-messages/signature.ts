@@ -1,10 +1,13 @@
 // XML signatures and signed queries. The verification key is always the configured one, never the message's KeyInfo.
 // Verified content is read from the signed bytes, never from the message around them, against signature wrapping.
 import { createSign, createVerify, type KeyObject } from 'node:crypto';
+import { createRequire } from 'node:module';
 import type { Element } from '@xmldom/xmldom';
-import { SignedXml } from 'xml-crypto';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, type MessageLimits, parseXml } from './xml.ts';
+
+/** Read with the first signature, not at each start: it is large, and most tenants speak no SAML. */
+const signatures = () => createRequire(import.meta.url)('xml-crypto') as typeof import('xml-crypto');
 
 const EXCLUSIVE_C14N = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
@@ -47,7 +50,7 @@ export interface Verifier {
 
 /** Signs the element with that ID; the signature follows its Issuer, as the schemas want it. */
 export function signElement(markup: string, id: string, signer: Signer): string {
-  const signed = new SignedXml({
+  const signed = new (signatures().SignedXml)({
     privateKey: signer.privateKey,
     publicCert: `-----BEGIN CERTIFICATE-----\n${signer.certificate}\n-----END CERTIFICATE-----`,
     signatureAlgorithm: SIGNATURE_URI[signer.signatureAlgorithm],
@@ -103,7 +106,7 @@ export function verifyElement(
 function coveredBy(signature: Element, text: string, algorithm: string, { publicKeys }: Verifier): string {
   let cause: unknown;
   for (const publicCert of publicKeys) {
-    const signed = new SignedXml({ publicCert, signatureAlgorithm: algorithm });
+    const signed = new (signatures().SignedXml)({ publicCert, signatureAlgorithm: algorithm });
     // The library shall accept no other algorithm than the one that was checked.
     for (const known of Object.keys(signed.SignatureAlgorithms)) {
       if (known !== algorithm) delete signed.SignatureAlgorithms[known];

@@ -1,6 +1,7 @@
 // Reads and writes XML. Messages come from anybody: size, nesting, and everything SAML does not need (document types,
 // entities, comments, processing instructions) are refused.
-import { DOMParser, type Element, type Node } from '@xmldom/xmldom';
+import { createRequire } from 'node:module';
+import type { Element, Node } from '@xmldom/xmldom';
 import { AuthError } from '../http/errors.ts';
 
 /** How large a message may be. */
@@ -62,6 +63,8 @@ function parse(text: string): Element {
     throw new Error(fault);
   };
   try {
+    // Read with the first message, not at each start: it is large, and most tenants speak no SAML.
+    const { DOMParser } = createRequire(import.meta.url)('@xmldom/xmldom') as typeof import('@xmldom/xmldom');
     const { documentElement } = new DOMParser({ onError: fail }).parseFromString(text, 'text/xml');
     if (documentElement !== null) return documentElement;
   } catch (thrown) {

@@ -1,5 +1,6 @@
 // The threads that SQLite works in, seen from this one: requests are answered in the order they are made.
 import { Worker } from 'node:worker_threads';
+import { threadEnvironment } from '../../runtime/compile-cache.ts';
 import type { Operation } from './schema.ts';
 import type { Answer, Request } from './sqlite-worker.ts';
 import type { Connection } from './writer.ts';
@@ -23,7 +24,12 @@ export function startThread(file: string, statements: string[]): Thread {
   const url = new URL(`./sqlite-worker.${extension}`, import.meta.url);
   // What passes through lives for one commit: a small young generation keeps memory low.
   const resourceLimits = { maxYoungGenerationSizeMb: 8 };
-  const worker = new Worker(url, { workerData: { file, statements }, name: 'sqlite', resourceLimits });
+  const worker = new Worker(url, {
+    workerData: { file, statements },
+    name: 'sqlite',
+    resourceLimits,
+    env: threadEnvironment(),
+  });
   worker.unref();
   const asked: PromiseWithResolvers<Record<string, unknown>[]>[] = [];
   let ended: Error | undefined;
