@@ -12,6 +12,7 @@ import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
 import { flow } from './flow/feature.ts';
+import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
@@ -36,6 +37,7 @@ export const FEATURES: readonly Feature<never>[] = [
   mfa,
   authenticator,
   device,
+  ciba,
   logout,
   saml,
   management,

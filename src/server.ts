@@ -9,7 +9,7 @@ import { linking } from './connections/linking/feature.ts';
 import { loginPages } from './connections/login-page.ts';
 import { logoutAtProvider } from './connections/logout.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
-import { describeConnections, hasRealm } from './connections/resolve.ts';
+import { describeConnections } from './connections/resolve.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { development } from './development/feature.ts';
@@ -20,6 +20,7 @@ import { authenticator } from './factors/push/feature.ts';
 import { FEATURES, LIMITS } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
+import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health, PROBES } from './health.ts';
 import { readBody } from './http/body.ts';
@@ -167,7 +168,7 @@ function routesOf(
       credentialGrants,
       describeConnections: (clientId, organization) => describeConnections(config, clientId, organization),
       events,
-      hasRealm: (clientId, realm) => hasRealm(config, clientId, realm),
+      hasRealm: tenantEngine.approving.hasRealm,
       rateLimits,
     }),
     ...bind(database, {
@@ -198,6 +199,7 @@ function routesOf(
       readApiToken,
     }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
+    ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
     ...bind(authenticator, {
       authenticators,
       baseUrl,

@@ -5,7 +5,7 @@ import { database } from './connections/database/feature.ts';
 import { linkAfterLogin } from './connections/linking/after-login.ts';
 import { openIdProviders } from './connections/oidc/providers.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
-import { connectionFault } from './connections/resolve.ts';
+import { connectionFault, hasRealm } from './connections/resolve.ts';
 import { scriptRunner } from './connections/run-script.ts';
 import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
 import { leadUpstream } from './connections/upstream/lead.ts';
@@ -21,9 +21,12 @@ import { publishedKeys } from './engine/published-keys.ts';
 import { mfaAudience } from './factors/bearer.ts';
 import { mfa } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
+import { approvingDevices } from './factors/push/approvals.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
 import { type DelegatedLoginDependencies, delegatedLogins } from './flow/delegated-login.ts';
 import { createFinish } from './flow/finish.ts';
+import { approvalCallbacks } from './grants/ciba/callbacks.ts';
+import { ciba } from './grants/ciba/feature.ts';
 import { deviceCallbacks } from './grants/device/callbacks.ts';
 import { device } from './grants/device/feature.ts';
 import { type BackChannel, createBackChannel } from './logout/back-channel.ts';
@@ -80,19 +83,33 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     idp,
     delegatedLogins: logins.saml,
     deviceLogins: logins.device,
+    approving: { ...approving(capabilities), approvalLogins: logins.approval },
     upstream,
+  };
+}
+
+/** What is asked for where users approve logins elsewhere. */
+function approving({ authenticators, config, webPush }: Capabilities) {
+  return {
+    devicesOf: approvingDevices({ authenticators, config, webPush }),
+    hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
   };
 }
 
 /** The logins that we ask for ourselves, and where they end. */
 function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>) {
-  const kinds = { saml: samlCallbacks(baseUrl), device: deviceCallbacks(baseUrl) };
+  const kinds = {
+    saml: samlCallbacks(baseUrl),
+    device: deviceCallbacks(baseUrl),
+    approval: approvalCallbacks(baseUrl),
+  };
   const saml = delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml });
   const device = delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device });
+  const approval = delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval });
   const check: CheckRequest = async (query) => {
-    for (const logins of [saml, device]) await logins.check(query);
+    for (const logins of [saml, device, approval]) await logins.check(query);
   };
-  return { callbacks: ownCallbacks(Object.values(kinds)), check, saml, device };
+  return { callbacks: ownCallbacks(Object.values(kinds)), check, saml, device, approval };
 }
 
 /** How a login ends in the browser, and what ends with an account: two accounts may become one at a login. */
@@ -147,6 +164,7 @@ function engineParts(
   const parts = [
     ...firstFactors,
     bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits }),
+    bindEngineParts(ciba, { challenges, config }),
     bindEngineParts(device, { challenges, config, clock, random }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
     bindEngineParts(logout, { config, backChannel }),

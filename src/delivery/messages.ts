@@ -16,6 +16,7 @@ export type EmailKind =
   | 'enrollment_email'
   | 'blocked_account'
   | 'mfa_oob_code'
+  | 'async_approval'
   | 'password_changed'
   | 'passwordless_email';
 

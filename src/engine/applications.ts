@@ -45,6 +45,12 @@ export interface ApplicationSettings {
 export const SETTINGS_PROPERTY = 'gatehouse';
 
 /**
+ * How an application learns that its user has approved (OpenID Connect CIBA Core 1.0 §4): the engine refuses one with
+ * that grant that does not say so, though the grant is our own.
+ */
+export const DELIVERY_MODE_PROPERTY = 'backchannel_token_delivery_mode';
+
+/**
  * An application's settings, from the engine's client or from any object that carries its metadata.
  * @throws TypeError when the client was not made by {@link clientMetadata}.
  */
@@ -119,6 +125,7 @@ export function clientMetadata(
     ...(encryption.keys.length > 0 && {
       jwks: { keys: [...(authenticated.jwks?.keys ?? []), ...encryption.keys] },
     }),
+    [DELIVERY_MODE_PROPERTY]: 'poll',
     [SETTINGS_PROPERTY]: settings,
   } as AdapterPayload;
 }

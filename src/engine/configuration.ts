@@ -15,7 +15,12 @@ import type { ClientCertificates } from '../tls/client-certificates.ts';
 import type { Users } from '../users/users.ts';
 import { accessTokenFormat } from './access-token.ts';
 import { createAdapter } from './adapter.ts';
-import { applicationSettings, RESPONSE_TYPES, SETTINGS_PROPERTY } from './applications.ts';
+import {
+  applicationSettings,
+  DELIVERY_MODE_PROPERTY,
+  RESPONSE_TYPES,
+  SETTINGS_PROPERTY,
+} from './applications.ts';
 import { resourceIndicators } from './audience.ts';
 import { richAuthorizationRequests } from './authorization-details.ts';
 import type { CheckRequest, LeadElsewhere } from './authorize.ts';
@@ -166,7 +171,7 @@ export function engineConfiguration(
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
     extraParams: extraParameters(deps, deps.ownCallbacks, useTicket),
-    extraClientMetadata: { properties: [SETTINGS_PROPERTY] },
+    extraClientMetadata: { properties: [SETTINGS_PROPERTY, DELIVERY_MODE_PROPERTY] },
     cookies: cookies(),
     interactions: {
       policy: policy({ ...deps, ...logins, lacksDescription: deps.secondFactor.description }),

@@ -5,6 +5,10 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
   return {
     // RFC 8628 §4.
     device_authorization_endpoint: `${baseUrl}/oauth/device/code`,
+    // OpenID Connect CIBA Core 1.0 §4.
+    backchannel_authentication_endpoint: `${baseUrl}/bc-authorize`,
+    backchannel_token_delivery_modes_supported: ['poll'],
+    backchannel_user_code_parameter_supported: false,
     // RFC 8414 §2.
     introspection_endpoint: `${baseUrl}/oauth/introspect`,
     introspection_endpoint_auth_methods_supported: [

@@ -147,6 +147,8 @@ const clientFields = z.looseObject({
   /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
   frontchannel_logout_uri: calledAddress.optional(),
   initiate_login_uri: z.string().optional(),
+  /** How users are told of logins that they are to approve: `guardian-push`, `email`; devices where nothing is said. */
+  async_approval_notification_channels: z.array(z.string()).nullish(),
   /** The API that a client of type `resource_server` is of: it asks about the tokens that the API is given. */
   resource_server_identifier: z.string().max(600).nullish(),
   /** A login page of this application's own, as `pages` has it; HTML, or the path of a file of it. */

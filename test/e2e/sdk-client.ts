@@ -1,6 +1,7 @@
 // A program as people write them with published SDKs, run as its own process so that it trusts the server's
 // CA the documented way (NODE_EXTRA_CA_CERTS is read at start). The test tells it what to call.
 import { AuthClient, type AuthClientOptions } from '@auth0/auth0-auth-js';
+import { AuthenticationClient } from 'auth0-5';
 import * as oidc from 'openid-client';
 
 type Arguments = Record<string, any>; // any: each call has its own, given by the test that knows them
@@ -77,6 +78,16 @@ const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
     const tokens = await oidc.pollDeviceAuthorizationGrant(await discover(args), args.codes);
     return { tokens, claims: tokens.claims() };
   },
+  'oidc-backchannel': async (args) =>
+    oidc.initiateBackchannelAuthentication(await discover(args), args.parameters),
+  'oidc-backchannel-poll': async (args) => {
+    const tokens = await oidc.pollBackchannelAuthenticationGrant(await discover(args), args.begun);
+    return { tokens, claims: tokens.claims() };
+  },
+  'node-auth0-backchannel': async ({ options, method, args }) =>
+    (new AuthenticationClient(options).backchannel as unknown as Record<string, (of: object) => unknown>)[
+      method
+    ]?.(args),
   'oidc-client-credentials': async (args) =>
     oidc.clientCredentialsGrant(await discover(args), args.parameters),
 };

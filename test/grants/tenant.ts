@@ -1,4 +1,5 @@
 // The tenant of the tests of further grants, and what they do over and over.
+import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, tenant, token } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -60,4 +61,39 @@ export function callsOf(server: () => TestServer) {
 export function told(answer: Answer): [number, string, string] {
   const { error, error_description } = answer.json();
   return [answer.status, error, error_description];
+}
+
+export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
+
+/** Users of the MFA tests with devices, and applications that ask them for approval. */
+export const cibaTenant = {
+  ...mfaTenant,
+  clients: [
+    ...mfaTenant.clients,
+    agent('bank'),
+    agent('other-bank'),
+    agent('mail-bank', { async_approval_notification_channels: ['email'] }),
+    agent('third-bank', { is_first_party: false }),
+    agent('elsewhere'),
+    { ...agent('public-bank'), client_secret: undefined, token_endpoint_auth_method: 'none' },
+  ],
+  databases: mfaTenant.databases.map((database) => ({
+    ...database,
+    enabled_clients: [
+      ...database.enabled_clients,
+      ...['bank', 'other-bank', 'mail-bank', 'third-bank', 'public-bank'],
+    ],
+  })),
+  resourceServers: tenant.resourceServers,
+};
+
+function agent(id: string, more: object = {}) {
+  return {
+    client_id: id,
+    name: `The ${id}`,
+    app_type: 'regular_web',
+    client_secret: `${id}-secret`,
+    grant_types: [CIBA_GRANT, 'refresh_token'],
+    ...more,
+  };
 }

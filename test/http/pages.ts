@@ -350,6 +350,14 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/device-allowed': { template: 'device/allowed', model: {} },
   '/device-denied': { template: 'device/denied', model: {} },
+  '/approval': {
+    template: 'approval/ask',
+    model: { client, ticket: 't', request: 'r', message: 'Payment 4711' },
+  },
+  '/approval-plain': { template: 'approval/ask', model: { client, ticket: 't', request: 'r' } },
+  '/approval-allowed': { template: 'approval/allowed', model: {} },
+  '/approval-denied': { template: 'approval/denied', model: {} },
+  '/approval-none': { template: 'approval/none', model: {} },
   '/logout': {
     template: 'logout/consent',
     model: { client, user, fields: [{ name: 'state', value: 's' }] },

@@ -78,13 +78,15 @@
     list.replaceChildren(
       ...all.map((one) => {
         const part = document.getElementById('request').content.cloneNode(true);
-        const { application, ip, at, number } = one.request;
+        const { application, ip, at, number, binding_message: message } = one.request;
         part.querySelector('h2').textContent = fill(root.dataset.request, { application });
         const time = new Date(at).toLocaleTimeString(document.documentElement.lang, { timeStyle: 'short' });
         part.querySelector('.from').textContent =
           `${one.device.account} · ${fill(root.dataset.from, { ip, time })}`;
+        part.querySelector('.message').hidden = message === undefined;
+        part.querySelector('.message strong').textContent = message ?? '';
         part.querySelector('.match').hidden = number === undefined;
-        part.querySelector('strong').textContent = number ?? '';
+        part.querySelector('.match strong').textContent = number ?? '';
         for (const button of part.querySelectorAll('button')) {
           button.addEventListener('click', () => answer(one, button.dataset.answer));
         }

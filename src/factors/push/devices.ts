@@ -11,6 +11,7 @@ import type { Users } from '../../users/users.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
 import { decide, type OobChallenge, waitingForDevice } from '../out-of-band.ts';
+import { answerApproval, waitingApprovals } from './approvals.ts';
 import { registerDevice, setPushEndpoint } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
@@ -98,6 +99,10 @@ export const waitingRequest = z.object({
   application: z.string(),
   ip: z.string(),
   number: z.string().optional().describe('Shown at both ends.'),
+  binding_message: z
+    .string()
+    .optional()
+    .describe('What the application shows, of a login that it asked for itself.'),
   at: z.iso.datetime(),
   expires_at: z.iso.datetime(),
 });
@@ -118,17 +123,25 @@ export async function waitingRequests(
   deps: DeviceDependencies,
   deviceId: string,
 ): Promise<WaitingRequest[] | undefined> {
-  if ((await deps.authenticators.get(deviceId)) === undefined) return undefined;
-  return Promise.all((await waitingForDevice(deps, deviceId)).map((one) => shown(deps, one)));
+  const device = await deps.authenticators.get(deviceId);
+  if (device === undefined) return undefined;
+  const waiting = [...(await waitingForDevice(deps, deviceId)), ...(await waitingApprovals(deps, device))];
+  waiting.sort((a, b) => b.issuedAt - a.issuedAt);
+  return Promise.all(waiting.map((one) => shown(deps, one)));
 }
 
-async function shown({ config }: DeviceDependencies, challenge: OobChallenge): Promise<WaitingRequest> {
+type Shown = Pick<OobChallenge, 'id' | 'clientId' | 'ip' | 'number' | 'issuedAt' | 'expiresAt'> & {
+  bindingMessage?: string;
+};
+
+async function shown({ config }: DeviceDependencies, challenge: Shown): Promise<WaitingRequest> {
   const client = await config.client(challenge.clientId);
   return {
     id: challenge.id,
     application: client?.name ?? challenge.clientId,
     ip: challenge.ip,
     number: challenge.number,
+    binding_message: challenge.bindingMessage,
     at: new Date(challenge.issuedAt).toISOString(),
     expires_at: new Date(challenge.expiresAt * 1000).toISOString(),
   };
@@ -154,7 +167,10 @@ export async function answerRequest(
     );
   }
   const decision = answer === 'allow' ? 'accepted' : 'rejected';
-  if (!(await decide(deps, id, authenticator.id, decision))) {
+  const isTaken =
+    (await decide(deps, id, authenticator.id, decision)) ||
+    (await answerApproval(deps, { id, ip, isAllowed: answer === 'allow' }, authenticator));
+  if (!isTaken) {
     throw new AuthError(404, 'not_found', 'Nothing waits for this answer any more.');
   }
   if (decision === 'rejected') {

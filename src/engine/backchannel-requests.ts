@@ -1,0 +1,111 @@
+// Logins that an application asks for without a browser (CIBA): the application holds a ticket, which is good once the
+// user has approved, on a device or at a page. Kept here because devices are second factors, too, which know nothing of
+// the grant.
+import type { Challenges } from '../protection/challenges.ts';
+import type { OutOfBandChallenge } from '../protection/out-of-band.ts';
+import type { Login } from '../users/login.ts';
+
+const PURPOSE = 'backchannel_login';
+
+/** Seconds between two polls. */
+export const BACKCHANNEL_INTERVAL = 5;
+/** Less than the interval: answers take their time, and the next request does not wait for that again. Milliseconds. */
+const PAUSE = BACKCHANNEL_INTERVAL * 1000 - 500;
+/** How many open requests a user has: of more the oldest end. */
+const MOST_WAITING = 5;
+
+/** What an application asks for. */
+export interface BackchannelRequest {
+  clientId: string;
+  scope: string;
+  /** The identifier of an API. */
+  audience?: string;
+  /** The id of one. */
+  organization?: string;
+  /** What the user compares with what the application shows. */
+  bindingMessage?: string;
+  /** The connection that the user belongs to. */
+  connection: string;
+  /** Where the application is. */
+  ip: string;
+}
+
+/** One that waits for its user. */
+export interface WaitingBackchannel extends BackchannelRequest {
+  id: string;
+  userId: string;
+  /** Epoch milliseconds. */
+  issuedAt: number;
+  /** Epoch seconds. */
+  expiresAt: number;
+}
+
+type Deps = { challenges: Challenges };
+
+/** Makes a request. @returns the ticket of the application. */
+export async function issueBackchannel(
+  { challenges }: Deps,
+  userId: string,
+  request: BackchannelRequest,
+  ttlSeconds: number,
+): Promise<string> {
+  const data = { ...request };
+  const about = { purpose: PURPOSE, subject: userId, userId, ttlSeconds, data };
+  return (await challenges.issueForApproval({ ...about, most: MOST_WAITING, pause: PAUSE })).secret;
+}
+
+/** The requests that wait for a user, newest first. */
+export async function waitingBackchannel(
+  { challenges }: Deps,
+  userId: string,
+): Promise<WaitingBackchannel[]> {
+  return (await challenges.waitingFor(PURPOSE, userId)).map((found) => ({
+    ...requestOf(found),
+    id: found.id,
+    userId,
+    issuedAt: found.issuedAt,
+    expiresAt: found.expiresAt,
+  }));
+}
+
+/**
+ * The user's answer, once.
+ * @param login what it is worth; undefined: it is no.
+ * @returns false when there is nothing of the user's to answer.
+ */
+export function answerBackchannel(
+  { challenges }: Deps,
+  { id, userId }: { id: string; userId: string },
+  login: Login | undefined,
+): Promise<boolean> {
+  const state = login === undefined ? 'rejected' : 'accepted';
+  return challenges.decide(PURPOSE, userId, id, state, login && { login });
+}
+
+/** What an application that polls is told. */
+export type PolledBackchannel =
+  | { is: 'pending' | 'too-fast' | 'rejected' | 'unknown' }
+  | { is: 'approved'; request: BackchannelRequest; login: Login };
+
+/**
+ * Asks for a ticket. One that was approved is used up: of any number of racers one gets it. One of another client is
+ * unknown to this one, and stays as it is.
+ */
+export async function pollBackchannel(
+  { challenges }: Deps,
+  ticket: string,
+  clientId: string,
+): Promise<PolledBackchannel> {
+  const found = await challenges.find(PURPOSE, ticket);
+  if (found === undefined || requestOf(found).clientId !== clientId) return { is: 'unknown' };
+  const outcome = await challenges.use(PURPOSE, ticket, undefined);
+  if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
+  // Read again: it may have been approved after it was read.
+  const used = await challenges.find(PURPOSE, ticket);
+  const login = used?.data.login as Login | undefined;
+  return login === undefined ? { is: 'unknown' } : { is: 'approved', request: requestOf(found), login };
+}
+
+function requestOf({ data }: OutOfBandChallenge): BackchannelRequest {
+  return data as unknown as BackchannelRequest;
+}

@@ -1,0 +1,169 @@
+// POST /bc-authorize (OpenID Connect CIBA Core 1.0 §7): an application asks a user to approve a login, without a browser.
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { BACKCHANNEL_INTERVAL, issueBackchannel } from '../../engine/backchannel-requests.ts';
+import { bodyFields, requiredField } from '../../http/body-fields.ts';
+import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import { authenticationMethod } from '../../records/client-authentication.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { User } from '../../users/user.ts';
+import { CIBA_GRANT } from './callbacks.ts';
+import { type HintDependencies, hintedUser } from './hint.ts';
+import { type MailDependencies, mailApproval } from './mail.ts';
+
+export interface AuthorizationDependencies extends HintDependencies, MailDependencies {
+  authenticateClient(ctx: Context): Promise<string>;
+  challenges: Challenges;
+  config: Config;
+  /** The devices of a user. @returns what wakes them; undefined where there are none. */
+  devicesOf(userId: string): Promise<(() => void) | undefined>;
+  rateLimits: Pick<RateLimits, 'spend'>;
+}
+
+const PARAMETERS = {
+  login_hint: required('Who: `{"format":"iss_sub","iss":"<issuer>","sub":"<user_id>"}`.'),
+  scope: required('With `openid`; separated by spaces.'),
+  binding_message: optional('Shown to the user, to be compared with what the application shows.'),
+  audience: optional('The API that the access token is for: its identifier.'),
+  organization: optional('The organization that the login is for, by id or name.'),
+  requested_expiry: optional('Seconds; more than 300 are for e-mail.'),
+  authorization_details: optional('Not taken here.'),
+  request: optional('Not taken here.'),
+};
+
+export const authorizationBody = z.object({ ...CLIENT_FIELDS, ...PARAMETERS });
+
+export const authorizationAnswer = z.object({
+  auth_req_id: z.string().describe('For the token endpoint.'),
+  expires_in: z.number().int().describe('Seconds.'),
+  interval: z.number().int().describe('Seconds between two questions at the token endpoint.'),
+});
+
+const FIELDS = [...Object.keys(CLIENT_FIELDS), ...Object.keys(PARAMETERS)];
+
+/** How long a request waits for a device, and at most for an answer to an e-mail; seconds. */
+const DEVICE_SECONDS = 300;
+const LONGEST_SECONDS = 259_200;
+/** Characters of a scope: it is kept while the request waits. */
+const LONGEST_SCOPE = 2_000;
+
+/** What can be read aloud, and tells nothing else than it seems to (CIBA Core 1.0 §7.1). */
+const BINDING_MESSAGE = /^[\p{L}\p{N} +_.,:#-]{1,64}$/u;
+
+/**
+ * Takes a request, and tells its user.
+ * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client that may not, 400 for what is wrong with
+ *   the request, 429 when the user was asked too often.
+ */
+export async function authorizeBackchannel(
+  deps: AuthorizationDependencies,
+  ctx: Context,
+): Promise<z.output<typeof authorizationAnswer>> {
+  const client = await allowedClient(deps, await deps.authenticateClient(ctx));
+  const fields = bodyFields(ctx, FIELDS);
+  const { scope, expiry, bindingMessage } = checked(fields);
+  const audience = await audienceOf(deps, fields.audience);
+  const organization = await organizationOf(deps, client, fields.organization);
+  const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
+  // Who is asked again and again allows at last: the user is asked only so often, whoever asks.
+  if (!(await deps.rateLimits.spend('approvals', user.id)))
+    throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
+  const wake = await devicesFor(deps, client, user, expiry);
+  const ttlSeconds = wake === undefined ? expiry : Math.min(expiry, DEVICE_SECONDS);
+  const request = {
+    clientId: client.client_id,
+    scope,
+    connection,
+    ip: ctx.ip,
+    ...(audience !== undefined && { audience }),
+    ...(organization !== undefined && { organization }),
+    ...(bindingMessage !== undefined && { bindingMessage }),
+  };
+  const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);
+  if (wake !== undefined) wake();
+  else mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
+  return { auth_req_id: ticket, expires_in: ttlSeconds, interval: BACKCHANNEL_INTERVAL };
+}
+
+/** Only applications that prove who they are, and that need nobody's consent, which nobody could be asked for. */
+async function allowedClient({ config }: AuthorizationDependencies, clientId: string): Promise<Client> {
+  const client = await config.client(clientId);
+  const isAllowed = client?.grant_types?.includes(CIBA_GRANT) === true;
+  if (client === undefined || !isAllowed || authenticationMethod(client) === 'none')
+    throw refused('unauthorized_client', `Grant type '${CIBA_GRANT}' not allowed for the client.`, 403);
+  if (!client.is_first_party)
+    throw refused('unauthorized_client', 'Third-party applications must send the user to /authorize.', 403);
+  return client;
+}
+
+function checked(fields: Record<string, string>) {
+  const { scope = '', binding_message: bindingMessage, requested_expiry: requested } = fields;
+  for (const name of ['request', 'authorization_details'])
+    if (fields[name]) throw refused('invalid_request', `${name} is not supported`);
+  if (!scope.split(' ').includes('openid'))
+    throw refused('invalid_request', 'openid scope must be requested');
+  if (scope.length > LONGEST_SCOPE) throw refused('invalid_scope', 'The scope is too long');
+  if (bindingMessage !== undefined && !BINDING_MESSAGE.test(bindingMessage))
+    throw refused(
+      'invalid_binding_message',
+      'binding_message must have 1 to 64 letters, digits, spaces, and + - _ . , : #',
+    );
+  const expiry = requested === undefined ? DEVICE_SECONDS : Number(requested);
+  if (!/^\d+$/.test(requested ?? '300') || expiry < 1 || expiry > LONGEST_SECONDS)
+    throw refused('invalid_request', `requested_expiry must be from 1 to ${LONGEST_SECONDS}`);
+  return { scope, expiry, bindingMessage };
+}
+
+async function audienceOf(
+  { config }: AuthorizationDependencies,
+  sent: string | undefined,
+): Promise<string | undefined> {
+  const audience = sent || config.settings().tenant.default_audience;
+  if (audience === undefined || (await config.resourceServer(audience)) !== undefined) return audience;
+  throw refused('access_denied', `Service not found: ${audience}`, 403);
+}
+
+async function organizationOf(
+  { config }: AuthorizationDependencies,
+  { organization_usage: usage = 'deny' }: Client,
+  sent: string | undefined,
+): Promise<string | undefined> {
+  if (!sent) {
+    if (usage === 'require') throw refused('invalid_request', 'parameter organization is required');
+    return undefined;
+  }
+  if (usage === 'deny')
+    throw refused('invalid_request', 'parameter organization is not allowed for this client');
+  const found = await config.organization(sent);
+  if (found === undefined) throw refused('invalid_request', 'the organization was not found');
+  return found.id;
+}
+
+/**
+ * How a user is told: on their devices, where they have some and it is soon enough; else by e-mail.
+ * @returns what wakes the devices; undefined for e-mail.
+ */
+async function devicesFor(
+  deps: AuthorizationDependencies,
+  { async_approval_notification_channels: channels }: Client,
+  { id, email, email_verified: isVerified }: User,
+  expiry: number,
+): Promise<(() => void) | undefined> {
+  const allowed = channels ?? ['guardian-push'];
+  const byMail = allowed.includes('email') && email !== undefined && isVerified === true;
+  const isForDevices = allowed.includes('guardian-push') && (expiry <= DEVICE_SECONDS || !byMail);
+  const wake = isForDevices ? await deps.devicesOf(id) : undefined;
+  if (wake !== undefined || byMail) return wake;
+  throw refused(
+    'invalid_request',
+    'The user has no way to approve: no device, and no verified e-mail address.',
+  );
+}
+
+function refused(error: string, description: string, status = 400): AuthError {
+  return new AuthError(status, error, description);
+}

@@ -1,0 +1,70 @@
+// The grant of a request that its user approved (OpenID Connect CIBA Core 1.0 §10.1, §11).
+import { z } from 'zod';
+import { toResource } from '../../engine/audience.ts';
+import { type PolledBackchannel, pollBackchannel } from '../../engine/backchannel-requests.ts';
+import type { GrantDeclaration } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { required } from '../../http/described.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import { authenticationMethod } from '../../records/client-authentication.ts';
+import type { Config } from '../../tenant/config.ts';
+import { CIBA_GRANT } from './callbacks.ts';
+
+export interface CibaGrantDependencies {
+  challenges: Challenges;
+  config: Config;
+}
+
+/** What who asks too often is told to wait, seconds. */
+const SLOWER = 10;
+
+/** The answers to who has to ask again, or never will get tokens. */
+const REFUSALS: Readonly<Record<Exclude<PolledBackchannel['is'], 'approved'>, () => AuthError>> = {
+  pending: () => new AuthError(400, 'authorization_pending', 'The end-user authorization is pending'),
+  'too-fast': () =>
+    new AuthError(429, 'slow_down', `You are polling faster than allowed. Try again in ${SLOWER} seconds.`, {
+      extra: { interval: SLOWER },
+    }),
+  rejected: () =>
+    new AuthError(
+      400,
+      'access_denied',
+      'The end-user denied the authorization request or it has been expired',
+    ),
+  unknown: () => new AuthError(400, 'invalid_grant', 'Invalid or expired auth_req_id'),
+};
+
+export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
+  grantType: CIBA_GRANT,
+  summary: 'A login that its user approved without a browser of the application',
+  parameters: z.object({ auth_req_id: required('As `/bc-authorize` gave it.') }),
+  gty: CIBA_GRANT,
+  events: { success: 'seciba', failure: 'feciba' },
+  completes: true,
+  authenticate: async (deps, { clientId, params, ctx }) => {
+    const client = await deps.config.client(clientId);
+    if (client === undefined || authenticationMethod(client) === 'none')
+      throw new AuthError(
+        403,
+        'unauthorized_client',
+        `Grant type '${CIBA_GRANT}' not allowed for the client.`,
+      );
+    const polled = await pollBackchannel(deps, requiredField(params, 'auth_req_id'), clientId);
+    if (polled.is === 'too-fast') ctx.set('Retry-After', String(SLOWER));
+    if (polled.is !== 'approved') throw REFUSALS[polled.is]();
+    const { scope, audience, organization } = polled.request;
+    const { login } = polled;
+    return {
+      login,
+      isFromPages: true,
+      completes: {
+        scope,
+        gty: CIBA_GRANT,
+        firstFactor: login,
+        ...(audience !== undefined && { resource: toResource(audience) }),
+        ...(organization !== undefined && { organization }),
+      },
+    };
+  },
+};

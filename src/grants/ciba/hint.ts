@@ -1,0 +1,45 @@
+// Whom an application asks for: the `login_hint` of the hosted service, a subject identifier (RFC 9493 §3.2.3).
+import { z } from 'zod';
+import { AuthError } from '../../http/errors.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+
+const subject = z.object({
+  format: z.literal('iss_sub'),
+  iss: z.string(),
+  sub: z.string().min(1).max(300),
+});
+
+export interface HintDependencies {
+  issuer: string;
+  users: Users;
+  /** Whether a connection is one of an application's. */
+  hasRealm(clientId: string, realm: string): Promise<boolean>;
+}
+
+/**
+ * The user of a hint, and the connection of the application that they belong to. One of other connections is as unknown
+ * as one who is not there.
+ * @throws AuthError 400 `unknown_user_id`
+ */
+export async function hintedUser(
+  { issuer, users, hasRealm }: HintDependencies,
+  clientId: string,
+  hint: string,
+): Promise<{ user: User; connection: string }> {
+  const read = subject.safeParse(jsonOf(hint));
+  const isOurs = read.success && read.data.iss.replace(/\/$/, '') === issuer.replace(/\/$/, '');
+  const user = isOurs ? await users.get(read.data.sub) : undefined;
+  for (const { connection } of user === undefined ? [] : await users.identitiesOf(user.id)) {
+    if (user !== undefined && (await hasRealm(clientId, connection))) return { user, connection };
+  }
+  throw new AuthError(400, 'unknown_user_id', 'User ID is malformed or unknown');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

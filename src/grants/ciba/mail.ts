@@ -1,0 +1,21 @@
+// The e-mail that asks a user to approve. Its link gives nothing: who opens it logs in, and sees what waits for them.
+import type { Messages } from '../../delivery/messages.ts';
+import type { Client } from '../../records/collections.ts';
+import type { User } from '../../users/user.ts';
+import { APPROVAL } from './callbacks.ts';
+
+export interface MailDependencies {
+  baseUrl: string;
+  messages: Pick<Messages, 'post'>;
+}
+
+/** Sends it, in the background. @param about.ttlSeconds how long the request waits. */
+export function mailApproval(
+  { baseUrl, messages }: MailDependencies,
+  about: { client: Client; user: User; ip: string; ttlSeconds: number },
+): void {
+  const { client, user, ip, ttlSeconds } = about;
+  const url = `${baseUrl}${APPROVAL}?client_id=${encodeURIComponent(client.client_id)}`;
+  const notice = { to: user.email ?? '', application: client, user, url, ip, lifetimeInSeconds: ttlSeconds };
+  messages.post('async_approval', notice, { revoke: async () => {}, ttlSeconds });
+}

@@ -1,0 +1,107 @@
+// /approval: where a user who was told by e-mail logs in and approves what an application asks for.
+import type { Context } from 'koa';
+import {
+  answerBackchannel,
+  type WaitingBackchannel,
+  waitingBackchannel,
+} from '../../engine/backchannel-requests.ts';
+import { requestExpired } from '../../engine/interaction.ts';
+import type { DelegatedLogins } from '../../flow/delegated-login.ts';
+import { formFields } from '../../http/body-fields.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { Views } from '../../pages/views.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Login } from '../../users/login.ts';
+import { APPROVAL, CIBA_GRANT } from './callbacks.ts';
+
+export interface ApprovalPageDependencies {
+  approvalLogins: DelegatedLogins;
+  challenges: Challenges;
+  config: Config;
+  csrf: Csrf;
+  events: Events;
+  views: Views;
+}
+
+/** The ticket that the form has of the login, and how long it may be filled in, seconds. */
+const PURPOSE = 'approval';
+const FORM_SECONDS = 600;
+
+/** Who answers. */
+interface Approver {
+  clientId: string;
+  login: Login;
+}
+
+/** The routes of the pages. */
+export const approvalPageRoutes: RouteDeclarations<ApprovalPageDependencies> = {
+  [`GET ${APPROVAL}`]: { ...PAGE, handle: beginLogin },
+  [`POST ${APPROVAL}`]: { ...PAGE, handle: takeAnswer },
+  [`GET ${APPROVAL}/callback/:client`]: { ...PAGE, handle: finishLogin },
+};
+
+async function beginLogin({ approvalLogins, config }: ApprovalPageDependencies, ctx: Context): Promise<void> {
+  const { client_id: clientId = '' } = ctx.query;
+  const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
+  if (client?.grant_types?.includes(CIBA_GRANT) !== true)
+    throw new AuthError(400, 'invalid_request', 'There is no such application.');
+  ctx.redirect(await approvalLogins.begin(ctx, { clientId: client.client_id, params: {}, data: {} }));
+}
+
+async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
+  const { clientId, login } = await deps.approvalLogins.finish(ctx, String(ctx.params.client));
+  if ('error' in login) throw new AuthError(403, login.error, login.description);
+  const { userId, connection, credentialVersion, amr, acr, authTime } = login;
+  const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
+  await askForAnswer(deps, ctx, { clientId, login: proved });
+}
+
+/** Shows the newest of what waits for the user. */
+async function askForAnswer(deps: ApprovalPageDependencies, ctx: Context, approver: Approver): Promise<void> {
+  const { clientId, login } = approver;
+  const [waiting] = await waitingFor(deps, approver);
+  if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
+  const client = await deps.config.client(clientId);
+  const { secret: ticket } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: waiting.id,
+    userId: login.userId,
+    ttlSeconds: FORM_SECONDS,
+    data: { ...approver },
+  });
+  await deps.views.page(ctx, 'approval/ask', {
+    action: APPROVAL,
+    csrf: deps.csrf.token(ctx),
+    ticket,
+    request: waiting.id,
+    message: waiting.bindingMessage,
+    client: { name: client?.name ?? clientId, logo: client?.logo_uri },
+  });
+}
+
+async function waitingFor(
+  deps: ApprovalPageDependencies,
+  { clientId, login }: Approver,
+): Promise<WaitingBackchannel[]> {
+  return (await waitingBackchannel(deps, login.userId)).filter((one) => one.clientId === clientId);
+}
+
+async function takeAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket, request, decision } = formFields(ctx, 'ticket', 'request', 'decision');
+  const met = await deps.challenges.spendTicket(PURPOSE, ticket);
+  if (met === undefined) throw requestExpired();
+  const approver = met.data as unknown as Approver;
+  const found = (await waitingFor(deps, approver)).find(({ id }) => id === request);
+  const isAllowed = decision === 'accept';
+  if (found === undefined || !(await answerBackchannel(deps, found, isAllowed ? approver.login : undefined)))
+    return deps.views.page(ctx, 'approval/none', {});
+  const { clientId, login } = approver;
+  if (!isAllowed)
+    deps.events.record({ type: 'gd_auth_rejected', client_id: clientId, user_id: login.userId, ip: ctx.ip });
+  await deps.views.page(ctx, isAllowed ? 'approval/allowed' : 'approval/denied', {});
+}
