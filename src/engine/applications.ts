@@ -5,6 +5,8 @@ import { authenticationMethod, credentialMethod } from '../records/client-authen
 import { type Credential, expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
+import { allowedGrants, clientFaults } from '../records/compliance.ts';
+import { type Profile, profileOf } from '../records/compliance-levels.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord } from '../records/tenant.ts';
 import { type CertificateRules, certificateAuthentication, certificateRules } from './certificate-rules.ts';
@@ -24,6 +26,10 @@ export interface ApplicationSettings {
   runsAtUser: boolean;
   /** Whether it proves to be nobody in particular (RFC 6749 §2.1). */
   isPublic: boolean;
+  /** What it is held to; null for a level that is not known. */
+  profile: Profile | null | undefined;
+  /** What of its own record its profile forbids. */
+  profileFaults: readonly string[];
   /** Whether its access tokens are bound to a key, always. */
   requirePossession: boolean;
   /** Seconds. */
@@ -78,8 +84,9 @@ export function clientMetadata(
   own: OwnCallbacks,
   now: number,
 ): AdapterPayload {
-  const ours = own.of(client);
-  const allowed = client.grant_types ?? [];
+  // Our own requests are as no profile has them.
+  const ours = profileOf(client) === undefined ? own.of(client) : [];
+  const allowed = allowedGrants(client, [...(client.grant_types ?? [])]);
   const codeForUsOnly = ours.length > 0 && !allowed.includes('authorization_code');
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...ours];
@@ -97,6 +104,8 @@ export function clientMetadata(
       (client.app_type === 'spa' || client.app_type === 'native') &&
       authenticated.token_endpoint_auth_method === 'none',
     isPublic: authenticated.token_endpoint_auth_method === 'none',
+    profile: profileOf(client),
+    profileFaults: clientFaults(client),
     requirePossession: client.require_proof_of_possession === true,
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
@@ -104,7 +113,7 @@ export function clientMetadata(
     organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
     codeForUsOnly,
     certificates: certificateRules(client, now),
-    assertsToIssuer: String(client.compliance_level).startsWith('fapi2'),
+    assertsToIssuer: profileOf(client)?.standards.includes('fapi2') === true,
   };
   return {
     client_id: client.client_id,
@@ -112,7 +121,7 @@ export function clientMetadata(
     application_type: 'web',
     redirect_uris: redirectUris,
     response_types: redirectUris.length > 0 ? responseTypes(grantTypes) : [],
-    grant_types: impliedGrants(client, grantTypes, known).filter(
+    grant_types: allowedGrants(client, impliedGrants(client, grantTypes, known)).filter(
       (type) =>
         (type === 'implicit' || known.has(type)) &&
         // client_credentials is only for applications that authenticate (RFC 6749 §4.4).

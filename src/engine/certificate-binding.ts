@@ -49,7 +49,9 @@ export function certificateBinding(deps: BindingDependencies): BindToken {
 
 function takesCertificates(client: Client, api: ResourceServer | undefined): boolean {
   const { mechanism } = api?.proof_of_possession ?? {};
-  return mechanism === undefined ? applicationSettings(client).requirePossession : mechanism === 'mtls';
+  const { profile, requirePossession } = applicationSettings(client);
+  if (profile?.possession === 'mtls') return true;
+  return mechanism === undefined ? requirePossession : mechanism === 'mtls';
 }
 
 /** Refuses a refresh whose access token would have to be bound and is not, before the refresh token is used up. */

@@ -17,6 +17,7 @@ import type { Config } from '../tenant/config.ts';
 import type { ClientCertificates } from '../tls/client-certificates.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
+import { refuseNoncompliant } from './compliance.ts';
 import { type DpopProof, type DpopProofs, dpopChallenge, dpopProofs } from './dpop.ts';
 
 /** What a token is bound to: its `cnf` claim (RFC 7800 §3.1). */
@@ -198,6 +199,9 @@ export function onlyBoundTokens({ config }: { config: Config }) {
     const resource = token.resourceServer?.identifier();
     const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
     const { client } = token as { client?: Client };
-    if (client !== undefined) refuseUnbound(ctx, client, api, token);
+    if (client === undefined) return;
+    const { jkt, 'x5t#S256': thumbprint } = token;
+    refuseNoncompliant(client, api, { dpop: jkt !== undefined, mtls: thumbprint !== undefined });
+    refuseUnbound(ctx, client, api, token);
   };
 }

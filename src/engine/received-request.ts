@@ -4,14 +4,16 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Client } from '../records/collections.ts';
+import { profileOf } from '../records/compliance-levels.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import { requestFault } from './compliance.ts';
 import { bringsSecretOf } from './interaction-browser.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { isPushedUri, OVER, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './repeat.ts';
-import { answerParameters, hasProfile, readRequestObject, requestObjectKeys } from './request-object.ts';
+import { answerParameters, readRequestObject, requestObjectKeys } from './request-object.ts';
 import { useOnce } from './request-replay.ts';
 
 /** A request whose parameters are known. */
@@ -21,6 +23,8 @@ export interface ReceivedRequest {
   refused?: { error: string; description: string };
   /** What a pushed one is known by. */
   pushed?: string;
+  /** Whether the parameters are those of a request object. */
+  isSigned?: true;
 }
 
 interface Dependencies {
@@ -63,25 +67,37 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
         const claimed = await pushedRequests.claim(uri, { clientId, brings, browser });
         if (claimed === undefined) throw new AuthError(400, 'invalid_request_uri', OVER);
         // What was sent beside it does not count (RFC 9101 §6.3, RFC 9126 §4).
-        return { parameters: { ...claimed.params, client_id: clientId }, pushed: claimed.pushed };
+        const parameters = { ...claimed.params, client_id: clientId };
+        // Whether it was signed was looked at when it was pushed.
+        return held(client, { parameters, pushed: claimed.pushed, isSigned: true }, true);
       }
       if (isPushedUri(uri))
         return refusedRequest(received, 'invalid_request', 'request and request_uri exclude each other');
       const isOwn = typeof received.redirect_uri === 'string' && ownCallbacks.has(received.redirect_uri);
       if (isOwn && request === undefined) return { parameters: received };
       if (mustPush(config, client)) return refusedRequest(received, 'invalid_request', PUSH_REQUIRED);
-      return received.request_uri === undefined
-        ? withObject(deps, client, received, hasProfile(client))
-        : { parameters: received };
+      const read =
+        received.request_uri === undefined
+          ? await withObject(deps, client, received, profileOf(client) !== undefined)
+          : { parameters: received };
+      return held(client, read, false);
     },
     pushed: async (clientId, received) => {
       const client = await config.client(clientId);
       if (received.request_uri !== undefined)
         return refusedRequest(received, 'invalid_request', 'request_uri must not be pushed');
       if (client === undefined) return { parameters: received };
-      return withObject(deps, client, received, true);
+      return held(client, await withObject(deps, client, received, true), true);
     },
   };
+}
+
+/** The request, if it is as its application's level demands (engine/compliance.ts). */
+function held(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
+  const { parameters, isSigned = false } = request;
+  if (request.refused !== undefined) return request;
+  const fault = requestFault(client, parameters, { isPushed, isSigned });
+  return fault === undefined ? request : refusedRequest(parameters, 'invalid_request', fault);
 }
 
 function mustPush(config: Pick<Config, 'settings'>, client: Client): boolean {
@@ -112,7 +128,7 @@ async function withObject(
     const object = await readRequestObject(request, client, { issuer, now });
     if (once) await useOnce(deps.store, client.client_id, object);
     // Parameters outside of the object do not count (RFC 9101 §6.3).
-    return { parameters: { ...object.parameters, client_id: client.client_id } };
+    return { parameters: { ...object.parameters, client_id: client.client_id }, isSigned: true };
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
     return refusedRequest(received, thrown.error, thrown.error_description);

@@ -5,6 +5,7 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors
 import { AuthError } from '../http/errors.ts';
 import { expiryOf, publicKeyOf } from '../records/client-keys.ts';
 import type { Client } from '../records/collections.ts';
+import { profileOf } from '../records/compliance-levels.ts';
 
 /** The algorithms that an object may be signed with; neither `none` nor those of a shared secret. */
 export const REQUEST_OBJECT_ALGORITHMS = ['RS256', 'PS256', 'ES256'];
@@ -38,11 +39,6 @@ export function requestObjectKeys(client: Client, now: number): readonly Credent
   return (client.signed_request_object?.credentials ?? []).filter((key) => expiryOf(key) > now);
 }
 
-/** Whether a client is held to a profile of FAPI. */
-export function hasProfile({ compliance_level: level }: Client): boolean {
-  return typeof level === 'string' && level !== 'none';
-}
-
 /**
  * Verifies the object of a client and takes its parameters out.
  * @param now epoch milliseconds.
@@ -61,7 +57,7 @@ export async function readRequestObject(
   if (FORBIDDEN.some((name) => claims[name] !== undefined)) {
     throw invalid('it must not contain request or request_uri');
   }
-  if (hasProfile(client)) checkLifetime(claims, now / 1000);
+  if (profileOf(client) !== undefined) checkLifetime(claims, now / 1000);
   return {
     parameters: parametersOf(claims),
     jti: typeof claims.jti === 'string' ? claims.jti : undefined,

@@ -8,6 +8,8 @@ import {
 } from './client-authentication.ts';
 import { certificateCredential, credentialMembers, subjectCredential } from './client-certificates.ts';
 import { expiryOf, publicKeyFault } from './client-keys.ts';
+import { clientFaults } from './compliance.ts';
+import { COMPLIANCE_LEVELS } from './compliance-levels.ts';
 import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
@@ -109,7 +111,7 @@ const clientFields = z.looseObject({
   /** Seconds that a pushed request may be kept; 30 where it says nothing. */
   par_request_expiry: z.number().int().min(10).max(600).nullish(),
   /** The profile of FAPI that it is held to. */
-  compliance_level: z.string().nullish(),
+  compliance_level: z.enum(COMPLIANCE_LEVELS).nullish(),
   /** Credentials that are kept for it and not used yet. */
   credentials: z.array(waitingCredential).optional(),
   is_first_party: z.boolean().default(true),
@@ -189,6 +191,7 @@ export function idTokenAlg(client: {
 /** An application. The faults of several keys together are of the one that has to change. */
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
+  for (const demand of clientFaults(client)) fault(`has rules: ${demand}`, 'compliance_level');
   const method = authenticationMethod(client);
   const methods = CREDENTIAL_METHODS.filter(
     (one) => client.client_authentication_methods?.[one] !== undefined,

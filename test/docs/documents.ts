@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/development/openapi.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
 import { managementOpenApi } from '../../src/management/openapi.ts';
+import { CLIENT_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
+import { STANDARDS } from '../../src/records/compliance-levels.ts';
 import { SETTINGS } from '../../src/settings-schema.ts';
 import { managementReadme } from './management.ts';
 import { customTextTable } from './texts.ts';
@@ -22,6 +24,7 @@ export async function documents(): Promise<Map<string, string>> {
     ['docs/api/management.json', `${JSON.stringify(describedManagement(), null, 2)}\n`],
     ['docs/custom-texts.md', customTextTable(ROOT)],
     ['docs/api/management.md', managementReadme(describedManagement())],
+    ['docs/fapi.md', filled(await readFile(`${ROOT}docs/fapi.md`, 'utf8'), 'rules', rulesTable())],
     [
       'docs/operating.md',
       Object.entries(tables).reduce((text, [name, table]) => filled(text, name, table), operating),
@@ -49,7 +52,7 @@ export function describedManagement() {
 function filled(text: string, name: string, table: string): string {
   const [begin, end] = [`<!-- ${name}: written by npm run docs -->\n`, `<!-- end of ${name} -->\n`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`docs/operating.md has no place for ${name}`);
+  if (from < 0 || to < from) throw new Error(`there is no place for ${name}`);
   return `${text.slice(0, from + begin.length)}\n${table}\n${text.slice(to)}`;
 }
 
@@ -57,6 +60,23 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('');
+}
+
+/** The rules of the levels of compliance. */
+function rulesTable(): string {
+  const places = { application: CLIENT_RULES, request: REQUEST_RULES, 'access token': TOKEN_RULES };
+  return table(
+    ['of the', 'rule', ...Object.values(STANDARDS)],
+    Object.entries(places).flatMap(([place, rules]) =>
+      rules.map(({ demand, clauses: { fapi1 = '', fapi2 = '', signing = '' } }) => [
+        place,
+        demand,
+        fapi1,
+        fapi2,
+        signing,
+      ]),
+    ),
+  );
 }
 
 function limitsTable(): string {

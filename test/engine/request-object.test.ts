@@ -1,5 +1,5 @@
 // Signed authorization requests (RFC 9101): `request`, by value and pushed.
-import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
+import { createHmac, createPublicKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -12,6 +12,7 @@ import {
   follow,
   logIn,
   payload,
+  pkce,
   responseOf,
   SPA_CALLBACK,
   tenant,
@@ -57,7 +58,11 @@ const clients = [
     ...common,
     client_id: 'profile',
     name: 'With a profile',
+    callbacks: ['https://profile.example.test/callback'],
     compliance_level: 'fapi1_adv_pkj_par',
+    id_token_signed_response_alg: 'PS256',
+    authorization_signed_response_alg: 'PS256',
+    client_authentication_methods: { private_key_jwt: { credentials: [keys.PS256.credential] } },
     signed_request_object: { required: true, credentials: [keys.PS256.credential] },
   },
 ];
@@ -367,14 +372,37 @@ describe('request objects', () => {
   });
 
   describe('of an application with a profile', () => {
-    const of = (claims: Record<string, unknown>) => sign({ client_id: 'profile', key: keys.PS256, claims });
-    const tried = async (claims: Record<string, unknown>) =>
-      responseOf(
-        await authorize(agent(), { client_id: 'profile', request: await of({ prompt: 'none', ...claims }) }),
-      ).error;
+    const asked = {
+      redirect_uri: 'https://profile.example.test/callback',
+      response_mode: 'jwt',
+      nonce: 'the-nonce',
+      code_challenge: pkce().challenge,
+      code_challenge_method: 'S256',
+    };
+    const of = (claims: Record<string, unknown>) =>
+      sign({ client_id: 'profile', key: keys.PS256, claims: { ...asked, ...claims } });
+    const send = async (request: string): Promise<string | undefined> => {
+      const assertion = new SignJWT({
+        iss: 'profile',
+        sub: 'profile',
+        aud: server.issuer,
+        jti: randomUUID(),
+      });
+      const signed = assertion.setProtectedHeader({ alg: 'PS256' }).setIssuedAt().setExpirationTime('1m');
+      const answer = await agent().request('/oauth/par', {
+        form: {
+          client_id: 'profile',
+          client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+          client_assertion: await signed.sign(keys.PS256.privateKey),
+          request,
+        },
+      });
+      return answer.json().error;
+    };
+    const tried = async (claims: Record<string, unknown>) => send(await of(claims));
 
     it('has exp and nbf, an hour apart at most (FAPI 1.0 Advanced §5.2.2)', async () => {
-      expect(await tried({})).to.equal('login_required');
+      expect(await tried({})).to.equal(undefined);
       for (const claims of [
         { exp: undefined },
         { nbf: undefined },
@@ -386,11 +414,10 @@ describe('request objects', () => {
     });
 
     it('counts once by its jti; of two at once, one', async () => {
-      const request = await of({ jti: 'the-only-one', prompt: 'none' });
-      const send = async () => responseOf(await authorize(agent(), { client_id: 'profile', request })).error;
-      const answers = await Promise.all([send(), send()]);
-      expect(answers.sort()).to.deep.equal(['invalid_request_object', 'login_required']);
-      expect(await send()).to.equal('invalid_request_object');
+      const request = await of({ jti: 'the-only-one' });
+      const answers = await Promise.all([send(request), send(request)]);
+      expect(answers.sort()).to.deep.equal(['invalid_request_object', undefined]);
+      expect(await send(request)).to.equal('invalid_request_object');
     });
   });
 

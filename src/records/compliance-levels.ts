@@ -1,0 +1,56 @@
+// The profiles for financial services that an application can be held to (`compliance_level`). What they demand is
+// compliance.ts.
+
+/** FAPI 1.0 Part 2: Advanced; FAPI 2.0 Security Profile; FAPI 2.0 Message Signing, which adds to that. */
+export type Standard = 'fapi1' | 'fapi2' | 'signing';
+
+export interface Profile {
+  standards: readonly Standard[];
+  /** How the application proves who it is. */
+  authentication: 'private_key_jwt' | 'mtls';
+  /** What its access tokens are bound to. */
+  possession: 'mtls' | 'dpop';
+}
+
+/** The levels, beside `none`. */
+export const PROFILES = {
+  fapi1_adv_pkj_par: { standards: ['fapi1'], authentication: 'private_key_jwt', possession: 'mtls' },
+  fapi1_adv_mtls_par: { standards: ['fapi1'], authentication: 'mtls', possession: 'mtls' },
+  fapi2_sp_pkj_mtls: { standards: ['fapi2'], authentication: 'private_key_jwt', possession: 'mtls' },
+  fapi2_sp_mtls_mtls: { standards: ['fapi2'], authentication: 'mtls', possession: 'mtls' },
+  fapi2_sp_pkj_dpop: { standards: ['fapi2'], authentication: 'private_key_jwt', possession: 'dpop' },
+  fapi2_sp_mtls_dpop: { standards: ['fapi2'], authentication: 'mtls', possession: 'dpop' },
+  fapi2_ms_pkj_mtls: {
+    standards: ['fapi2', 'signing'],
+    authentication: 'private_key_jwt',
+    possession: 'mtls',
+  },
+  fapi2_ms_mtls_mtls: { standards: ['fapi2', 'signing'], authentication: 'mtls', possession: 'mtls' },
+  fapi2_ms_pkj_dpop: {
+    standards: ['fapi2', 'signing'],
+    authentication: 'private_key_jwt',
+    possession: 'dpop',
+  },
+  fapi2_ms_mtls_dpop: { standards: ['fapi2', 'signing'], authentication: 'mtls', possession: 'dpop' },
+} as const satisfies Readonly<Record<string, Profile>>;
+
+type Level = keyof typeof PROFILES;
+
+export const COMPLIANCE_LEVELS = ['none', ...(Object.keys(PROFILES) as Level[])] as const;
+
+/** The names of the standards. */
+export const STANDARDS: Readonly<Record<Standard, string>> = {
+  fapi1: 'FAPI 1.0',
+  fapi2: 'FAPI 2.0 Security Profile',
+  signing: 'FAPI 2.0 Message Signing',
+};
+
+/** The profile of an application; undefined where it has none. A level that nobody knows is kept by nobody: null. */
+export function profileOf({
+  compliance_level: level,
+}: {
+  readonly compliance_level?: string | null | undefined;
+}): Profile | null | undefined {
+  if (level === undefined || level === null || level === 'none') return undefined;
+  return Object.hasOwn(PROFILES, level) ? PROFILES[level as Level] : null;
+}

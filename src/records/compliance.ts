@@ -1,0 +1,255 @@
+// All that the levels of compliance demand: the one table of rules, which the tenant file and the Management API, the
+// authorization request and every issued token go by.
+import { authenticationMethod } from './client-authentication.ts';
+import { type Profile, profileOf, STANDARDS, type Standard } from './compliance-levels.ts';
+
+/** One demand of a standard. @template S what it is made of. */
+export interface Rule<S> {
+  name: string;
+  /** What is demanded, as it stands in errors and in docs/fapi.md. */
+  demand: string;
+  /** Where each standard says so; those that do not, do not demand it. */
+  clauses: Partial<Record<Standard, string>>;
+  isMet(subject: S, profile: Profile): boolean;
+}
+
+const ALGORITHMS: readonly string[] = ['PS256', 'ES256'];
+/** FAPI 2.0 takes Ed25519, too. */
+const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
+
+/** The grants that end in tokens which the profiles are about (OpenID Connect CIBA Core 1.0 is beside them). */
+const GRANTS: readonly string[] = [
+  'authorization_code',
+  'refresh_token',
+  'client_credentials',
+  'urn:openid:params:grant-type:ciba',
+];
+
+const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
+const isAlgorithm = (alg: string, profile: Profile) =>
+  (isHeld(profile, 'fapi2') ? ALGORITHMS_2 : ALGORITHMS).includes(alg);
+
+interface Key {
+  readonly alg?: string | undefined;
+}
+
+/** What of an application's record is judged. */
+export interface ProfiledClient {
+  readonly compliance_level?: string | null | undefined;
+  readonly app_type: string;
+  readonly callbacks: readonly string[];
+  readonly grant_types?: readonly string[] | undefined;
+  readonly token_endpoint_auth_method?: 'none' | 'client_secret_post' | 'client_secret_basic' | undefined;
+  readonly client_authentication_methods?:
+    | { readonly private_key_jwt?: { readonly credentials: readonly Key[] } | undefined }
+    | undefined;
+  readonly signed_request_object?: { readonly credentials?: readonly Key[] | undefined } | null | undefined;
+  readonly jwt_configuration: { readonly alg: string };
+  readonly id_token_signed_response_alg?: string | undefined;
+  readonly authorization_signed_response_alg?: string | undefined;
+  readonly refresh_token: { readonly rotation_type: string };
+  readonly par_request_expiry?: number | null | undefined;
+  readonly addons?: { readonly samlp?: unknown } | undefined;
+  readonly native_social_login?: object | null | undefined;
+}
+
+/** Whether it may be asked for tokens by that grant. `implicit` stands for hybrid responses, which have an ID token beside the code. */
+function isGrant(grant: string, profile: Profile): boolean {
+  return GRANTS.includes(grant) || (grant === 'implicit' && isHeld(profile, 'fapi1'));
+}
+
+/** Of the application itself. */
+export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
+  {
+    name: 'authentication',
+    demand:
+      'the application authenticates as its level says: by private_key_jwt, or by its client certificate',
+    clauses: { fapi1: 'Part 2 §5.2.2 (14, 16)', fapi2: '§5.3.2.1 (3, 6)' },
+    isMet: (client, { authentication }) => {
+      const method: string = authenticationMethod(client);
+      return authentication === 'mtls' ? method.endsWith('tls_client_auth') : method === authentication;
+    },
+  },
+  {
+    name: 'grants',
+    demand: 'grant_types are authorization_code, refresh_token, client_credentials and CIBA alone',
+    clauses: { fapi1: 'Part 2 §5.2.2 (2)', fapi2: '§5.3.2.1 (2), §5.3.2.2 (1)' },
+    isMet: ({ grant_types: grants = GRANTS, native_social_login: native }, profile) =>
+      grants.every((grant) => isGrant(grant, profile)) && Object.keys(native ?? {}).length === 0,
+  },
+  {
+    name: 'protocols',
+    demand: 'it has no SAML logins, whose assertions are bearer tokens',
+    clauses: { fapi1: 'Part 2 §5.2.2 (5)', fapi2: '§5.3.2.1 (4)' },
+    isMet: ({ addons }) => addons?.samlp === undefined,
+  },
+  {
+    name: 'callbacks',
+    demand: 'callbacks are https',
+    clauses: { fapi1: 'Part 1 §5.2.2 (20)', fapi2: '§5.3.2.2 (8)' },
+    isMet: ({ callbacks }) => callbacks.every((uri) => uri.startsWith('https://')),
+  },
+  {
+    name: 'ID tokens',
+    demand: 'ID tokens are signed with PS256 or ES256 (FAPI 2.0: or EdDSA)',
+    clauses: { fapi1: 'Part 2 §8.6', fapi2: '§5.4.1' },
+    isMet: ({ id_token_signed_response_alg: alg, jwt_configuration: jwt }, profile) =>
+      isAlgorithm(alg ?? jwt.alg, profile),
+  },
+  {
+    name: 'responses',
+    demand:
+      'responses are signed with PS256 or ES256 (FAPI 2.0: or EdDSA): authorization_signed_response_alg',
+    clauses: { fapi1: 'Part 2 §8.6', signing: '§5.4.1' },
+    isMet: ({ authorization_signed_response_alg: alg = 'RS256' }, profile) => isAlgorithm(alg, profile),
+  },
+  {
+    name: 'keys',
+    demand: 'its keys are for PS256 or ES256 (FAPI 2.0: or EdDSA)',
+    clauses: { fapi1: 'Part 2 §8.6', fapi2: '§5.4.1' },
+    isMet: ({ client_authentication_methods: methods, signed_request_object: objects }, profile) =>
+      [...(methods?.private_key_jwt?.credentials ?? []), ...(objects?.credentials ?? [])].every(
+        ({ alg = 'RS256' }) => isAlgorithm(alg, profile),
+      ),
+  },
+  {
+    name: 'request object keys',
+    demand: 'it has keys for request objects (signed_request_object.credentials)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (1)', signing: '§5.3.1' },
+    isMet: ({ signed_request_object: objects }) => (objects?.credentials ?? []).length > 0,
+  },
+  {
+    name: 'refresh tokens',
+    demand: 'refresh tokens do not rotate (refresh_token.rotation_type)',
+    clauses: { fapi2: '§5.3.2.1 (9)' },
+    isMet: ({ refresh_token: { rotation_type: rotation } }) => rotation === 'non-rotating',
+  },
+  {
+    name: 'pushed requests',
+    demand: 'pushed requests are kept for less than 600 seconds (par_request_expiry)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (1)', fapi2: '§5.3.2.2 (12)' },
+    isMet: ({ par_request_expiry: seconds }) => (seconds ?? 0) < 600,
+  },
+];
+
+/** An authorization request: its parameters, and how they came. */
+export interface ProfiledRequest {
+  parameters: Readonly<Record<string, unknown>>;
+  isPushed: boolean;
+  /** Whether they are those of a request object whose signature was verified. */
+  isSigned: boolean;
+}
+
+const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ') : []);
+const isGiven = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const isJarm = (mode: unknown): boolean => typeof mode === 'string' && /(^|\.)jwt$/.test(mode);
+
+/** Of authorization requests. */
+export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
+  {
+    name: 'pushed',
+    demand: 'the request is pushed (RFC 9126)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (1)', fapi2: '§5.3.2.2 (2, 3)' },
+    isMet: ({ isPushed }) => isPushed,
+  },
+  {
+    name: 'signed',
+    demand: 'the request is a signed request object (RFC 9101)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (1, 10)', signing: '§5.3.1' },
+    isMet: ({ isSigned }) => isSigned,
+  },
+  {
+    name: 'response type',
+    demand: 'response_type is code (FAPI 1.0: with a signed response; or code id_token)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (2)', fapi2: '§5.3.2.2 (1)' },
+    isMet: ({ parameters: { response_type: type, response_mode: mode } }, profile) => {
+      if (!isHeld(profile, 'fapi1')) return type === 'code';
+      return wordsOf(type).sort().join(' ') === 'code id_token' || (type === 'code' && isJarm(mode));
+    },
+  },
+  {
+    name: 'signed response',
+    demand: 'the response is signed (response_mode jwt)',
+    clauses: { signing: '§5.4.1' },
+    isMet: ({ parameters }) => isJarm(parameters.response_mode),
+  },
+  {
+    name: 'PKCE',
+    demand: 'there is a code_challenge of the method S256 (RFC 7636)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (18)', fapi2: '§5.3.2.2 (5)' },
+    isMet: ({ parameters }) =>
+      isGiven(parameters.code_challenge) && parameters.code_challenge_method === 'S256',
+  },
+  {
+    name: 'redirect_uri',
+    demand: 'there is a redirect_uri',
+    clauses: { fapi1: 'Part 1 §5.2.2 (9)', fapi2: '§5.3.2.2 (6)' },
+    isMet: ({ parameters }) => isGiven(parameters.redirect_uri),
+  },
+  {
+    name: 'nonce',
+    demand: 'there is a nonce with the scope openid, and a state without',
+    clauses: { fapi1: 'Part 1 §5.2.2.2, §5.2.2.3' },
+    isMet: ({ parameters: { scope = 'openid', nonce, state } }) =>
+      isGiven(wordsOf(scope).includes('openid') ? nonce : state),
+  },
+];
+
+/** An access token that is about to be issued. */
+export interface ProfiledToken {
+  boundTo: { dpop: boolean; mtls: boolean };
+  /** What it is signed with; undefined for an opaque one. */
+  alg: string | undefined;
+}
+
+/** Of access tokens. */
+export const TOKEN_RULES: readonly Rule<ProfiledToken>[] = [
+  {
+    name: 'sender-constrained',
+    demand:
+      'access tokens are bound as its level says: to a client certificate (RFC 8705), or to a DPoP key (RFC 9449)',
+    clauses: { fapi1: 'Part 2 §5.2.2 (5, 6)', fapi2: '§5.3.2.1 (4, 5)' },
+    isMet: ({ boundTo }, { possession }) => boundTo[possession],
+  },
+  {
+    name: 'access tokens',
+    demand:
+      'access tokens are opaque, or signed with PS256 or ES256 (FAPI 2.0: or EdDSA): signing_alg of the API',
+    clauses: { fapi1: 'Part 2 §8.6', fapi2: '§5.4.1' },
+    isMet: ({ alg }, profile) => alg === undefined || isAlgorithm(alg, profile),
+  },
+];
+
+/** The clause of a rule for a profile; undefined where that does not demand it. */
+export function clauseOf(
+  { clauses }: Pick<Rule<never>, 'clauses'>,
+  { standards }: Profile,
+): string | undefined {
+  const standard = standards.find((one) => clauses[one] !== undefined);
+  return standard && `${STANDARDS[standard]} ${clauses[standard]}`;
+}
+
+/** The rules of a profile that something breaks, in words with their clauses. */
+export function brokenRules<S>(rules: readonly Rule<S>[], profile: Profile, subject: S): string[] {
+  return rules.flatMap((rule) => {
+    const clause = clauseOf(rule, profile);
+    return clause === undefined || rule.isMet(subject, profile) ? [] : [`${rule.demand} (${clause})`];
+  });
+}
+
+/**
+ * What keeps an application from what its level demands of it.
+ * @returns sentences; none where it has no level, or is as that wants it.
+ */
+export function clientFaults(client: ProfiledClient): string[] {
+  const profile = profileOf(client);
+  if (profile === undefined) return [];
+  return profile === null ? ['compliance_level is unknown'] : brokenRules(CLIENT_RULES, profile, client);
+}
+
+/** The grants of an application that its level allows. */
+export function allowedGrants(client: Pick<ProfiledClient, 'compliance_level'>, grants: string[]): string[] {
+  const profile = profileOf(client);
+  if (profile === undefined) return grants;
+  return profile === null ? [] : grants.filter((grant) => isGrant(grant, profile));
+}
