@@ -26,16 +26,23 @@ interface Counters {
 /** Counters of each limit at most, so that addresses cannot fill the memory. */
 const MOST = 20_000;
 
-/** Marks an entry as used. @returns the evicted entry: the least recently used of its limit. */
-function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string, entry: T) {
+/** As many go at once: finding the oldest entry of a map passes all those that were deleted before it. */
+const EVICTED = 100;
+
+/** Marks an entry as used. @returns the evicted entries: the least recently used of its limit. */
+function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string, entry: T): T[] {
   const room = rooms.get(name) ?? new Map<string, T>();
   rooms.set(name, room);
   room.delete(key);
   room.set(key, entry);
-  if (room.size <= MOST) return undefined;
-  const [oldest] = room;
-  if (oldest !== undefined) room.delete(oldest[0]);
-  return oldest?.[1];
+  if (room.size <= MOST) return [];
+  const evicted: T[] = [];
+  for (const [oldest, its] of room) {
+    if (evicted.length === EVICTED) break;
+    room.delete(oldest);
+    evicted.push(its);
+  }
+  return evicted;
 }
 
 /** Counters of this process: for limits on every request, which the store would slow down. */
@@ -55,8 +62,7 @@ export function storedCounters(store: Store): Counters {
   return {
     change: async (name, key, change) => {
       const id = `${name}:${sha256(key)}`;
-      const evicted = touch(rooms, name, id, id);
-      if (evicted !== undefined) await limits.delete(evicted);
+      await Promise.all(touch(rooms, name, id, id).map((evicted) => limits.delete(evicted)));
       const next = (current?: Level) => {
         const { level, fullAt } = change(current);
         return { id, ...level, expiresAt: fullAt };
