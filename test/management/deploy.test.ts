@@ -12,9 +12,13 @@ import { EVENT_STREAM, KEY_HOLDER, MAPPINGS, SECRETS, writeSample } from './samp
 import { ADMIN, startManaged } from './support.ts';
 
 const run = promisify(execFile);
+const PRELOADED = ['quick-clock', 'kept-functions'].flatMap((name) => [
+  '--import',
+  `./test/support/${name}.ts`,
+]);
 
 describe('the deploy tool', function () {
-  // It paces itself, and checks what it reads for some twenty seconds of processor time.
+  // It paces itself, and checks what it reads for seconds of processor time.
   this.timeout(300_000);
   const servers: TestServer[] = [];
   let folder: string;
@@ -37,7 +41,7 @@ describe('the deploy tool', function () {
   const tool = async (server: TestServer, args: readonly string[], mappings: object = {}) => {
     const { stdout, stderr } = await run(
       process.execPath,
-      ['--import', './test/support/quick-clock.ts', 'node_modules/auth0-deploy-cli/lib/index.js', ...args],
+      [...PRELOADED, 'node_modules/auth0-deploy-cli/lib/index.js', ...args],
       {
         maxBuffer: 50_000_000,
         env: {
