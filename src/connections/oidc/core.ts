@@ -60,12 +60,17 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
   };
 }
 
-/** The answer must be of the provider that was asked (RFC 9207 §2.4). @throws AuthError by `upstreamFault` */
+/**
+ * The answer must be of the provider that was asked (RFC 9207 §2.4). One with an ID token says it in that, and providers leave
+ * the parameter out beside it (§4).
+ * @throws AuthError by `upstreamFault`
+ */
 function checkIssuer<Options extends OpenIdOptions>(
-  { metadata }: OpenIdConnection<Options>,
+  { metadata, isFrontChannel }: OpenIdConnection<Options>,
   { iss }: UpstreamResponse['parameters'],
 ): void {
-  const isMissing = iss === undefined && metadata.authorization_response_iss_parameter_supported === true;
+  const isDue = !isFrontChannel && metadata.authorization_response_iss_parameter_supported === true;
+  const isMissing = iss === undefined && isDue;
   if (isMissing || (iss !== undefined && iss !== metadata.issuer)) {
     throw upstreamFault('access_denied', 'The answer is of another identity provider.');
   }

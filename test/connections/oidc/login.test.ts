@@ -322,6 +322,35 @@ describe('a login by an OpenID provider', () => {
       });
     }
 
+    it('has a document of ten megabytes is read no further than the first part of it', async () => {
+      await server.tick(90_000_000);
+      let sent = 0;
+      let left: () => void = () => undefined;
+      const gone = new Promise<void>((resolve) => {
+        left = resolve;
+      });
+      second.instead = {
+        '/.well-known/openid-configuration': (response) => {
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.on('close', left);
+          const part = 'x'.repeat(65_536);
+          const more = () => {
+            while (sent < 10 * 1024 * 1024 && !response.destroyed) {
+              sent += part.length;
+              if (!response.write(part)) return void response.once('drain', more);
+            }
+          };
+          more();
+        },
+      };
+      const agent = createAgent(server);
+      const refused = await authorize(agent, webRequest({ connection: 'other' }));
+      expect(responseOf(await follow(agent, refused, server.url)).error_description).to.contain('too large');
+      await gone;
+      // What both ends of the connection keep is beside it.
+      expect(sent).to.be.below(9 * 1024 * 1024);
+    });
+
     it('does not answer is known by what it said before', async () => {
       await server.tick(90_000_000);
       expect(await told('other')).to.have.property('code');

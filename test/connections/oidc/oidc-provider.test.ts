@@ -10,6 +10,8 @@ import { createAgent } from '../../support/agent.ts';
 import { authorize, follow, responseOf, tenant, webRequest } from '../../support/flows.ts';
 import type { TestServer } from '../../support/server.ts';
 
+const SECRET = 'a-secret-that-signs-of-32-characters';
+
 describe('an instance of oidc-provider', () => {
   const http1 = http.createServer();
   let server: TestServer;
@@ -35,6 +37,16 @@ describe('an instance of oidc-provider', () => {
           token_endpoint_jwtca_aud_format: 'issuer',
           client_secret: '',
         }),
+        connection('front', { type: 'front_channel' }),
+        connection('hmac', {
+          type: 'front_channel',
+          client_secret: SECRET,
+          id_token_signed_response_algs: ['HS256'],
+        }),
+        connection('hmac-back', { client_secret: SECRET, id_token_signed_response_algs: ['HS256', 'RS256'] }),
+        // The provider signs by the client secret, and the connection does not say that it may.
+        connection('hmac-unnamed', { type: 'front_channel', client_secret: SECRET }),
+        connection('hmac-expected', { type: 'front_channel', id_token_signed_response_algs: ['HS256'] }),
       ],
     });
     const keys = Object.fromEntries(
@@ -52,13 +64,34 @@ describe('an instance of oidc-provider', () => {
       token_endpoint_auth_method: 'private_key_jwt' as const,
       jwks: { keys: [keys[name] as JWK] },
     });
+    const posting = (name: string, alg: 'RS256' | 'HS256') =>
+      client(name, {
+        client_secret: alg === 'HS256' ? SECRET : `${name}-secret`,
+        id_token_signed_response_alg: alg,
+        grant_types: ['implicit'],
+        response_types: ['id_token'],
+        // What it asks of those without a code; the address itself is let through below.
+        redirect_uris: ['https://gatehouse.example.test/login/callback'],
+        post_logout_redirect_uris: [],
+      });
     const provider = new Provider(issuer, {
       clients: [
         client('post', { token_endpoint_auth_method: 'client_secret_post' }),
         client('basic', { token_endpoint_auth_method: 'client_secret_basic' }),
         client('key', byKey('key')),
         client('key-issuer', byKey('key-issuer')),
+        client('hmac-back', {
+          client_secret: SECRET,
+          token_endpoint_auth_method: 'client_secret_post',
+          id_token_signed_response_alg: 'HS256',
+        }),
+        posting('front', 'RS256'),
+        posting('hmac', 'HS256'),
+        posting('hmac-unnamed', 'HS256'),
+        posting('hmac-expected', 'RS256'),
       ],
+      responseTypes: ['code', 'id_token'],
+      enabledJWA: { idTokenSigningAlgValues: ['RS256', 'HS256'] },
       pkce: { required: () => true },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
       conformIdTokenClaims: true,
@@ -85,6 +118,7 @@ describe('an instance of oidc-provider', () => {
         return grant;
       },
     });
+    provider.Client.prototype.redirectUriAllowed = (uri) => uri === `${server.url}/login/callback`;
     const answer = provider.callback();
     http1.on('request', async (request, response) => {
       if (!request.url?.startsWith('/interaction/')) return answer(request, response);
@@ -138,6 +172,48 @@ describe('an instance of oidc-provider', () => {
       expect(told, JSON.stringify(told)).to.have.property('code');
       const user = await server.store.collection('users').get(`oidc|${name}|grace`);
       expect(user).to.include({ email: 'grace@upstream.test', email_verified: true, name: 'Grace' });
+    });
+  }
+
+  /** A login whose ID token comes by a form that the provider's page posts. @returns what the application is told. */
+  const posted = async (name: string) => {
+    const agent = createAgent(server);
+    const away = await authorize(agent, webRequest({ connection: name }));
+    const asked = new URL(away.location).searchParams;
+    expect(asked.get('response_type')).to.equal('id_token');
+    expect(asked.get('response_mode')).to.equal('form_post');
+    const { page } = await through(away.location);
+    expect(page).to.contain(`action="${server.url}/login/callback"`);
+    const form = Object.fromEntries(
+      [...page.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, field = '', value = '']) => [field, value]),
+    );
+    expect(form).to.include.keys('id_token', 'state');
+    return responseOf(await follow(agent, await agent.request('/login/callback', { form }), server.url));
+  };
+
+  for (const [name, what] of [
+    ['front', 'that its key signs'],
+    ['hmac', 'that the client secret signs, where the connection says so'],
+  ]) {
+    it(`logs its users in by an ID token that is posted, ${what}`, async () => {
+      expect(await posted(name ?? '')).to.have.property('code');
+      const user = await server.store.collection('users').get(`oidc|${name}|grace`);
+      expect(user).to.include({ email: 'grace@upstream.test', email_verified: true });
+    });
+  }
+
+  it('logs its users in by a code whose ID token the client secret signs, where the connection says so', async () => {
+    const agent = createAgent(server);
+    const away = await authorize(agent, webRequest({ connection: 'hmac-back' }));
+    const { at } = await through(away.location);
+    expect(responseOf(await follow(agent, await agent.get(at), server.url))).to.have.property('code');
+  });
+
+  for (const name of ['hmac-unnamed', 'hmac-expected']) {
+    it(`logs nobody in by an ID token of another algorithm than the connection names: ${name}`, async () => {
+      const told = await posted(name);
+      expect(told).to.include({ error: 'access_denied' });
+      expect(told.error_description).to.contain('algorithm');
     });
   }
 });
