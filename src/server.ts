@@ -36,7 +36,7 @@ import { managementOpenApi } from './management/openapi.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { saml } from './saml/feature.ts';
-import { isForThisMachine } from './settings.ts';
+import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
@@ -162,7 +162,13 @@ function routesOf(
   return [
     ...bind(health, { store, log }),
     ...views.assets.routes,
-    ...bind(engineFeature, { ...engine, config, rateLimits, signing: capabilities.signing }),
+    ...bind(engineFeature, {
+      ...engine,
+      mtlsOrigin: mtlsOrigin(settings),
+      config,
+      rateLimits,
+      signing: capabilities.signing,
+    }),
     ...bind(flow, {
       ...pages,
       credentialGrants,

@@ -19,6 +19,15 @@ export function crossFaults(read: Environment): string[] {
     if (list(read.TRUSTED_PROXIES).length === 0) faults.push('TRUSTED_PROXIES: required with TLS=proxy');
     if (read.BASE_URL === undefined) faults.push('BASE_URL: required with TLS=proxy');
   }
+  if (read.MTLS_PORT !== undefined && read.TLS === 'proxy') {
+    faults.push('MTLS_PORT: with TLS=proxy the proxy asks clients for certificates');
+  }
+  if (read.MTLS_CA !== undefined && read.MTLS_PORT === undefined) {
+    faults.push('MTLS_CA: means something with MTLS_PORT alone');
+  }
+  if (read.MTLS_BASE_URL !== undefined && !isOrigin(read.MTLS_BASE_URL)) {
+    faults.push('MTLS_BASE_URL: must be an https origin, such as https://mtls.example.com, without a path');
+  }
   for (const address of list(read.TRUSTED_PROXIES)) {
     if (!isAddressRange(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
   }

@@ -16,14 +16,14 @@ const secretsKey = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const port = z
+  .string()
+  .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number, 0 to 65535')
+  .transform(Number);
+
 /** The variables, each by itself. */
 export const environment = z.object({
-  PORT: z
-    .string()
-    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number, 0 to 65535')
-    .transform(Number)
-    .default(3000)
-    .meta({ description: 'where it listens; 0 takes a free port' }),
+  PORT: port.default(3000).meta({ description: 'where it listens; 0 takes a free port' }),
   HOST: z.string().min(1).default('127.0.0.1').meta({ description: 'the address that it listens on' }),
   BASE_URL: z.string().optional().meta({
     description: 'the public origin, such as `https://login.example.com`; the issuer is it plus `/`',
@@ -51,6 +51,16 @@ export const environment = z.object({
   TRUSTED_PROXIES: z.string().optional().meta({
     description:
       'with `TLS=proxy`: addresses and CIDR ranges whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed',
+  }),
+  MTLS_PORT: port.optional().meta({
+    description: 'where clients are asked for certificates (mutual TLS); `PORT` itself asks everybody',
+  }),
+  MTLS_CA: z.string().optional().meta({
+    description: 'with `MTLS_PORT`: the authorities that sign the certificates of clients, a PEM file',
+  }),
+  MTLS_BASE_URL: z.string().optional().meta({
+    description: 'the public origin where clients are asked for certificates, for discovery',
+    fallback: "`BASE_URL`'s host at `MTLS_PORT`",
   }),
   OUTBOUND_ALLOW: z.string().optional().meta({
     description:

@@ -29,6 +29,10 @@ export interface Settings {
   sms?: SmsSettings;
   /** What requests to addresses that others name may reach beside the public Internet; see {@link outboundAllow}. */
   outboundAllow?: readonly string[];
+  /** Where clients are asked for certificates; the port may be that of everybody. */
+  mtls?: { port: number; caFile?: string };
+  /** The public origin where they are; that of everybody at another port without it. */
+  mtlsBaseUrl?: string;
   /** DNS servers that are asked whose a custom domain is; the system's without it. */
   dnsServers?: readonly string[];
   production: boolean;
@@ -71,6 +75,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     tls: tlsOf(read),
     ...deliveryOf(read),
     ...(read.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(read.OUTBOUND_ALLOW) }),
+    ...mtlsOf(read),
     ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
@@ -119,6 +124,24 @@ function deliveryOf(read: Environment): Pick<Settings, 'mail' | 'sms'> {
         },
       }),
   };
+}
+
+function mtlsOf({ MTLS_PORT, MTLS_CA, MTLS_BASE_URL }: Environment): Pick<Settings, 'mtls' | 'mtlsBaseUrl'> {
+  return {
+    ...(MTLS_PORT !== undefined && {
+      mtls: { port: MTLS_PORT, ...(MTLS_CA !== undefined && { caFile: MTLS_CA }) },
+    }),
+    ...(MTLS_BASE_URL !== undefined && { mtlsBaseUrl: new URL(MTLS_BASE_URL).origin }),
+  };
+}
+
+/** The public origin where clients are asked for certificates, where it is another one. */
+export function mtlsOrigin({ baseUrl, port, mtls, mtlsBaseUrl }: Settings): string | undefined {
+  if (mtlsBaseUrl !== undefined) return mtlsBaseUrl;
+  if (mtls === undefined || mtls.port === port) return undefined;
+  const origin = new URL(baseUrl);
+  origin.port = String(mtls.port);
+  return origin.origin;
 }
 
 function tlsOf(read: Environment): TlsSettings {

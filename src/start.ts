@@ -1,8 +1,7 @@
 // Starts and stops a server, for the process and for tests.
 
 import { once } from 'node:events';
-import http from 'node:http';
-import https from 'node:https';
+import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -28,6 +27,7 @@ import { exampleRemains, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
 import { storedFaults } from './tenant/stored.ts';
 import { tlsOptions } from './tls/options.ts';
+import { createServers } from './tls/servers.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
@@ -118,30 +118,22 @@ function refuseStore({ dataDir }: Settings, why: string, faults: readonly string
   throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
 }
 
-/** Further connections are closed at once: each takes memory. */
-const MOST_CONNECTIONS = 10_000;
-
-/** Time limits for a request's head and for all of it, and how often they are checked, milliseconds. */
-const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
-
 /** Listens, and builds the tenant in an open store. */
 async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile }): Promise<Running> {
   const { settings: read, store, users, wallClock, random } = deps;
   const tls = await tlsOptions(read, wallClock);
   for (const warning of tls.warnings) deps.log.warn(warning);
-  const server =
-    tls.secure === undefined
-      ? http.createServer(PATIENCE)
-      : https.createServer({ ...tls.secure, ...PATIENCE, minVersion: 'TLSv1.2', handshakeTimeout: 20_000 });
-  server.maxConnections = MOST_CONNECTIONS;
-  const connections = trackConnections(server);
+  const servers = createServers({
+    secure: tls.secure,
+    port: read.port,
+    mtls: read.mtls && { ...read.mtls, ca: tls.clientCa },
+  });
+  const connections = trackConnections(servers);
   // Requests that arrive before the tenant is built wait for it.
   const app = Promise.withResolvers<http.RequestListener>();
-  server.on(
-    'request',
-    inTurns((request, response) => void app.promise.then((handle) => handle(request, response))),
-  );
-  const settings = withPort(read, await listen(server, read));
+  const handle = inTurns((request, response) => void app.promise.then((one) => one(request, response)));
+  for (const server of servers) server.on('request', handle);
+  const settings = await listenAll(servers, read);
   try {
     await applyTenant(
       { store, users, random, managementAudience: managementAudience(settings.issuer) },
@@ -166,7 +158,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     const stop = (within = STOP_BUDGET) => {
       const heard = ear.close();
       return stopWithin(within, {
-        server,
+        servers,
         connections,
         drain: tenant.drain,
         finish: tenant.close,
@@ -179,22 +171,42 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     };
     return { settings, caFile: tls.caFile, store, users, tenant, stop };
   } catch (thrown) {
-    server.close();
+    for (const server of servers) server.close();
     connections.closeAll();
     throw thrown;
   }
 }
 
+/** Listens at the port of everybody, and at that of clients with certificates. @throws Error with the reason. */
+async function listenAll(
+  [main, mutual]: ReturnType<typeof createServers>,
+  read: Settings,
+): Promise<Settings> {
+  const settings = withPort(read, await listen(main, read));
+  const { mtls, host } = settings;
+  if (mtls === undefined) return settings;
+  if (mutual === undefined) return { ...settings, mtls: { ...mtls, port: settings.port } };
+  const port = await listen(mutual, { port: mtls.port, host }, 'MTLS_PORT').catch((thrown: unknown) => {
+    main.close();
+    throw thrown;
+  });
+  return { ...settings, mtls: { ...mtls, port } };
+}
+
 /** @returns the port in use. @throws Error with the reason. */
-async function listen(server: http.Server, { port, host }: Settings): Promise<number> {
+async function listen(
+  server: http.Server,
+  { port, host }: Pick<Settings, 'port' | 'host'>,
+  variable = 'PORT',
+): Promise<number> {
   server.listen(port, host);
   try {
     await once(server, 'listening');
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'EADDRINUSE') {
-      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set PORT`);
+      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set ${variable}`);
     }
-    because(`HOST, PORT: cannot listen on port ${port} of ${host}`)(thrown);
+    because(`HOST, ${variable}: cannot listen on port ${port} of ${host}`)(thrown);
   }
   return (server.address() as AddressInfo).port;
 }

@@ -21,7 +21,7 @@ const GRACE = 500;
 /** How often connections are checked, milliseconds. */
 const CHECK = 50;
 
-/** The connections of a server, including those before their TLS handshake. */
+/** The connections of servers, including those before their TLS handshake. */
 interface Connections {
   /** Closes connections without a request in progress, also during their TLS handshake. */
   closeUnused(): void;
@@ -30,19 +30,20 @@ interface Connections {
 }
 
 /**
- * Tracks a server's connections: Node.js does not list one before its TLS handshake is done, and takes one that has sent
+ * Tracks servers' connections: Node.js does not list one before its TLS handshake is done, and takes one that has sent
  * nothing for busy.
  */
-export function trackConnections(server: http.Server): Connections {
+export function trackConnections(servers: readonly http.Server[]): Connections {
   const sockets = new Set<Socket>();
   /** Requests in progress by the client's address and port, which the TLS and the TCP socket share. */
   const busy = new Map<string, number>();
-  const clientOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
-  server.on('connection', (socket: Socket) => {
+  const clientOf = ({ remoteAddress, remotePort, localPort }: Socket) =>
+    `${remoteAddress} ${remotePort} ${localPort}`;
+  const opened = (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-  });
-  server.on('request', (request: http.IncomingMessage, response: http.ServerResponse) => {
+  };
+  const asked = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const client = clientOf(request.socket);
     busy.set(client, (busy.get(client) ?? 0) + 1);
     response.once('close', () => {
@@ -50,7 +51,8 @@ export function trackConnections(server: http.Server): Connections {
       if (others > 0) busy.set(client, others);
       else busy.delete(client);
     });
-  });
+  };
+  for (const server of servers) server.on('connection', opened).on('request', asked);
   return {
     closeUnused: () => {
       for (const socket of sockets) if (!busy.has(clientOf(socket))) socket.destroy();
@@ -93,7 +95,7 @@ export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK
 
 /** What a stop ends, in this order. */
 interface Stoppable {
-  server: http.Server;
+  servers: readonly http.Server[];
   connections: Connections;
   /** Ends long-lived responses. */
   drain(): void;
@@ -122,12 +124,14 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
 }
 
 /** Accepts no more connections and lets requests in progress finish until the deadline. */
-async function closeServer({ server, connections, log }: Stoppable, deadline: Deadline): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+async function closeServer({ servers, connections, log }: Stoppable, deadline: Deadline): Promise<void> {
+  const closed = Promise.all(
+    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
+  );
   const started = performance.now();
   // Closes kept-alive connections after their last answer.
   const check = setInterval(() => {
-    if (performance.now() - started < GRACE) server.closeIdleConnections();
+    if (performance.now() - started < GRACE) for (const server of servers) server.closeIdleConnections();
     else connections.closeUnused();
   }, CHECK);
   const inTime = await doneBy(deadline, closed);

@@ -27,6 +27,7 @@ import type { CheckRequest, LeadElsewhere } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { refuseUnboundRefresh } from './certificate-binding.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
+import { assertionRules } from './client-assertion.ts';
 import type { Commits } from './commit.ts';
 import { discoveryMembers } from './discovery.ts';
 import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
@@ -166,6 +167,7 @@ export function engineConfiguration(
     responseTypes: RESPONSE_TYPES,
     clientAuthMethods: [...CLIENT_AUTHENTICATION],
     enabledJWA: ALGORITHMS,
+    assertJwtClientAuthClaimsAndHeader: assertionRules(deps),
     extraTokenClaims: onlyBoundTokens(deps),
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,

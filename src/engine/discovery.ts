@@ -15,6 +15,23 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
       'client_secret_basic',
       'client_secret_post',
       'private_key_jwt',
+      'tls_client_auth',
+      'self_signed_tls_client_auth',
     ],
   };
+}
+
+/** Endpoints that people's browsers go to, which nobody asks for certificates. */
+const IN_BROWSERS = new Set(['authorization_endpoint', 'end_session_endpoint']);
+
+/**
+ * The endpoints where clients are asked for certificates (RFC 8705 §5), where those are others.
+ * @param origin theirs.
+ */
+export function mtlsAliases(metadata: Readonly<Record<string, unknown>>, origin: string): object {
+  const aliases = Object.entries(metadata).flatMap(([name, address]) => {
+    if (!name.endsWith('_endpoint') || IN_BROWSERS.has(name) || typeof address !== 'string') return [];
+    return [[name, `${origin}${new URL(address).pathname}`]];
+  });
+  return { mtls_endpoint_aliases: Object.fromEntries(aliases) };
 }

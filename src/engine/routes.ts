@@ -19,6 +19,7 @@ import {
   tokenAnswer,
   userinfoAnswer,
 } from './described.ts';
+import { mtlsAliases } from './discovery.ts';
 import { feature } from './feature.ts';
 import { takesPushedRequests } from './par-endpoint.ts';
 import type { Engine } from './provider.ts';
@@ -28,8 +29,10 @@ interface EngineRoutesDependencies
     Engine,
     'enter' | 'authorization' | 'pushRequest' | 'tokens' | 'userinfo' | 'keys' | 'introspect'
   > {
-  config: Pick<Config, 'settings'>;
+  config: Pick<Config, 'settings' | 'customDomains'>;
   rateLimits: RateLimits;
+  /** The public origin where clients are asked for certificates, where it is another one. */
+  mtlsOrigin: string | undefined;
   signing: Pick<Signing, 'ensure'>;
 }
 
@@ -169,11 +172,20 @@ export const engine = feature<EngineRoutesDependencies>({
   },
 });
 
-async function sendMetadata({ enter, config }: EngineRoutesDependencies, ctx: Context): Promise<void> {
+async function sendMetadata(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
+  const { enter, config } = deps;
   await enter(ctx);
-  if (takesPushedRequests(config)) return;
-  const { pushed_authorization_request_endpoint: _, ...metadata } = ctx.body as Record<string, unknown>;
-  ctx.body = metadata;
+  const metadata = { ...(ctx.body as Record<string, unknown>) };
+  if (!takesPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
+  const origin = deps.mtlsOrigin ?? (await edgeOrigin(config));
+  ctx.body = origin === undefined ? metadata : { ...metadata, ...mtlsAliases(metadata, origin) };
+}
+
+/** Where the edge of a custom domain asks for certificates, as the hosted service names it. */
+async function edgeOrigin(config: EngineRoutesDependencies['config']): Promise<string | undefined> {
+  if (config.settings().tenant.mtls?.enable_endpoint_aliases !== true) return undefined;
+  const [domain] = await config.customDomains();
+  return domain && `https://mtls.${domain.domain}`;
 }
 
 async function sendKeys({ keys, signing }: EngineRoutesDependencies, ctx: Context): Promise<void> {

@@ -105,6 +105,8 @@ export const tenantSettingsSchema = z.looseObject({
   pushed_authorization_requests_supported: z.boolean().optional(),
   device_flow: deviceFlowSchema.prefault({}),
   flags: flagsSchema.default({}),
+  /** Whether discovery names the endpoints at `mtls.` of the custom domain (RFC 8705 §5). */
+  mtls: z.looseObject({ enable_endpoint_aliases: z.boolean().default(false) }).nullish(),
 });
 
 export const brandingSchema = z.looseObject({

@@ -13,6 +13,8 @@ interface TlsOptions {
   secure?: { cert: string; key: string };
   /** The CA to trust, in development. */
   caFile?: string;
+  /** PEM: the authorities that are trusted for clients. */
+  clientCa?: string;
   /** Warnings for the operator, one sentence each. */
   warnings: string[];
 }
@@ -24,6 +26,7 @@ export type TlsSettings =
 
 interface Needed {
   tls: TlsSettings;
+  mtls?: { caFile?: string } | undefined;
   dataDir: string;
   /** The public origin. */
   baseUrl: string;
@@ -31,8 +34,24 @@ interface Needed {
   host: string;
 }
 
-/** Reads or makes certificate and key. @throws Error with the reason in one sentence. */
+/** Reads or makes certificate and key, and reads whom clients are signed by. @throws Error with the reason in one sentence. */
 export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
+  const { mtls } = settings;
+  const options = await serverOptions(settings, clock);
+  return mtls?.caFile === undefined ? options : { ...options, clientCa: await readAuthorities(mtls.caFile) };
+}
+
+async function readAuthorities(file: string): Promise<string> {
+  const ca = await readFile(file, 'utf8').catch(because(`MTLS_CA: ${file} cannot be read`));
+  try {
+    new X509Certificate(ca);
+  } catch (thrown) {
+    because(`MTLS_CA: ${file} holds no certificates in PEM`)(thrown);
+  }
+  return ca;
+}
+
+async function serverOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
   switch (settings.tls.mode) {
     case 'auto': {
       const directory = join(settings.dataDir, 'tls');

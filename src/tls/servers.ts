@@ -1,0 +1,52 @@
+// The servers that listen: over TLS or behind a proxy, and where clients are asked for certificates (RFC 8705 §2).
+import http from 'node:http';
+import https from 'node:https';
+
+/** Further connections are closed at once: each takes memory. */
+const MOST_CONNECTIONS = 10_000;
+
+/** Time limits for a request's head and for all of it, and how often they are checked, milliseconds. */
+const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
+
+/** Where clients are asked for certificates. */
+export interface MtlsSettings {
+  /** That of everybody, or one of its own. */
+  port: number;
+  /** PEM: the authorities that are trusted for clients; none where it is not given. */
+  ca?: string | undefined;
+}
+
+interface Needed {
+  /** PEM; undefined behind a proxy that terminates TLS. */
+  secure: { cert: string; key: string } | undefined;
+  port: number;
+  mtls: MtlsSettings | undefined;
+}
+
+/** The servers, which do not listen yet: the second asks for certificates, where that has a port of its own. */
+export function createServers({ secure, port, mtls }: Needed): [http.Server] | [http.Server, https.Server] {
+  if (secure === undefined) return [limited(http.createServer(PATIENCE))];
+  const options = { ...secure, ...PATIENCE, minVersion: 'TLSv1.2', handshakeTimeout: 20_000 } as const;
+  if (mtls === undefined) return [limited(https.createServer(options))];
+  const asking = { ...options, ...asks(mtls) };
+  if (isSamePort(port, mtls)) return [limited(https.createServer(asking))];
+  return [limited(https.createServer(options)), limited(https.createServer(asking))];
+}
+
+/** Whether everybody is asked for a certificate at the one port. */
+export function isSamePort(port: number, mtls: Pick<MtlsSettings, 'port'>): boolean {
+  return port !== 0 && port === mtls.port;
+}
+
+/**
+ * A client may have no certificate, or one that it made itself: what its certificate is good for is decided at the
+ * request. Without authorities of its own the list is empty and not that of all public ones, which sign for anybody.
+ */
+function asks({ ca }: MtlsSettings) {
+  return { requestCert: true, rejectUnauthorized: false, ca: ca ?? [] };
+}
+
+function limited<S extends http.Server>(server: S): S {
+  server.maxConnections = MOST_CONNECTIONS;
+  return server;
+}
