@@ -32,6 +32,7 @@ import type { Commits } from './commit.ts';
 import { discoveryMembers } from './discovery.ts';
 import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
 import { ENCRYPTION } from './encryption.ts';
+import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
 import { lifetimes } from './lifetimes.ts';
@@ -95,7 +96,6 @@ const FEATURES: NonNullable<Configuration['features']> = {
   pushedAuthorizationRequests: { enabled: true },
   jwtResponseModes: { enabled: true },
   rpInitiatedLogout: { enabled: false },
-  claimsParameter: { enabled: true },
   clientCredentials: { enabled: true },
   revocation: {
     enabled: true,
@@ -208,6 +208,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
     richAuthorizationRequests: richAuthorizationRequests(deps.config),
+    claimsParameter: { enabled: true, assertClaimsParameter: assertClaims(deps.acrValues) },
   };
 }
 

@@ -4,6 +4,7 @@ import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provide
 import { isByConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
+import { lacksEssentialClass } from './essential-claims.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
@@ -39,6 +40,10 @@ export function policy({
   const otherOrganization = wrongOrganization(organizations);
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
+  // The engine would ask for one login after another.
+  for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
+  const lacksClass = (ctx: KoaContextWithOIDC) => lacksEssentialClass(ctx, lacksSecondFactor(ctx));
+  login.checks.add(new Check('essential_acr', LOGIN_REQUIRED, 'login_required', lacksClass));
   for (const check of login.checks) check.description = LOGIN_REQUIRED;
   login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
   // The engine would ask every application with a custom scheme for consent.
