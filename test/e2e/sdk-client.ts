@@ -3,6 +3,7 @@
 import { AuthClient, type AuthClientOptions } from '@auth0/auth0-auth-js';
 import { AuthenticationClient } from 'auth0-5';
 import * as oidc from 'openid-client';
+import { requestCalls } from './request-client.ts';
 
 type Arguments = Record<string, any>; // any: each call has its own, given by the test that knows them
 
@@ -30,6 +31,7 @@ async function discover({ issuer, clientId, secret, privateKey }: Arguments): Pr
 }
 
 const calls: Record<string, (args: Arguments) => Promise<unknown>> = {
+  ...requestCalls,
   // `method` may be of a sub-client: `passwordless.sendEmail`.
   'auth-js': async ({ options, method, args }) => {
     type Client = Record<string, unknown>;
