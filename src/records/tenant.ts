@@ -133,8 +133,29 @@ export const brandingSchema = z.looseObject({
   templates: z.array(z.looseObject({ template: z.string(), body: z.string() })).optional(),
 });
 
+/** The profile of a development user (OpenID Connect Core §5.1). */
+export const developmentProfileSchema = z.object({
+  name: z.string().exactOptional(),
+  given_name: z.string().exactOptional(),
+  family_name: z.string().exactOptional(),
+  middle_name: z.string().exactOptional(),
+  nickname: z.string().exactOptional(),
+  preferred_username: z.string().exactOptional(),
+  profile: z.string().exactOptional(),
+  picture: z.string().exactOptional(),
+  website: z.string().exactOptional(),
+  gender: z.string().exactOptional(),
+  birthdate: z.string().exactOptional(),
+  zoneinfo: z.string().exactOptional(),
+  locale: z.string().exactOptional(),
+  phone_number: z.string().exactOptional(),
+  phone_verified: z.boolean().exactOptional(),
+  address: z.record(z.string(), z.string()).exactOptional(),
+});
+
 /** A development user of the tenant file (`users`), in the connection named or the default directory. */
 const developmentUserSchema = z.looseObject({
+  ...developmentProfileSchema.shape,
   email: z.string().min(3),
   password: z.string().min(1),
   connection: z.string().optional(),

@@ -2,7 +2,7 @@
 import type { Key } from '../records/collection-spec.ts';
 import { collections } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
-import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
+import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Collection, Store } from '../store/contract.ts';
@@ -189,6 +189,7 @@ async function createDevelopmentUser(
     password,
     ...(username === undefined ? {} : { username }),
     profile: {
+      ...developmentProfileSchema.parse(user),
       email_verified,
       user_metadata,
       app_metadata,

@@ -1,0 +1,57 @@
+// The tenant for the conformance suite: its development user has every claim of the standard.
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { createAgent } from '../support/agent.ts';
+import { logIn, responseOf, token } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const SUITE = 'https://suite.example.test';
+const CALLBACK = `${SUITE}/test/a/gatehouse/callback`;
+const SECRET = 'a-secret-of-at-least-32-characters';
+
+/** The tenant file with its variables filled in. */
+function tenant(): object {
+  const text = readFileSync(new URL('../../config/examples/conformance.yaml', import.meta.url), 'utf8');
+  return parse(
+    text.replace(/\$\{(\w+)\}/g, (_whole, name: string) => (name === 'SUITE' ? SUITE : SECRET)),
+  ) as object;
+}
+
+describe('config/examples/conformance.yaml', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant: tenant() });
+  });
+  after(() => server.stop());
+
+  const claims = async (scope: string): Promise<Record<string, unknown>> => {
+    const asked = await logIn(
+      createAgent(server),
+      server,
+      { client_id: 'suite', response_type: 'code', redirect_uri: CALLBACK, scope, state: 's' },
+      { email: 'ada@example.test', password: 'Correct-Horse-1' },
+    );
+    const issued = await token(createAgent(server), {
+      grant_type: 'authorization_code',
+      client_id: 'suite',
+      client_secret: SECRET,
+      code: responseOf(asked).code,
+      redirect_uri: CALLBACK,
+    });
+    const { access_token } = (await issued.json()) as { access_token: string };
+    return (await createAgent(server).get('/userinfo', { authorization: `Bearer ${access_token}` })).json();
+  };
+
+  it('gives a user whose profile has each claim of each scope', async () => {
+    const given = await claims('openid profile email address phone');
+    expect(given).to.include({ given_name: 'Ada', gender: 'female', phone_number_verified: true });
+    expect(given.address).to.include({ locality: 'London' });
+    expect(given.updated_at).to.be.a('number');
+    expect(Object.keys(given)).to.have.lengthOf(20);
+  });
+
+  it('gives no more than was asked for', async () => {
+    expect(Object.keys(await claims('openid email'))).to.have.members(['sub', 'email', 'email_verified']);
+  });
+});
