@@ -240,6 +240,7 @@ function routesOf(
       challenges,
       clock,
       config,
+      customClaims: engine.customClaims,
       delegatedLogins,
       events,
       idp,

@@ -4,6 +4,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
+import type { CustomClaims } from './custom-claims.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
@@ -25,6 +26,7 @@ interface AccessTokenDependencies {
   users: Users;
   organizations: Pick<Organizations, 'claims' | 'rolesOf'>;
   machines: Pick<MachineOrganizations, 'of'>;
+  customClaims: CustomClaims;
   secondFactor: Pick<SecondFactor, 'tokenClaims'>;
 }
 
@@ -36,6 +38,7 @@ export function accessTokenFormat({
   organizations,
   machines,
   secondFactor,
+  customClaims,
 }: AccessTokenDependencies): Customizer {
   return async (ctx, token, jwt) => {
     const { payload } = jwt;
@@ -49,6 +52,14 @@ export function accessTokenFormat({
     const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
+      // First: they are no claim of ours.
+      ...(await customClaims.of({
+        to: 'access_token',
+        clientId: String(client),
+        userId,
+        organization,
+        audience: api?.identifier,
+      })),
       iss: payload.iss,
       sub: userId ?? `${String(client)}@clients`,
       aud: scope.split(' ').includes('openid') ? [payload.aud, userinfoAudience(issuer)] : payload.aud,

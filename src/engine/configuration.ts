@@ -29,6 +29,7 @@ import { refuseUnboundRefresh } from './certificate-binding.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import { assertionRules } from './client-assertion.ts';
 import type { Commits } from './commit.ts';
+import type { CustomClaims } from './custom-claims.ts';
 import { discoveryMembers } from './discovery.ts';
 import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
 import { ENCRYPTION } from './encryption.ts';
@@ -144,6 +145,7 @@ export function engineConfiguration(
     judged: JudgedUsers;
     organizations: Organizations;
     machines: MachineOrganizations;
+    customClaims: CustomClaims;
     pushedRequests: PushedRequests;
     /** @see dpopFeature */
     nonceSecret: Buffer;

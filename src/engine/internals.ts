@@ -21,11 +21,11 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { applicationSettings } from './applications.ts';
 import type { DetailTypes } from './authorization-details.ts';
+import type { CustomClaims } from './custom-claims.ts';
+import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { readExtensions } from './request-extensions.ts';
-import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
 export const ENGINE_VERSION = '9.13.3';
 
@@ -128,13 +128,7 @@ interface EngineClasses {
     };
   };
   Grant: EngineModel;
-  IdToken: {
-    prototype: IdTokenParts & {
-      client: Client;
-      ctx: KoaContextWithOIDC;
-      payload(): Promise<Record<string, unknown>>;
-    };
-  };
+  IdToken: { prototype: IdTokenInstance };
   RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
   Session: EngineModel & { prototype: Session };
   ReplayDetection: {
@@ -160,12 +154,19 @@ interface SchemaInstance {
  */
 export function adaptEngine(
   provider: Provider,
-  { wallClock, config, random, bind }: { wallClock: Clock; config: Config; random: Random; bind: BindToken },
+  {
+    wallClock,
+    config,
+    random,
+    bind,
+    customClaims,
+  }: { wallClock: Clock; config: Config; random: Random; bind: BindToken; customClaims: CustomClaims },
 ): void {
   knowAlgorithms(provider);
   adaptClients(provider);
   adaptSessions(provider, wallClock);
-  adaptTokens(provider, config, random);
+  adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims });
+  adaptTokens(provider, random);
   adaptReplayDetection(provider, wallClock);
   bindAccessTokens(provider, bind);
 }
@@ -286,18 +287,8 @@ function bindAccessTokens(provider: Provider, bind: BindToken): void {
   }
 }
 
-function adaptTokens(provider: Provider, config: Config, random: Random): void {
-  const { IdToken, RefreshToken } = provider as unknown as EngineClasses;
-
-  // ID tokens claim fewer methods than are recorded.
-  const { payload } = IdToken.prototype;
-  IdToken.prototype.payload = function idTokenPayload(this: typeof IdToken.prototype) {
-    this.available = { ...this.available, amr: claimedMethods(this.available.amr) };
-    if (hasStandardClaims(config, applicationSettings(this.client))) {
-      standardIdToken(this, this.ctx.oidc.params?.response_type);
-    }
-    return payload.call(this);
-  };
+function adaptTokens(provider: Provider, random: Random): void {
+  const { RefreshToken } = provider as unknown as EngineClasses;
 
   // A token's value names its family, so that reuse of an old one is recognized without its record.
   RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
@@ -325,13 +316,6 @@ function adaptReplayDetection(provider: Provider, wallClock: Clock): void {
       throw thrown;
     }
   };
-}
-
-/**
- * The `amr` of ID tokens: only `mfa`, as with the hosted service. Applications take any `amr` for a second factor.
- */
-function claimedMethods(methods: unknown): string[] | undefined {
-  return Array.isArray(methods) && methods.includes('mfa') ? ['mfa'] : undefined;
 }
 
 /** Has a model keep more members. */

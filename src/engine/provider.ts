@@ -12,6 +12,7 @@ import { certificateBinding } from './certificate-binding.ts';
 import type { JudgedUsers } from './claims.ts';
 import { createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
+import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
 import { dpopNonceSecret } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
@@ -49,6 +50,7 @@ export interface Engine {
   interactions: Interactions;
   settle: Settle;
   organizations: Organizations;
+  customClaims: CustomClaims;
   redeemOwnCode: RedeemOwnCode;
   sessions: Sessions;
   userinfo: Userinfo;
@@ -75,7 +77,10 @@ function nameIssuer(provider: Provider, issuer: string): void {
   });
 }
 
-function adaptedProvider(deps: EngineDependencies, configuration: Configuration): Provider {
+function adaptedProvider(
+  deps: EngineDependencies & { customClaims: CustomClaims },
+  configuration: Configuration,
+): Provider {
   const provider = new Provider(deps.settings.issuer, configuration);
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
@@ -94,8 +99,9 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const machines = machineOrganizations(config);
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
+  const customClaims = createCustomClaims(deps);
   const kept = { commits: createCommits(store), pushedRequests: pushedRequests(deps) };
-  const shared = { ...deps, ...kept, organizations, machines, settle, judged, nonceSecret };
+  const shared = { ...deps, ...kept, customClaims, organizations, machines, settle, judged, nonceSecret };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -104,7 +110,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   });
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
   const provider = adaptedProvider(
-    deps,
+    shared,
     engineConfiguration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
   );
   const failures = engineFailures(provider, log);
@@ -132,9 +138,10 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     interactions: waiting,
     settle,
     organizations,
+    customClaims,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
-    ...tokenReaders({ ...deps, provider, clock: wallClock, organizations, checkPossession }),
+    ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
     checkPossession,
   };
 }

@@ -15,6 +15,7 @@ import type { Users } from '../users/users.ts';
 import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import type { CustomClaims } from './custom-claims.ts';
 import { dpopChallenge } from './dpop.ts';
 import type { Organizations } from './organizations.ts';
 import {
@@ -34,6 +35,7 @@ export interface UserinfoDependencies {
   users: Users;
   clock: Clock;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
+  customClaims: CustomClaims;
   checkPossession: CheckPossession;
 }
 
@@ -120,7 +122,10 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
       const then = asAtIssue(user, token.issuedAt);
       const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
+      const { userId, clientId, organization } = token;
       ctx.body = {
+        // First: they are no claim of ours.
+        ...(await deps.customClaims.of({ to: 'userinfo', userId, clientId, organization })),
         sub: user.id,
         ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),
         ...standardClaims(then, token.scopes, { updatedAt }),

@@ -12,6 +12,7 @@ import { type ClientsDependencies, clientCalls } from './resources/clients.ts';
 import { connectionClientCalls } from './resources/connection-clients.ts';
 import { type ConnectionKeysDependencies, connectionKeyCalls } from './resources/connection-keys.ts';
 import { type ConnectionsDependencies, connectionCalls } from './resources/connections.ts';
+import { customClaimCalls } from './resources/custom-claims.ts';
 import { type CustomDomainDependencies, customDomainCalls } from './resources/custom-domains.ts';
 import { deviceCredentialCalls } from './resources/device-credentials.ts';
 import { directoryProvisioningCalls } from './resources/directory-provisioning.ts';
@@ -120,6 +121,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...attackProtectionCalls,
   ...lookCalls,
   ...promptTextCalls,
+  ...customClaimCalls,
   ...customDomainCalls,
   ...logCalls,
   ...logStreamCalls,

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
 import { connectionSchema, type databaseOptionsSchema, databaseSchema } from './connections.ts';
+import { customClaimsSchema } from './custom-claims.ts';
 import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
 import { documentSections, promptSections } from './documents.ts';
 import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from './guardian.ts';
@@ -199,6 +200,8 @@ export const tenantFileSchema = z.looseObject({
   prompts: z.looseObject(promptFields).optional(),
   guardianSettings: z.record(z.string(), z.unknown()).optional(),
   users: z.array(developmentUserSchema).default([]),
+  /** Ours: claims that the tenant declares. */
+  customClaims: customClaimsSchema.optional(),
   guardianFactors: guardianFactorsSchema,
   guardianPolicies: guardianPoliciesSchema,
   webPush: webPushSchema,
@@ -226,7 +229,13 @@ export type TenantRecord = Pick<
   Partial<
     Pick<
       TenantFile,
-      'emailTemplates' | 'guardianFactors' | 'guardianPolicies' | 'pages' | 'prompts' | 'webPush'
+      | 'customClaims'
+      | 'emailTemplates'
+      | 'guardianFactors'
+      | 'guardianPolicies'
+      | 'pages'
+      | 'prompts'
+      | 'webPush'
     >
   > & {
     [section: string]: unknown;

@@ -1,4 +1,5 @@
 // The content of an assertion: subject, attributes, audience and authentication context.
+import type { CustomClaims } from '../engine/custom-claims.ts';
 import type { OwnCodeLogin } from '../engine/own-codes.ts';
 import type { NameId } from '../saml-messages/name-id.ts';
 import { NAME_ID, STATUS } from '../saml-messages/names.ts';
@@ -16,6 +17,7 @@ import type { ServiceProvider } from './service-provider.ts';
 interface ContentDependencies {
   config: Config;
   users: Users;
+  customClaims: CustomClaims;
 }
 
 type AssertionContent = Pick<Assertion, 'nameId' | 'attributes' | 'context' | 'audience'>;
@@ -30,7 +32,7 @@ const refusal = (detail: string, message?: string): { refused: Status } => ({
  * @param asked the request, the login, and the session's transient NameID.
  */
 export async function assertionContent(
-  { users, config }: ContentDependencies,
+  { users, config, customClaims }: ContentDependencies,
   sp: ServiceProvider,
   { issuer: entityId }: ResponseFrame,
   { request, login, transient }: { request: LoginRequest; login: OwnCodeLogin; transient: string },
@@ -43,7 +45,11 @@ export async function assertionContent(
   const context = statedContext(request.classRefs, login.amr, sp.authnContextClassRef);
   if (context === undefined) return refusal(STATUS.noAuthnContext);
   const identity = sp.mapIdentities ? primaryIdentity(await users.identitiesOf(user.id)) : undefined;
-  const attributes = attributesOf(user, identity, sp, config.settings().vendor_host);
+  const declared = await customClaims.list({ to: 'saml', clientId: sp.clientId, userId: user.id });
+  const attributes = attributesOf(user, identity, sp, {
+    vendorHost: config.settings().vendor_host,
+    declared,
+  });
   const named = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
   if (named === undefined) {
     const isUnproved = request.nameIdFormat === NAME_ID.email;

@@ -1,5 +1,6 @@
 // A user as the attributes of an assertion, and as its NameID.
 
+import type { ClaimFound } from '../engine/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { NameId } from '../saml-messages/name-id.ts';
@@ -60,12 +61,13 @@ function upnOf(user: User, released: User): string | undefined {
  * The attributes of a user for a service provider; unverified values are left out unless its addon allows them.
  * @param identity the one that the user was made with.
  * @param vendorHost host of the namespace for fields without a mapping.
+ * @param declared claims that the tenant declares for assertions; what the user chose counts as it does elsewhere.
  */
 export function attributesOf(
   user: User,
   identity: Identity | undefined,
   sp: ServiceProvider,
-  vendorHost: string,
+  { vendorHost, declared }: { vendorHost: string; declared: ClaimFound[] },
 ): Attribute[] {
   const profile = profileOf(user, identity, sp);
   const trusts = sp.allowUnverifiedIdentifiers;
@@ -84,7 +86,16 @@ export function attributesOf(
       attribute(sp.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`, field, value),
     )
     .filter(({ name }) => !taken.has(name));
-  return merged([...mapped, ...unmapped]);
+  const proved = trusts ? user : withoutUnproved(user);
+  const isUnproved = (path: string) =>
+    (path === 'user.email' && proved.email === undefined) ||
+    (path === 'user.phone_number' && proved.phone_number === undefined);
+  const custom = declared
+    .filter((one) => !isUnproved(one.declared.value))
+    .map(({ declared: { claim, value: path }, value }) =>
+      attribute(claim, path.replace(/^user\./, ''), value),
+    );
+  return merged([...mapped, ...unmapped, ...custom]);
 }
 
 /** Merges attributes of the same name; drops those without a value. */

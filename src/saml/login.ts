@@ -1,5 +1,6 @@
 // Login at a service provider: the hosted login runs as a delegated one, and its outcome becomes a Response.
 import type { Context } from 'koa';
+import type { CustomClaims } from '../engine/custom-claims.ts';
 import { requestExpired } from '../engine/interaction.ts';
 import type { OwnCodeLogin } from '../engine/own-codes.ts';
 import type { Sessions } from '../engine/sessions.ts';
@@ -27,6 +28,7 @@ export interface SamlDependencies {
   store: Store;
   config: Config;
   users: Users;
+  customClaims: CustomClaims;
   delegatedLogins: DelegatedLogins;
   sessions: Sessions;
   idp: IdentityProvider;

@@ -1,0 +1,69 @@
+// Claims that the tenant declares, wherever users are told of: always the latest value (spec "User profile").
+import type { CustomClaim } from '../records/custom-claims.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Config } from '../tenant/config.ts';
+import { type ClaimSources, type ClaimsWanted, claimsWanted, claimValue } from '../users/custom-claims.ts';
+import { primaryIdentity } from '../users/identities.ts';
+import type { Users } from '../users/users.ts';
+
+/** Whose claims, and where. */
+export interface ClaimsAbout extends ClaimsWanted {
+  /** Undefined for a client of itself. */
+  userId?: string | undefined;
+  /** The id of the organization that the login is for. */
+  organization?: string | undefined;
+  /** The name of the connection that the user came by; that of the user's first identity where it is not known. */
+  connection?: string | undefined;
+}
+
+/** A declared claim with its value. */
+export interface ClaimFound {
+  declared: Frozen<CustomClaim>;
+  value: unknown;
+}
+
+export interface CustomClaims {
+  /** The claims with a value, by name. */
+  of(about: ClaimsAbout): Promise<Record<string, unknown>>;
+  /** The same, one by one. */
+  list(about: ClaimsAbout): Promise<ClaimFound[]>;
+}
+
+interface CustomClaimsDependencies {
+  config: Pick<Config, 'settings' | 'client' | 'organization' | 'connection'>;
+  users: Pick<Users, 'get' | 'identitiesOf'>;
+}
+
+/** The declared claims of a tenant; nothing is read where it declares none for the place. */
+export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
+  const list: CustomClaims['list'] = async (about) => {
+    const wanted = claimsWanted(deps.config.settings().customClaims ?? [], about);
+    if (wanted.length === 0) return [];
+    const sources = await sourcesOf(deps, about);
+    return wanted
+      .map((declared) => ({ declared, value: claimValue(declared, sources) }))
+      .filter(({ value }) => value !== undefined);
+  };
+  return {
+    list,
+    of: async (about) =>
+      Object.fromEntries((await list(about)).map(({ declared, value }) => [declared.claim, value])),
+  };
+}
+
+async function sourcesOf(
+  { config, users }: CustomClaimsDependencies,
+  { userId, clientId, organization, connection }: ClaimsAbout,
+): Promise<ClaimSources> {
+  const user = userId === undefined ? undefined : await users.get(userId);
+  const from =
+    user === undefined
+      ? undefined
+      : (connection ?? primaryIdentity(await users.identitiesOf(user.id))?.connection);
+  return {
+    user: user && { ...user, user_id: user.id },
+    client: await config.client(clientId),
+    organization: organization === undefined ? undefined : await config.organization(organization),
+    connection: from === undefined ? undefined : await config.connection(from),
+  };
+}
