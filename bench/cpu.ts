@@ -62,7 +62,7 @@ async function post(url: string, fields: Fields): Promise<Record<string, string>
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 writeFileSync(join(directory, 'tenant.yaml'), TENANT);
 const { PROFILE } = process.env;
-const gatehouse = await start(here('../src/main.ts'), {
+const gatehouse = await start(here('../src/main.js'), {
   ...proxiedEnvironment(directory),
   ...(PROFILE === undefined
     ? {}

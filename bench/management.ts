@@ -112,7 +112,7 @@ writeFileSync(join(directory, 'tenant.yaml'), TENANT);
 const filled = await fill(join(directory, 'data'));
 console.log(`${USERS} users written in ${filled.toFixed(0)} s`);
 const server = await start(
-  fileURLToPath(new URL('../src/main.ts', import.meta.url)),
+  fileURLToPath(new URL('../src/main.js', import.meta.url)),
   proxiedEnvironment(directory),
 );
 const base = local(server);

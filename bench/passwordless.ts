@@ -63,7 +63,7 @@ async function signatures(): Promise<number> {
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 writeFileSync(join(directory, 'tenant.yaml'), TENANT);
 const environment = proxiedEnvironment(directory);
-const server = await start(fileURLToPath(new URL('../src/main.ts', import.meta.url)), environment);
+const server = await start(fileURLToPath(new URL('../src/main.js', import.meta.url)), environment);
 const outbox = join(environment.DATA_DIR, 'outbox');
 
 const rounds: { sent: number; logins: number; bare: number }[] = [];

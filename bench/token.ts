@@ -69,7 +69,7 @@ const residentMegabytes = (pid: number | undefined) =>
 
 async function startToFirstToken(env: Record<string, string>): Promise<{ server: Started; seconds: number }> {
   const began = performance.now();
-  const server = await start(here('../src/main.ts'), env);
+  const server = await start(here('../src/main.js'), env);
   await post(`${local(server)}/oauth/token`, MACHINE);
   return { server, seconds: Number(((performance.now() - began) / 1000).toFixed(2)) };
 }

@@ -3,7 +3,7 @@
 // module.
 import { createRequire } from 'node:module';
 import { isOlder } from './node-version.ts';
-import { keepCompiledCode } from './runtime/compile-cache.ts';
+import { keepCompiledCode } from './runtime/compile-cache.js';
 
 const { engines } = createRequire(import.meta.url)('../package.json') as { engines: { node: string } };
 const needed = engines.node.replace(/^>=/, '');

@@ -2,7 +2,7 @@
 // run takes too long or does not let go of the processor.
 import { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
-import { threadEnvironment } from '../runtime/compile-cache.ts';
+import { threadEnvironment } from '../runtime/compile-cache.js';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
 import type { FromThread, OutcomeMessage, RequestMessage, ThreadData, ToThread } from './messages.ts';
 import { scriptRequest } from './requests.ts';

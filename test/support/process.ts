@@ -19,7 +19,7 @@ export interface ServerProcess {
   end(signal: NodeJS.Signals): Promise<number | string>;
 }
 
-export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
 interface RunOptions {

@@ -1,6 +1,6 @@
 // The threads that SQLite works in, seen from this one: requests are answered in the order they are made.
 import { Worker } from 'node:worker_threads';
-import { threadEnvironment } from '../../runtime/compile-cache.ts';
+import { threadEnvironment } from '../../runtime/compile-cache.js';
 import type { Operation } from './schema.ts';
 import type { Answer, Request } from './sqlite-worker.ts';
 import type { Connection } from './writer.ts';

@@ -1,4 +1,4 @@
-// Runs the server as main.ts does, with a stop budget of its own (its first argument, milliseconds), with the
+// Runs the server as main.js does, with a stop budget of its own (its first argument, milliseconds), with the
 // faults that a line on standard input asks for, and at a terminal if `terminal` is its second argument: see
 // stop.test.ts and terminal.test.ts.
 import { createInterface } from 'node:readline';

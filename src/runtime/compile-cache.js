@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path';
  * Keeps what is compiled of the modules loaded from now on in `<dataDir>/cache`, and takes it from there; Node.js compares
  * it with the source. It is code that will run, so it is used from a directory alone that nobody else can write to.
  * Without one the start takes longer, and nothing else.
- * @param dataDir the setting DATA_DIR, before it is checked.
+ * @param {string} [dataDir] the setting DATA_DIR, before it is checked.
  */
-export function keepCompiledCode(dataDir = './data'): void {
+export function keepCompiledCode(dataDir = './data') {
   const directory = join(dataDir, 'cache');
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -24,8 +24,9 @@ export function keepCompiledCode(dataDir = './data'): void {
 /**
  * The environment of a thread that uses the same compiled code: threads do not inherit it. Without it each of ours loads the
  * compiler of TypeScript, which takes 20 MB and longer than all else that it does at its start.
+ * @returns {Record<string, string>}
  */
-export function threadEnvironment(): Record<string, string> {
+export function threadEnvironment() {
   const directory = getCompileCacheDir();
   // Node.js keeps its own version's in a directory below.
   return directory === undefined ? {} : { NODE_COMPILE_CACHE: dirname(directory) };
