@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
-import { oauth2OptionsSchema } from './oauth2.ts';
+import { keptOAuth2OptionsSchema, lackingOAuth2 } from './oauth2.ts';
 import {
   adfsOptionsSchema,
   appleOptionsSchema,
@@ -12,7 +12,7 @@ import {
   oktaOptionsSchema,
   waadOptionsSchema,
 } from './openid.ts';
-import { samlpOptionsSchema } from './samlp-connection.ts';
+import { lackingSamlp, samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
@@ -94,6 +94,8 @@ export const passwordlessOptionsSchema = z.looseObject({
 export interface StrategyRecord {
   /** Checks the connection's options. */
   options: z.ZodType;
+  /** The options that a connection is kept without, and nobody can log in without. */
+  lacking?(options: Readonly<Record<string, unknown>>): string[];
   /** Whether its connections are the tenant file's `databases`. */
   isDatabase: boolean;
   /** The addresses that name one user of a connection. */
@@ -120,7 +122,7 @@ export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ['email', 'username'] },
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
-  oauth2: { ...upstream, options: oauth2OptionsSchema },
+  oauth2: { ...upstream, options: keptOAuth2OptionsSchema, lacking: lackingOAuth2 },
   oidc: { ...upstream, options: oidcOptionsSchema },
   okta: { ...upstream, options: oktaOptionsSchema },
   waad: { ...upstream, options: waadOptionsSchema },
@@ -131,8 +133,8 @@ export const STRATEGIES = {
   ...social,
   ad: { ...upstream, options: ldapOptionsSchema },
   'auth0-adldap': { ...upstream, options: ldapOptionsSchema },
-  samlp: { ...upstream, options: samlpOptionsSchema },
-  pingfederate: { ...upstream, options: samlpOptionsSchema },
+  samlp: { ...upstream, options: samlpOptionsSchema, lacking: lackingSamlp },
+  pingfederate: { ...upstream, options: samlpOptionsSchema, lacking: lackingSamlp },
 } satisfies Readonly<Record<string, StrategyRecord>>;
 
 export type StrategyName = keyof typeof STRATEGIES;

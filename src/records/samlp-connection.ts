@@ -77,24 +77,6 @@ export const samlpOptionsSchema = z.preprocess(
       decryptionKey: z.union([key, z.looseObject({ key, cert: cert.optional() })]).optional(),
     })
     .superRefine((options, context) => {
-      const fault = (member: string, message: string) =>
-        context.addIssue({ code: 'custom', path: [member], message });
-      const {
-        signInEndpoint,
-        pingFederateBaseUrl,
-        metadataUrl,
-        metadataXml,
-        signingCert,
-        cert: older,
-      } = options;
-      if ((metadataUrl ?? metadataXml) === undefined) {
-        if ((signInEndpoint ?? pingFederateBaseUrl) === undefined) {
-          fault('signInEndpoint', 'is needed where neither metadataUrl nor metadataXml is given');
-        }
-        if ((signingCert ?? older) === undefined) {
-          fault('signingCert', 'is needed where neither metadataUrl nor metadataXml is given');
-        }
-      }
       const { enabled, client_id, client_protocol } = options.idpinitiated;
       if (enabled && client_id === undefined) {
         context.addIssue({ code: 'custom', path: ['idpinitiated', 'client_id'], message: 'is needed' });
@@ -105,6 +87,16 @@ export const samlpOptionsSchema = z.preprocess(
       }
     }),
 );
+
+/** The members without which nobody can log in, of those that options lack: exports have connections that nobody has finished. */
+export function lackingSamlp(options: Readonly<Record<string, unknown>>): string[] {
+  const has = (...names: string[]) => names.some((name) => (options[name] ?? '') !== '');
+  if (has('metadataUrl', 'metadataXml')) return [];
+  return [
+    ...(has('signInEndpoint', 'pingFederateBaseUrl') ? [] : ['signInEndpoint']),
+    ...(has('signingCert', 'cert') ? [] : ['signingCert']),
+  ];
+}
 
 export type SamlpOptions = z.output<typeof samlpOptionsSchema>;
 

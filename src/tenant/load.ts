@@ -108,12 +108,18 @@ function checkTenant(document: unknown): Checked {
   return { tenant, warnings };
 }
 
-/** Warnings about connections with strategies that are not built. */
+/** Warnings about connections that nobody can log in with: unfinished ones, and those of strategies that are not built. */
 function strategyWarnings({ connections }: TenantFile): string[] {
-  return connections
+  const unfinished = connections.flatMap(({ name, strategy, options }, index) =>
+    (strategyRecord(strategy)?.lacking?.(options) ?? []).map(
+      (member) => `connections[${index}].options.${member}: is missing: nobody can log in with ${name}`,
+    ),
+  );
+  const unknown = connections
     .map(({ name, strategy }, index) => ({ name, strategy, at: `connections[${index}].strategy` }))
     .filter(({ strategy }) => strategyRecord(strategy) === undefined)
     .map(({ name, strategy, at }) => `${at}: ${strategy} is not built in: nobody can log in with ${name}`);
+  return [...unfinished, ...unknown];
 }
 
 /** A warning about an e-mail provider that is not built in: an exported tenant still starts. */

@@ -2,8 +2,8 @@
 // of the operator's, which has the access token (spec "Fetch user profile script contract").
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
-import { type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
-import type { RedirectStrategy } from '../redirect.ts';
+import { lackingOAuth2, type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
+import { type RedirectStrategy, upstreamFault } from '../redirect.ts';
 import { authorizationUrl } from './authorization.ts';
 import { logoutUrl } from './logout.ts';
 import { identityOf } from './profile.ts';
@@ -27,11 +27,18 @@ export const oauth2: RedirectStrategy = {
       grant: grantOf(answer, deps.wallClock),
     };
   },
-  logout: (deps, logout) => logoutUrl(deps, optionsOf(logout.connection), logout),
+  logout: async (deps, logout) => logoutUrl(deps, optionsOf(logout.connection), logout),
+  check: async (_deps, connection) => {
+    optionsOf(connection);
+  },
   refresh: async (deps, { connection, refreshToken: token }) =>
     grantOf(await refreshToken(deps, optionsOf(connection), token), deps.wallClock),
 };
 
-function optionsOf({ options }: Connection): OAuth2Options {
+/** @throws AuthError by {@link upstreamFault} for a connection that is not finished. */
+function optionsOf({ options }: Pick<Connection, 'options'>): OAuth2Options {
+  const lacking = lackingOAuth2(options);
+  if (lacking.length > 0)
+    throw upstreamFault('invalid_request', `The connection has no ${lacking.join(', ')}.`);
   return oauth2OptionsSchema.parse(options);
 }

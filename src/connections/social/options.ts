@@ -20,7 +20,10 @@ export interface SocialConnection {
  * @throws AuthError by {@link upstreamFault} for one that no user can log in by: exports of the hosted service have
  *   connections without a client, which it lends its own.
  */
-export function socialConnection(preset: SocialPreset, { options }: Connection): SocialConnection {
+export function socialConnection(
+  preset: SocialPreset,
+  { options }: Pick<Connection, 'options'>,
+): SocialConnection {
   const given = socialOptionsSchema.parse(options);
   const { client_id: clientId, client_secret: clientSecret } = given;
   if (clientId === '' || clientSecret === '') {

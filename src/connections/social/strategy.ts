@@ -33,6 +33,9 @@ function social(name: SocialStrategyName): RedirectStrategy {
         grant: grantOf(answer, deps.wallClock),
       };
     },
+    check: async (_deps, connection) => {
+      socialConnection(preset, connection);
+    },
     // None of them ends a session for others.
     logout: async () => undefined,
     refresh: async (deps, { connection, refreshToken: token }) =>

@@ -1,0 +1,73 @@
+// Connections that nobody has finished, as exports of the hosted service have them: kept, and refused when they are used.
+import { expect } from 'chai';
+import { readTenant } from '../../src/tenant/load.ts';
+import { callApi, startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { authorize, follow, responseOf, tenant, webRequest } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+const AT = 'https://idp.example.test';
+const UNFINISHED: [string, string, object, string[]][] = [
+  ['bare', 'oauth2', {}, ['authorizationURL', 'tokenURL', 'client_id']],
+  [
+    'keyless',
+    'oauth2',
+    { authorizationURL: `${AT}/authorize`, tokenURL: `${AT}/token`, client_id: '' },
+    ['client_id'],
+  ],
+  [
+    'half',
+    'oauth2',
+    { authorizationURL: `${AT}/authorize`, tokenURL: null, client_id: 'ours' },
+    ['tokenURL'],
+  ],
+  ['saml', 'samlp', {}, ['signInEndpoint', 'signingCert']],
+  ['certless', 'samlp', { signInEndpoint: `${AT}/sso` }, ['signingCert']],
+];
+
+describe('a connection that is not finished', () => {
+  let server: TestServer;
+  const connections = UNFINISHED.map(([name, strategy, options]) => ({
+    name,
+    strategy,
+    enabled_clients: ['web'],
+    options,
+  }));
+  before(async () => {
+    server = await startManaged({ ...tenant, connections });
+  });
+  after(() => server.stop());
+
+  it('is told of by name when a tenant file is read', () => {
+    const { warnings } = readTenant({ ...tenant, connections });
+    for (const [index, [name, , , lacking]] of UNFINISHED.entries()) {
+      expect(warnings.filter((one) => one.startsWith(`connections[${index}]`))).to.deep.equal(
+        lacking.map(
+          (member) => `connections[${index}].options.${member}: is missing: nobody can log in with ${name}`,
+        ),
+      );
+    }
+  });
+
+  for (const [name, strategy, options, [first = '']] of UNFINISHED) {
+    it(`logs nobody in, and says why: ${name}`, async () => {
+      const agent = createAgent(server);
+      const answer = await follow(
+        agent,
+        await authorize(agent, webRequest({ connection: name })),
+        server.url,
+      );
+      const told = responseOf(answer);
+      expect(told.error).to.equal('invalid_request');
+      expect(told.error_description).to.contain('The connection has no').and.contain(first);
+    });
+
+    it(`is kept by the Management API, as it was sent: ${name}`, async () => {
+      const made = await callApi(server, 'POST', '/connections', { name: `new-${name}`, strategy, options });
+      expect(made.status).to.equal(201);
+      const { id } = (await made.json()) as { id: string };
+      const answer = await callApi(server, 'PATCH', `/connections/${id}`, { show_as_button: true });
+      expect(answer.status).to.equal(200);
+    });
+  }
+});
