@@ -48,6 +48,7 @@ import { policy } from './policy.ts';
 import { onlyBoundTokens } from './proof-of-possession.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
+import type { RefreshTargets } from './refresh-targets.ts';
 import { engineKeys } from './renewal.ts';
 import { REQUEST_OBJECT_ALGORITHMS } from './request-object.ts';
 import type { SecondFactor } from './second-factor.ts';
@@ -146,6 +147,7 @@ export function engineConfiguration(
     organizations: Organizations;
     machines: MachineOrganizations;
     customClaims: CustomClaims;
+    targets: RefreshTargets;
     pushedRequests: PushedRequests;
     /** @see dpopFeature */
     nonceSecret: Buffer;
@@ -215,11 +217,14 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
 }
 
 /** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
-function rotates(deps: EngineDependencies): Configuration['rotateRefreshToken'] {
+function rotates(
+  deps: EngineDependencies & { targets: RefreshTargets },
+): Configuration['rotateRefreshToken'] {
   const { store, clock, wallClock } = deps;
   return async (ctx) => {
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;
     if (token === undefined || client === undefined) return true;
+    await deps.targets.decide(ctx, client, token);
     await refuseUnboundRefresh(deps, ctx, { client, token });
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
     await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);

@@ -293,6 +293,15 @@ function adaptTokens(provider: Provider, random: Random): void {
   // A token's value names its family, so that reuse of an old one is recognized without its record.
   RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
 
+  // What a refresh is for was decided (refresh-targets.ts) when `resource` is among the parameters: the engine would take
+  // nothing but what was granted with the token.
+  Object.defineProperty(RefreshToken.prototype, 'resourceIndicators', {
+    get(this: { resource?: string | string[] }) {
+      const decided = Provider.ctx?.oidc.params?.resource;
+      return new Set([this.resource ?? [], typeof decided === 'string' ? decided : []].flat());
+    },
+  });
+
   // The ID token of a refresh should have no nonce (OpenID Connect Core §12.2): SDKs refuse one that they did not send.
   setPayload(
     RefreshToken,

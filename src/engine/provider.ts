@@ -33,6 +33,7 @@ import { type CheckPossession, proofOfPossession } from './proof-of-possession.t
 import type { PublishedKeys } from './published-keys.ts';
 import { pushedRequests } from './pushed-requests.ts';
 import { receiveRequests } from './received-request.ts';
+import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
@@ -96,12 +97,12 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const nonceSecret = await makeSecrets(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
-  const machines = machineOrganizations(config);
+  const asking = { machines: machineOrganizations(config), targets: refreshTargets(config) };
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
   const customClaims = createCustomClaims(deps);
   const kept = { commits: createCommits(store), pushedRequests: pushedRequests(deps) };
-  const shared = { ...deps, ...kept, customClaims, organizations, machines, settle, judged, nonceSecret };
+  const shared = { ...deps, ...kept, ...asking, customClaims, organizations, settle, judged, nonceSecret };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -134,7 +135,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     enter,
     authorization: authorizationEndpoint({ ...shared, ...authorizing }),
     pushRequest: parEndpoint({ ...shared, ...receiving, failures }),
-    tokens: tokenEndpoint({ ...deps, failures, enter, machines }),
+    tokens: tokenEndpoint({ ...deps, ...asking, failures, enter }),
     interactions: waiting,
     settle,
     organizations,

@@ -12,12 +12,12 @@ import type { EnterEngine } from './entrance.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
+import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
 /** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */
-const choosesAudience = (grantType: string | undefined) =>
-  grantType !== 'authorization_code' && grantType !== 'refresh_token';
+const choosesAudience = (grantType: string | undefined) => grantType !== 'authorization_code';
 
 export interface TokenEndpoint {
   /**
@@ -36,6 +36,7 @@ interface TokenEndpointDependencies {
   grants: readonly Pick<VendorGrant, 'grantType' | 'events'>[];
   secondFactor: Pick<SecondFactor, 'error'>;
   machines: Pick<MachineOrganizations, 'ask'>;
+  targets: Pick<RefreshTargets, 'ask'>;
 }
 
 const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
@@ -55,6 +56,7 @@ export function tokenEndpoint({
   grants,
   secondFactor,
   machines,
+  targets,
 }: TokenEndpointDependencies): TokenEndpoint {
   const goesOn = new Set([...GOES_ON, secondFactor.error]);
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
@@ -63,7 +65,10 @@ export function tokenEndpoint({
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     if (fields.grant_type === 'client_credentials' && fields.organization)
       machines.ask(ctx.req, fields.organization);
-    replayAsForm(ctx, engineFields(fields));
+    replayAsForm(
+      ctx,
+      fields.grant_type === 'refresh_token' ? refreshFields(targets, ctx, fields) : engineFields(fields),
+    );
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
     await enter(ctx);
@@ -104,11 +109,22 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
   };
 }
 
+/** What a refresh is for is decided when the engine has found the token good: until then it is not told. */
+function refreshFields(
+  targets: Pick<RefreshTargets, 'ask'>,
+  { req }: Context,
+  { audience, resource, scope, ...fields }: Record<string, string>,
+): Record<string, string> {
+  const api = namedApi({ audience, resource });
+  if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
+  targets.ask(req, { identifier: api.identifier, isResource: Boolean(resource), scope });
+  return fields;
+}
+
 function engineFields({ audience, resource, ...fields }: Record<string, string>): Record<string, string> {
   const api = namedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
-  // With a code or refresh token `audience` is ignored; a `resource` must have been granted (RFC 8707 §2.2), which the
-  // engine checks.
+  // With a code `audience` is ignored; a `resource` must have been granted (RFC 8707 §2.2), which the engine checks.
   const wanted = choosesAudience(fields.grant_type) ? api.identifier : resource;
   return wanted ? { ...fields, resource: toResource(wanted) } : fields;
 }

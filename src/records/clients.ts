@@ -67,6 +67,10 @@ const refreshTokenSchema = z.looseObject({
   infinite_token_lifetime: z.boolean().optional(),
   idle_token_lifetime: seconds.default(1296000),
   infinite_idle_token_lifetime: z.boolean().optional(),
+  /** APIs that a refresh token is exchanged for besides its own, with these scopes. */
+  policies: z
+    .array(z.looseObject({ audience: z.string().min(1), scope: z.array(z.string()).default([]) }))
+    .nullish(),
 });
 
 const enabled = z.looseObject({ enabled: z.boolean().optional() }).nullish();

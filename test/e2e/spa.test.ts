@@ -44,12 +44,25 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     server = await startServer({
       tenant: {
         ...tenant,
+        resourceServers: [
+          ...tenant.resourceServers,
+          {
+            name: 'Other',
+            identifier: 'urn:other',
+            scopes: [{ value: 'read' }],
+            allow_offline_access: true,
+          },
+        ],
         organizations: [{ id: 'org_acme', name: 'acme', connections: [{ name: 'users' }] }],
         clients: tenant.clients.map((client) =>
           client.client_id === 'spa'
             ? {
                 ...client,
                 organization_usage: 'allow',
+                refresh_token: {
+                  ...client.refresh_token,
+                  policies: [{ audience: 'urn:other', scope: ['read'] }],
+                },
                 callbacks: [application.origin],
                 web_origins: [application.origin],
                 allowed_logout_urls: [application.origin],
@@ -155,6 +168,19 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     expect(first).to.be.a('string').and.not.to.equal(second);
     expect(requests).to.have.length(2);
     for (const request of requests) expect(request).to.contain('refresh_token');
+  });
+
+  it('gets a token for another API by the same refresh token (useMrrt)', async () => {
+    const options = { useRefreshTokens: true, useMrrt: true, cacheLocation: 'localstorage' };
+    await logInByRedirect({
+      ...options,
+      authorizationParams: { audience: API, scope: 'openid profile email' },
+    });
+    const other = { audience: 'urn:other', scope: 'openid profile email read' };
+    const token = await call('getTokenSilently', { authorizationParams: other });
+    expect(payload(token)).to.include({ azp: 'spa' });
+    expect(payload(token).scope).to.contain('read');
+    expect([payload(token).aud].flat()).to.include('urn:other');
   });
 
   it('is told login_required when nobody is logged in', async () => {
