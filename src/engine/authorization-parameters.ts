@@ -71,7 +71,7 @@ const LONGEST_FORWARDED = 1000;
  * @param browser hash of the request's secret in its browser; a pushed request has none yet.
  */
 export function normalizeRequest(
-  { parameters: query, refused, pushed }: ReceivedRequest,
+  { parameters: query, refused, pushed, isSigned }: ReceivedRequest,
   browser?: string,
 ): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
@@ -91,6 +91,7 @@ export function normalizeRequest(
     ...(browser !== undefined && { browser }),
     ...(refused && { refused }),
     ...(pushed !== undefined && { pushed }),
+    ...(isSigned && { isFixed: true }),
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
     ...('fault' in api && { invalidTarget: api.fault }),
   };

@@ -7,6 +7,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
+import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { CheckRequest } from './authorize.ts';
@@ -14,6 +15,7 @@ import type { EnterEngine } from './entrance.ts';
 import { type EngineFailures, vendorError } from './failures.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import type { ReceiveRequest } from './received-request.ts';
+import { USED, useOnce } from './request-replay.ts';
 import { checkRequestSize } from './request-size.ts';
 import { replayAsForm } from './token-endpoint.ts';
 
@@ -25,6 +27,7 @@ const CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type
 
 interface ParDependencies {
   config: Config;
+  store: Store;
   checkRequest: CheckRequest;
   enter: EnterEngine;
   failures: EngineFailures;
@@ -43,6 +46,7 @@ export function takesPushedRequests(config: Pick<Config, 'settings'>): boolean {
 /** The endpoint. */
 export function parEndpoint({
   config,
+  store,
   checkRequest,
   enter,
   failures,
@@ -75,6 +79,10 @@ export function parEndpoint({
     if (ctx.status !== 201 || client === undefined) {
       oauthShape(ctx, vendorError(failures.of(ctx), undefined) ?? new AuthError(500, 'server_error', ''));
       return;
+    }
+    const { unused } = request;
+    if (unused !== undefined && !(await useOnce(store, client.clientId, unused))) {
+      throw new AuthError(400, 'invalid_request_object', USED);
     }
     const { par_request_expiry } = (await config.client(client.clientId)) ?? {};
     const seconds = par_request_expiry ?? LIFETIME;

@@ -13,8 +13,13 @@ import { bringsSecretOf } from './interaction-browser.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { isPushedUri, OVER, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './repeat.ts';
-import { answerParameters, readRequestObject, requestObjectKeys } from './request-object.ts';
-import { useOnce } from './request-replay.ts';
+import {
+  answerParameters,
+  type RequestObject,
+  readRequestObject,
+  requestObjectKeys,
+} from './request-object.ts';
+import { USED, useOnce } from './request-replay.ts';
 
 /** A request whose parameters are known. */
 export interface ReceivedRequest {
@@ -25,6 +30,8 @@ export interface ReceivedRequest {
   pushed?: string;
   /** Whether the parameters are those of a request object. */
   isSigned?: true;
+  /** The object, where it counts once and has not been used up yet. */
+  unused?: RequestObject;
 }
 
 interface Dependencies {
@@ -45,7 +52,11 @@ export interface ReceiveRequest {
    * @throws AuthError 400 `invalid_request_uri`, on a page: nobody knows where else.
    */
   authorization(ctx: Context, received: ParsedUrlQuery, browser: string): Promise<ReceivedRequest>;
-  /** At the endpoint that requests are pushed to. @param clientId as which the sender authenticates. */
+  /**
+   * At the endpoint that requests are pushed to, which uses an object up when it keeps the request: a client that is
+   * asked for a nonce sends the same again (RFC 9449 §8).
+   * @param clientId as which the sender authenticates.
+   */
   pushed(clientId: string, received: ParsedUrlQuery): Promise<ReceivedRequest>;
 }
 
@@ -76,20 +87,29 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
       const isOwn = typeof received.redirect_uri === 'string' && ownCallbacks.has(received.redirect_uri);
       if (isOwn && request === undefined) return { parameters: received };
       if (mustPush(config, client)) return refusedRequest(received, 'invalid_request', PUSH_REQUIRED);
-      const read =
-        received.request_uri === undefined
-          ? await withObject(deps, client, received, profileOf(client) !== undefined)
-          : { parameters: received };
-      return held(client, read, false);
+      if (received.request_uri !== undefined) return held(client, { parameters: received }, false);
+      const read = held(client, await withObject(deps, client, received), false);
+      return profileOf(client) === undefined ? read : usedUp(deps, client, read);
     },
     pushed: async (clientId, received) => {
       const client = await config.client(clientId);
       if (received.request_uri !== undefined)
         return refusedRequest(received, 'invalid_request', 'request_uri must not be pushed');
       if (client === undefined) return { parameters: received };
-      return held(client, await withObject(deps, client, received, true), true);
+      return held(client, await withObject(deps, client, received), true);
     },
   };
+}
+
+/** The request, if its object was not used before. */
+async function usedUp(
+  { store }: Dependencies,
+  client: Client,
+  read: ReceivedRequest,
+): Promise<ReceivedRequest> {
+  const { unused, parameters } = read;
+  const isFirst = unused === undefined || (await useOnce(store, client.client_id, unused));
+  return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', USED);
 }
 
 /** The request, if it is as its application's level demands (engine/compliance.ts). */
@@ -108,12 +128,10 @@ function mustPush(config: Pick<Config, 'settings'>, client: Client): boolean {
   );
 }
 
-/** @param once whether an object counts once, where it says which one it is. */
 async function withObject(
   deps: Dependencies,
   client: Client,
   received: ParsedUrlQuery,
-  once: boolean,
 ): Promise<ReceivedRequest> {
   const { request } = received;
   const { wallClock, issuer } = deps;
@@ -126,9 +144,9 @@ async function withObject(
   if (!mayBe) return { parameters: received };
   try {
     const object = await readRequestObject(request, client, { issuer, now });
-    if (once) await useOnce(deps.store, client.client_id, object);
     // Parameters outside of the object do not count (RFC 9101 §6.3).
-    return { parameters: { ...object.parameters, client_id: client.client_id }, isSigned: true };
+    const parameters = { ...object.parameters, client_id: client.client_id };
+    return { parameters, isSigned: true, unused: object };
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
     return refusedRequest(received, thrown.error, thrown.error_description);

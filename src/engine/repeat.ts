@@ -39,8 +39,11 @@ export async function repeatedRequest(
   if (uid === undefined) return undefined;
   const params = (await provider.Interaction.find(uid))?.params as Record<string, string> | undefined;
   if (params === undefined || params.client_id !== request.client_id) throw requestExpired();
-  const changes = CHANGEABLE.flatMap((name) => (request[name] === undefined ? [] : [[name, request[name]]]));
   const extensions = readExtensions(params);
+  const mayChange = (name: string) => extensions.isFixed !== true || params[name] === undefined;
+  const changes = CHANGEABLE.flatMap((name) =>
+    request[name] !== undefined && mayChange(name) ? [[name, request[name]]] : [],
+  );
   const { loginTicket, browser } = readExtensions(request);
   const { pushed } = extensions;
   if (pushed !== undefined && browser !== undefined)

@@ -24,6 +24,8 @@ const extensionsSchema = z.object({
   browser: z.string().optional(),
   /** Why the request is refused before the engine looks at it. */
   refused: z.object({ error: z.string(), description: z.string() }).optional(),
+  /** The parameters were pushed or signed: no page changes them. */
+  isFixed: z.boolean().optional(),
   /** What a pushed request is known by. */
   pushed: z.string().optional(),
 });

@@ -1,5 +1,4 @@
 // Request objects that count once, by their `jti` (RFC 7519 §4.1.7).
-import { AuthError } from '../http/errors.ts';
 import { SET_BACK } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
@@ -8,16 +7,19 @@ import type { RequestObject } from './request-object.ts';
 
 const MODEL = 'ReplayDetection';
 
+/** What is told of an object that was used before (RFC 9101 §6.3). */
+export const USED = 'The request object is invalid: it was used before';
+
 /**
  * Marks an object as used, where it says which one it is and until when it is good.
- * @throws AuthError `invalid_request_object` when it was used before, of racers all but one.
+ * @returns whether it was not; of racers one is the first.
  */
 export async function useOnce(
   store: Store,
   clientId: string,
   { jti, expiresAt }: RequestObject,
-): Promise<void> {
-  if (jti === undefined || expiresAt === undefined) return;
+): Promise<boolean> {
+  if (jti === undefined || expiresAt === undefined) return true;
   const id = artifactKey(MODEL, sha256(JSON.stringify(['request', clientId, jti])));
   try {
     await store
@@ -25,6 +27,7 @@ export async function useOnce(
       .insert({ id, model: MODEL, payload: {}, expiresAt: Math.ceil(expiresAt) + SET_BACK });
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
-    throw new AuthError(400, 'invalid_request_object', 'The request object is invalid: it was used before');
+    return false;
   }
+  return true;
 }

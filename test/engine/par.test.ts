@@ -313,6 +313,22 @@ describe('POST /oauth/par', () => {
     expect(silent.text).to.contain('value="login_required"');
   });
 
+  it('goes on where a customized page begins it anew, and lets that page change nothing', async () => {
+    const browser = agent();
+    const waiting = await go(
+      browser,
+      await pushed({ connection: 'users', login_hint: 'pushed@example.test' }),
+    );
+    const uid = waiting.location.split('/').pop();
+    const state = `gatehouse.waiting.${uid}`;
+    const changed = { client_id: 'web', state, connection: 'staff', login_hint: 'changed@example.test' };
+    const anew = await authorize(browser, changed);
+    const page = await follow(browser, anew, server.url);
+    expect(page.text).to.contain('pushed@example.test').and.not.contain('changed@example.test');
+    const answer = await submitLogin(browser, server, page);
+    expect(responseOf(answer)).to.include({ state: 'the-state' }).and.to.have.property('code');
+  });
+
   it('keeps offline_access and leaves out nonces as /authorize does', async () => {
     const browser = agent();
     const request_uri = await pushed({ scope: 'openid offline_access' });

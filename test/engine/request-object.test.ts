@@ -425,6 +425,11 @@ describe('request objects', () => {
     const request = await sign({ claims: { jti: 'pushed-once' } });
     expect((await push({ request })).status).to.equal(201);
     expect((await push({ request })).json().error).to.equal('invalid_request_object');
+    // One that was not taken, for another reason, may come again.
+    const again = await sign({ claims: { jti: 'pushed-again' } });
+    expect((await push({ request: again, client_secret: 'wrong-secret' })).status).to.equal(401);
+    const both = await Promise.all([push({ request: again }), push({ request: again })]);
+    expect(both.map(({ status }) => status).sort()).to.deep.equal([201, 400]);
     const silent = await sign({ claims: { jti: 'shown', prompt: 'none' } });
     for (let times = 0; times < 2; times++) {
       const answer = await authorize(agent(), { client_id: 'jar', request: silent });
