@@ -5,6 +5,7 @@ import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provid
 import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import { atOriginOfProof } from './address-of-proof.ts';
 import { engineDpop } from './internals.ts';
 
 /** Asymmetric, and none that a profile for financial services refuses (FAPI 2.0 Security Profile §5.4.1). */
@@ -72,15 +73,22 @@ export interface DpopProofs {
   useOnce(ctx: Context, proof: DpopProof, clientId: string): Promise<void>;
 }
 
-/** @param baseUrl our public origin. */
-export function dpopProofs(provider: Provider, baseUrl: string): DpopProofs {
+/** Where the tenant is served. */
+interface Served {
+  /** Our public origin. */
+  baseUrl: string;
+  config: Pick<Config, 'customOrigins'>;
+}
+
+/** The proofs of requests to our own endpoints. */
+export function dpopProofs(provider: Provider, served: Served): DpopProofs {
   return {
     read: (ctx, accessToken) =>
-      engineDpop.validateDpop(provider, seenFrom(provider, ctx, baseUrl), accessToken),
+      engineDpop.validateDpop(provider, seenFrom(provider, ctx, served), accessToken),
     useOnce: (ctx, proof, clientId) =>
       engineDpop.checkDpopReplay(
         provider,
-        seenFrom(provider, ctx, baseUrl),
+        seenFrom(provider, ctx, served),
         proof,
         clientId,
         errors.InvalidDpopProof,
@@ -92,8 +100,9 @@ export function dpopProofs(provider: Provider, baseUrl: string): DpopProofs {
  * A request as the engine verifies proofs of it: it takes the address that `htu` must be from the names of its own
  * routes, and ours has none there.
  */
-function seenFrom(provider: Provider, ctx: Context, baseUrl: string): KoaContextWithOIDC {
+function seenFrom(provider: Provider, ctx: Context, { baseUrl, config }: Served): KoaContextWithOIDC {
   const [path = ''] = ctx.originalUrl.split('?');
-  const oidc = { provider, route: 'ours', urlFor: () => `${baseUrl}${path}` };
+  const address = atOriginOfProof(ctx, config.customOrigins(), `${baseUrl}${path}`);
+  const oidc = { provider, route: 'ours', urlFor: () => address };
   return Object.create(ctx, { oidc: { value: oidc } }) as KoaContextWithOIDC;
 }

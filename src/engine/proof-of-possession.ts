@@ -57,15 +57,16 @@ export interface ProofOfPossession {
 
 interface PossessionDependencies {
   settings: { baseUrl: string };
+  config: Pick<Config, 'customOrigins'>;
   certificates: Pick<ClientCertificates, 'of'>;
 }
 
 /** The checks of all our endpoints that read access tokens, and of the token endpoint. */
 export function proofOfPossession(
   provider: Provider,
-  { settings, certificates }: PossessionDependencies,
+  { settings, certificates, config }: PossessionDependencies,
 ): ProofOfPossession {
-  const proofs = dpopProofs(provider, settings.baseUrl);
+  const proofs = dpopProofs(provider, { baseUrl: settings.baseUrl, config });
   /** Of token requests: what proves an access token in the body of one. */
   const proved = new WeakMap<IncomingMessage, ProvedKeys>();
   return {

@@ -25,6 +25,8 @@ export interface Config {
   settings(): Frozen<TenantRecord>;
   /** Those that are verified and have an API key. */
   customDomains(): Promise<readonly CustomDomain[]>;
+  /** The origins at which edges of custom domains serve it, too. */
+  customOrigins(): readonly string[];
   /** What the tenant has set of its pages beside its settings. */
   look(): Look;
   /**
@@ -113,6 +115,7 @@ export async function openConfig(store: Store): Promise<Config> {
       await current();
     },
     customDomains: async () => (await current()).customDomains,
+    customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),
     client: async (clientId) => (await current()).clients.get(clientId),
     clients: async () => [...(await current()).clients.values()],
     isApplicationOrigin: async (origin) => (await current()).origins.has(origin),

@@ -1,5 +1,8 @@
 // DPoP (RFC 9449): access and refresh tokens that are good with a key alone.
 import { createSecretKey, generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { mfaAudience } from '../../src/factors/bearer.ts';
 import { type Answer, createAgent } from '../support/agent.ts';
@@ -14,6 +17,7 @@ import {
   spaRequest,
   tenant,
   USER,
+  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -51,6 +55,9 @@ const bound = {
       scopes: [{ value: 'read' }],
       proof_of_possession: { mechanism: 'dpop', required: true, required_for: 'public_clients' },
     },
+  ],
+  customDomains: [
+    { domain: 'login.example.test', type: 'self_managed_certs', api_key: 'the-api-key-of-the-edge-of-login' },
   ],
   clientGrants: [
     ...tenant.clientGrants,
@@ -265,6 +272,62 @@ describe('DPoP', () => {
         payload: { more: 'x'.repeat(20_000) },
       });
       expect((await tokens(PASSWORD, proof)).status).to.equal(431);
+    });
+  });
+
+  it('a proof for a custom domain is good, with each grant and at each API of ours', async () => {
+    const at = (path: string, method: string, over = {}) =>
+      prover.proof(method, `https://login.example.test${path}`, over);
+    const machine = {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      client_secret: 'm2m-secret',
+      audience: API,
+    };
+    expect((await tokens(machine, await at('/oauth/token', 'POST'))).json().token_type).to.equal('DPoP');
+    const answer = await tokens({ ...PASSWORD, scope: 'openid' }, await at('/oauth/token', 'POST'));
+    const accessToken = answer.json().access_token;
+    expect((await userinfo(accessToken, await at('/userinfo', 'GET', { accessToken }))).status).to.equal(200);
+    refused(await tokens(machine, await at('/oauth/revoke', 'POST')), 400, 'invalid_dpop_proof');
+    const sub = await prover.proof('POST', 'https://sub.login.example.test/oauth/token');
+    refused(await tokens(machine, sub), 400, 'invalid_dpop_proof');
+    const plain = await prover.proof('POST', 'http://login.example.test/oauth/token');
+    refused(await tokens(machine, plain), 400, 'invalid_dpop_proof');
+  });
+
+  describe('a pushed request', () => {
+    const push = async (over: Record<string, string>, proof?: string) =>
+      agent().request('/oauth/par', {
+        form: { ...webRequest(), client_secret: 'web-secret', ...over },
+        headers: proof === undefined ? {} : { dpop: proof },
+      });
+    const exchange = async (request_uri: string, proof?: string) => {
+      const { code = '' } = responseOf(await logIn(agent(), server, { client_id: 'web', request_uri }));
+      return tokens({ ...WEB, grant_type: 'authorization_code', code, redirect_uri: WEB_CALLBACK }, proof);
+    };
+
+    it('with a proof binds its code to the key, with dpop_jkt too (§10.1)', async () => {
+      const pushed = await push({}, await proofFor('/oauth/par'));
+      expect(pushed.status, pushed.text).to.equal(201);
+      const wrong = await other.proof('POST', address('/oauth/token'));
+      refused(await exchange(pushed.json().request_uri, wrong), 400, 'invalid_dpop_proof');
+      const named = await push({ dpop_jkt: prover.thumbprint });
+      refused(await exchange(named.json().request_uri), 400, 'invalid_dpop_proof');
+      const right = await push({ dpop_jkt: prover.thumbprint }, await proofFor('/oauth/par'));
+      const answer = await exchange(right.json().request_uri, await proofFor());
+      expect(answer.json().token_type).to.equal('DPoP');
+    });
+
+    it('is refused with a proof that is not for it, or was used, or is of another key than dpop_jkt', async () => {
+      refused(await push({}, await proofFor()), 400, 'invalid_dpop_proof');
+      refused(
+        await push({ dpop_jkt: other.thumbprint }, await proofFor('/oauth/par')),
+        400,
+        'invalid_request',
+      );
+      const proof = await proofFor('/oauth/par');
+      expect((await push({}, proof)).status).to.equal(201);
+      expect((await push({}, proof)).status).to.equal(400);
     });
   });
 
@@ -499,6 +562,30 @@ describe('DPoP', () => {
     ).json();
     expect(algorithms).to.deep.equal(['ES256', 'ES384', 'PS256', 'Ed25519', 'EdDSA']);
   });
+});
+
+it('a DPoP proof that was used is used after a restart, too', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-dpop-'));
+  const machine = {
+    grant_type: 'client_credentials',
+    client_id: 'm2m',
+    client_secret: 'm2m-secret',
+    audience: API,
+  };
+  const prover = await createProver();
+  try {
+    const first = await startServer({ tenant: bound, dataDir });
+    const proof = await prover.proof('POST', `${first.url}/oauth/token`);
+    const ask = (server: TestServer) =>
+      createAgent(server).request('/oauth/token', { form: machine, headers: { dpop: proof } });
+    expect((await ask(first)).status).to.equal(200);
+    await first.stop();
+    const second = await startServer({ tenant: bound, dataDir, env: { PORT: new URL(first.url).port } });
+    expect((await ask(second)).json()).to.include({ error: 'invalid_dpop_proof' });
+    await second.stop();
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
 });
 
 describe('DPoP with nonces of the server (RFC 9449 §8, §9)', () => {
