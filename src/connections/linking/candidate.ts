@@ -2,6 +2,7 @@
 // verified address is a reason to ask, and the proof is a login.
 import type { PendingLink, WaitingRequest } from '../../engine/interaction.ts';
 import type { Connection } from '../../records/collections.ts';
+import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Identity, isLinked, primaryIdentity } from '../../users/identities.ts';
 import type { Login } from '../../users/login.ts';
@@ -12,6 +13,7 @@ import { strategyOf } from '../strategies.ts';
 
 export interface CandidateDependencies {
   config: Config;
+  store: Pick<Store, 'collection'>;
   users: Users;
 }
 
@@ -21,7 +23,7 @@ export type Candidate = Pick<PendingLink, 'userId' | 'connection' | 'email'>;
 /**
  * The account that a login's user is asked about: another one with the e-mail address that their provider has verified,
  * verified there, too, not blocked, that can be proved by a connection of the application. Users are asked before their
- * first login ends and never again: what an account has gathered since would be lost.
+ * first login ends, and at later ones while their account has nothing that would be lost.
  * @returns undefined where there is nothing to ask, or the tenant does not want it.
  */
 export async function candidateFor(
@@ -36,12 +38,12 @@ export async function candidateFor(
   const [user, identities] = await Promise.all([users.get(login.userId), users.identitiesOf(login.userId)]);
   const [identity] = identities;
   if (user === undefined || identity === undefined || identities.length > 1) return undefined;
-  if (!isNew(user) || isLinked(identity) || !hasProvedEmail(user)) return undefined;
+  if (isLinked(identity) || !hasProvedEmail(user)) return undefined;
   const others = (await users.withEmail(user.email)).filter(
     (other) =>
       other.id !== user.id && hasProvedEmail(other) && identity.link_declined?.includes(other.id) !== true,
   );
-  if (others.length === 0) return undefined;
+  if (others.length === 0 || !(isNew(user) || (await isEmpty(deps, user)))) return undefined;
   const enabled = await connectionsFor(config, clientId, params.organization);
   const ways = enabled.filter(({ id }) => id !== connection.id);
   for (const other of others.sort((a, b) => a.created_at.localeCompare(b.created_at))) {
@@ -53,6 +55,18 @@ export async function candidateFor(
 
 function isNew({ logins_count }: User): boolean {
   return logins_count === 0;
+}
+
+/** Whether nothing is kept of a user that goes with the account: what people and administrators set there. */
+async function isEmpty({ store }: CandidateDependencies, user: User): Promise<boolean> {
+  const { user_metadata, app_metadata, roles = [], permissions = [], multifactor = [] } = user;
+  const members = [user_metadata, app_metadata].flatMap((one) => Object.keys(one));
+  if (members.length + roles.length + permissions.length + multifactor.length > 0) return false;
+  const [memberships, authenticators] = await Promise.all([
+    store.collection('memberships').findBy('user', user.id),
+    store.collection('authenticators').findBy('user', user.id),
+  ]);
+  return memberships.length + authenticators.length === 0;
 }
 
 /** Whoever may not come in is neither offered anything nor offered to anybody. */

@@ -1,5 +1,6 @@
 // Linking on the hosted page: who is asked, what they have to prove, and what becomes of the two accounts.
 import { expect } from 'chai';
+import { membershipId } from '../../../src/records/organizations.ts';
 import { factors } from '../../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { follow, payload, responseOf, tenant, token, USER, WEB_CALLBACK } from '../../support/flows.ts';
@@ -162,6 +163,27 @@ describe('a new identity with the verified address of another user', () => {
     expect(await subjectOf(await decide(agent, again, 'decline'))).to.equal(newId());
   });
 
+  it('is asked at a later login, too, where both accounts were there before the tenant wanted it', async () => {
+    expect(await subjectOf(await offered())).to.equal(newId());
+    const kept = await account({ app_metadata: { tier: 2 } });
+    const agent = createAgent(server);
+    const page = await offered(agent);
+    expect(isOffer(page)).to.equal(true);
+    const form = await decide(agent, page, 'link');
+    expect(await subjectOf(await typePassword(agent, form))).to.equal(kept);
+    expect(await server.users.get(newId())).to.equal(undefined);
+    expect((await server.users.get(kept))?.app_metadata).to.deep.equal({ tier: 2 });
+    expect(await subjectOf(await offered())).to.equal(kept);
+  });
+
+  it('is asked once more at a later login, and declines for good', async () => {
+    expect(await subjectOf(await offered())).to.equal(newId());
+    await account();
+    const agent = createAgent(server);
+    expect(await subjectOf(await decide(agent, await offered(agent), 'decline'))).to.equal(newId());
+    expect(await subjectOf(await offered())).to.equal(newId());
+  });
+
   it('is asked again where its user only went away', async () => {
     await account();
     expect(isOffer(await offered())).to.equal(true);
@@ -221,11 +243,34 @@ describe('a new identity with the verified address of another user', () => {
       await notAsked();
     });
 
-    it('where it has logged in before: what the account has gathered would be lost', async () => {
-      await notAsked();
-      await account();
-      await notAsked();
-    });
+    const gathered: [string, (id: string) => Promise<unknown>][] = [
+      ['metadata', (id) => server.users.update(id, { app_metadata: { tier: 2 } })],
+      ['metadata of the user', (id) => server.users.update(id, { user_metadata: { theme: 'dark' } })],
+      ['a second factor to give', (id) => server.users.update(id, { multifactor: ['guardian'] })],
+      [
+        'a role',
+        (id) => server.store.collection('users').update(id, (current) => ({ ...current, roles: ['rol_1'] })),
+      ],
+      [
+        'a membership',
+        (id) =>
+          server.store.collection('memberships').put({
+            id: membershipId('org_x', id),
+            organization_id: 'org_x',
+            user_id: id,
+            roles: [],
+          }),
+      ],
+    ];
+    for (const [what, gather] of gathered) {
+      it(`where it has logged in before, and has ${what}, which would be lost`, async () => {
+        await notAsked();
+        await account();
+        await gather(newId());
+        const page = await offered();
+        expect(isOffer(page)).to.equal(false);
+      });
+    }
 
     it('where the tenant does not want it', async () => {
       await account();
