@@ -1,0 +1,213 @@
+// Clients that authenticate by assertions (private_key_jwt, RFC 7523): what one has to say, at every endpoint that takes them.
+import { createHmac, randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { exportJWK, exportSPKI, importJWK, SignJWT } from 'jose';
+import { readTenant, TenantFault } from '../../src/tenant/load.ts';
+import { type Answer, createAgent } from '../support/agent.ts';
+import { type ClientKeyPair, clientKey } from '../support/client-key.ts';
+import { API, tenant, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+const DAY = 86_400_000;
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+
+describe('client assertions', () => {
+  let server: TestServer;
+  const keys = new Map<string, ClientKeyPair>();
+  let next: ClientKeyPair;
+  let ending: ClientKeyPair;
+
+  const client = (client_id: string, credentials: object[], over: object = {}) => ({
+    client_id,
+    name: client_id,
+    app_type: 'regular_web',
+    grant_types: ['client_credentials', 'password', 'refresh_token'],
+    client_authentication_methods: { private_key_jwt: { credentials } },
+    ...over,
+  });
+
+  before(async () => {
+    for (const alg of ALGORITHMS) keys.set(alg, await clientKey(alg));
+    next = await clientKey('ES256');
+    ending = await clientKey('ES256');
+    const one = key('ES256').credential;
+    const clients = [
+      ...ALGORITHMS.map((alg) => client(alg, [key(alg).credential])),
+      client('rotating', [
+        { ...next.credential, kid: 'next' },
+        { ...ending.credential, kid: 'ending', expires_at: new Date(Date.now() + DAY).toISOString() },
+        { ...one, kid: 'past', expires_at: new Date(Date.now() - DAY).toISOString() },
+      ]),
+      client('fapi2', [one], {
+        compliance_level: 'fapi2_sp_pkj_mtls',
+        grant_types: ['client_credentials'],
+        jwt_configuration: { alg: 'PS256' },
+      }),
+    ];
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: [...tenant.clients, ...clients],
+        clientGrants: [
+          ...tenant.clientGrants,
+          ...clients.map(({ client_id }) => ({ client_id, audience: API, scope: ['read:things'] })),
+        ],
+      },
+    });
+  });
+  after(() => server?.stop());
+
+  const key = (alg: string): ClientKeyPair => keys.get(alg) as ClientKeyPair;
+  const now = () => Math.floor(Date.now() / 1000);
+  const sign = (
+    client_id: string,
+    { alg, privateKey }: ClientKeyPair,
+    claims: object = {},
+    header: object = {},
+  ) =>
+    new SignJWT({
+      iss: client_id,
+      sub: client_id,
+      aud: server.issuer,
+      jti: randomUUID(),
+      iat: now(),
+      exp: now() + 60,
+      ...claims,
+    })
+      .setProtectedHeader({ alg, ...header })
+      .sign(privateKey);
+  const send = (path: string, assertion: string, fields: object): Promise<Answer> =>
+    createAgent(server).request(path, {
+      json: { client_assertion: assertion, client_assertion_type: TYPE, ...fields },
+    });
+  const token = (assertion: string) =>
+    send('/oauth/token', assertion, { grant_type: 'client_credentials', audience: API });
+  const statusOf = async (client_id: string, pair: ClientKeyPair, claims?: object, header?: object) =>
+    (await token(await sign(client_id, pair, claims, header))).status;
+
+  for (const alg of ALGORITHMS) {
+    it(`are taken with ${alg}`, async () => {
+      expect(await statusOf(alg, key(alg))).to.equal(200);
+    });
+  }
+
+  for (const [path, fields, status] of [
+    ['/oauth/token', { grant_type: 'client_credentials', audience: API }, 200],
+    ['/oauth/revoke', { token: 'nothing' }, 200],
+    ['/oauth/introspect', { token: 'nothing' }, 403],
+    ['/oauth/par', { response_type: 'code', client_id: 'ES256' }, 400],
+    [
+      '/passwordless/start',
+      { client_id: 'ES256', connection: 'email', email: USER.email, send: 'code' },
+      400,
+    ],
+    ['/mfa/challenge', { client_id: 'ES256', mfa_token: 'nothing', challenge_type: 'otp' }, 403],
+  ] as const) {
+    it(`count once at ${path}, and no other goes in their place`, async () => {
+      const assertion = await sign('ES256', key('ES256'));
+      const first = await send(path, assertion, fields);
+      expect(first.status, first.text).to.equal(status);
+      if (status !== 200) expect(first.json().error).not.to.equal('invalid_client');
+      for (const other of [
+        assertion,
+        await sign('ES256', next),
+        await sign('ES256', key('ES256'), { exp: now() + 3600 }),
+      ]) {
+        const { status: refused, text } = await send(path, other, fields);
+        expect({ refused, error: (JSON.parse(text) as { error: string }).error }, path).to.deep.equal({
+          refused: 401,
+          error: 'invalid_client',
+        });
+      }
+    });
+  }
+
+  it('count once of many that arrive together', async () => {
+    const assertion = await sign('ES256', key('ES256'));
+    const all = await Promise.all(Array.from({ length: 8 }, () => token(assertion)));
+    expect(all.filter(({ status }) => status === 200)).to.have.length(1);
+  });
+
+  for (const [what, claims] of [
+    ['that is good for more than five minutes', () => ({ exp: now() + 330 })],
+    ['that is over', () => ({ exp: now() - 60 })],
+    ['without an end', () => ({ exp: undefined })],
+    ['whose end is no number', () => ({ exp: `${now() + 60}` })],
+    ['from the future', () => ({ iat: now() + 60 })],
+    ['whose time of issue is no number', () => ({ iat: 'now' })],
+    ['that is not in force yet', () => ({ nbf: now() + 60 })],
+    ['without a jti', () => ({ jti: undefined })],
+    ['of another issuer', () => ({ iss: 'web' })],
+    ['of another subject', () => ({ sub: 'web' })],
+    ['for another server', () => ({ aud: 'https://elsewhere.example.test/' })],
+    ['for nobody', () => ({ aud: undefined })],
+  ] as const) {
+    it(`is refused: one ${what}`, async () => {
+      expect(await statusOf('ES256', key('ES256'), claims())).to.equal(401);
+    });
+  }
+
+  it('may be good for five minutes, and issued by a clock that is seconds ahead', async () => {
+    expect(await statusOf('ES256', key('ES256'), { exp: now() + 300, iat: now() + 5 })).to.equal(200);
+  });
+
+  it('are for the issuer, with its slash or without, or for the token endpoint', async () => {
+    for (const aud of [server.issuer, server.url, `${server.url}/oauth/token`, [server.issuer]])
+      expect(await statusOf('ES256', key('ES256'), { aud }), String(aud)).to.equal(200);
+  });
+
+  it('are for the issuer alone where FAPI 2 is asked for', async () => {
+    expect(await statusOf('fapi2', key('ES256'))).to.not.equal(401);
+    for (const aud of [server.url, `${server.url}/oauth/token`, [server.issuer], [server.issuer, server.url]])
+      expect(await statusOf('fapi2', key('ES256'), { aud }), String(aud)).to.equal(401);
+  });
+
+  it('are signed by the algorithm of their key', async () => {
+    const rsa = key('RS256');
+    const jwk = { ...(await exportJWK(rsa.privateKey)), alg: 'PS256' };
+    const asPss = { ...rsa, alg: 'PS256', privateKey: (await importJWK(jwk, 'PS256')) as never };
+    expect(await statusOf('RS256', asPss)).to.equal(401);
+  });
+
+  it('are not signed by nothing, or by a public key as if it were a secret', async () => {
+    const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const claims = { iss: 'RS256', sub: 'RS256', aud: server.issuer, iat: now(), exp: now() + 60 };
+    const publicKey = await importJWK({ ...key('RS256').credential.jwk, alg: 'RS256' }, 'RS256', {
+      extractable: true,
+    });
+    const pem = await exportSPKI(publicKey as never);
+    const body = `${encoded({ alg: 'HS256' })}.${encoded({ ...claims, jti: randomUUID() })}`;
+    const signature = createHmac('sha256', pem).update(body).digest('base64url');
+    expect((await token(`${body}.${signature}`)).status).to.equal(401);
+    expect(
+      (await token(`${encoded({ alg: 'none' })}.${encoded({ ...claims, jti: randomUUID() })}.`)).status,
+    ).to.equal(401);
+  });
+
+  it('are of two live keys while they rotate, and of no other', async () => {
+    const past = { ...key('ES256') };
+    expect(await statusOf('rotating', next)).to.equal(200);
+    expect(await statusOf('rotating', ending, {}, { kid: 'ending' })).to.equal(200);
+    expect(await statusOf('rotating', past)).to.equal(401);
+    expect(await statusOf('rotating', past, {}, { kid: 'past' })).to.equal(401);
+    expect(await statusOf('rotating', next, {}, { kid: 'ending' })).to.equal(401);
+    server.tick(DAY + 1000);
+    expect(await statusOf('rotating', ending, {}, { kid: 'ending' })).to.equal(401);
+    expect(await statusOf('rotating', next)).to.equal(200);
+  });
+
+  it('have at most two live keys in the tenant file', () => {
+    const three = ALGORITHMS.slice(0, 3).map((alg) => key(alg).credential);
+    try {
+      readTenant({ clients: [client('three', three)] });
+      expect.fail('it was taken');
+    } catch (thrown) {
+      expect(thrown).to.deep.equal(
+        new TenantFault([
+          'clients.0.client_authentication_methods.private_key_jwt.credentials: at most 2 credentials can be in use at once',
+        ]),
+      );
+    }
+  });
+});
