@@ -39,6 +39,7 @@ import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
+import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
@@ -82,6 +83,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const holder = openHolder(settings.signing, { outbound, log, clock });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
@@ -121,7 +123,14 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
       log,
     }),
     csrf: createCsrf(baseUrl, random),
-    signing: createSigning({ store, config, clock: wallClock, commonName: new URL(baseUrl).hostname }),
+    keyHolder: holder,
+    signing: createSigning({
+      store,
+      config,
+      clock: wallClock,
+      commonName: new URL(baseUrl).hostname,
+      holder,
+    }),
     ...secondFactors(
       { store, users, log, clock, wallClock, random },
       { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },

@@ -43,13 +43,30 @@ export function crossFaults(read: Environment): string[] {
   if (read.DATABASE_URL !== undefined) {
     faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
   }
-  faults.push(...deliveryFaults(read));
+  faults.push(...signingFaults(read), ...deliveryFaults(read));
   if (read.NODE_ENV === 'production') {
     if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');
     if (read.BASE_URL === undefined) faults.push('BASE_URL: required in production');
     if (read.SECRETS_KEY !== undefined && isGuessable(read.SECRETS_KEY)) {
       faults.push('SECRETS_KEY: must be random, as `openssl rand -base64 32` makes it');
     }
+  }
+  return faults;
+}
+
+/** What each place of keys needs, in the order in which it is told. */
+const SIGNING_NEEDS = {
+  local: [],
+  command: ['SIGNING_COMMAND'],
+  http: ['SIGNING_URL', 'SIGNING_SECRET'],
+  pkcs11: ['PKCS11_MODULE', 'PKCS11_TOKEN', 'PKCS11_PIN'],
+} as const;
+
+function signingFaults(read: Environment): string[] {
+  const missing = SIGNING_NEEDS[read.SIGNING].filter((name) => read[name] === undefined);
+  const faults = missing.map((name) => `${name}: required with SIGNING=${read.SIGNING}`);
+  if (read.SIGNING_URL !== undefined && !/^https?:$/.test(URL.parse(read.SIGNING_URL)?.protocol ?? '')) {
+    faults.push('SIGNING_URL: must be an https address, or an http one that OUTBOUND_ALLOW opens');
   }
   return faults;
 }

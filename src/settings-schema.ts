@@ -71,6 +71,27 @@ export const environment = z.object({
     description: 'addresses of DNS servers, with commas, that are asked whose a custom domain is',
     fallback: "the system's",
   }),
+  SIGNING: z.enum(['local', 'command', 'http', 'pkcs11']).default('local').meta({
+    description: 'where the signing keys are: `local` in the store, or outside, see [keys.md](keys.md)',
+  }),
+  SIGNING_COMMAND: z
+    .string()
+    .optional()
+    .meta({
+      description: 'with `SIGNING=command`: the program and its first arguments, separated by spaces',
+    }),
+  SIGNING_URL: z.string().optional().meta({ description: 'with `SIGNING=http`: the service that signs' }),
+  SIGNING_SECRET: z
+    .string()
+    .min(22)
+    .optional()
+    .meta({ description: 'with `SIGNING=http`: what the service knows us by, 22 characters and more' }),
+  PKCS11_MODULE: z
+    .string()
+    .optional()
+    .meta({ description: "with `SIGNING=pkcs11`: the library of the token's maker, a path" }),
+  PKCS11_TOKEN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: the label of the token' }),
+  PKCS11_PIN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: its user PIN' }),
   DATABASE_URL: z.string().optional().meta({ description: 'refused: PostgreSQL is not available yet' }),
   SMTP_URL: z.string().optional().meta({
     description:

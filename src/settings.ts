@@ -6,6 +6,7 @@ import { isLoopback } from './http/loopback.ts';
 import { LOOPBACK_RANGES } from './http/outbound-rules.ts';
 import { crossFaults, list } from './settings-faults.ts';
 import { type Environment, environment } from './settings-schema.ts';
+import type { SigningSettings } from './signing/place.ts';
 import type { TlsSettings } from './tls/options.ts';
 
 export interface Settings {
@@ -23,6 +24,8 @@ export interface Settings {
   /** What they were sealed with before: for `gatehouse keys reseal`. */
   secretsKeyBefore?: KeyObject;
   tls: TlsSettings;
+  /** Where the signing keys are. */
+  signing: SigningSettings;
   /** Real mail; the development outbox without it. */
   mail?: { smtpUrl: string; from: string | undefined };
   /** Real SMS; the development outbox without it. */
@@ -73,6 +76,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     ...(read.SECRETS_KEY !== undefined && { secretsKey: read.SECRETS_KEY }),
     ...(read.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: read.SECRETS_KEY_BEFORE }),
     tls: tlsOf(read),
+    signing: signingOf(read),
     ...deliveryOf(read),
     ...(read.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(read.OUTBOUND_ALLOW) }),
     ...mtlsOf(read),
@@ -142,6 +146,24 @@ export function mtlsOrigin({ baseUrl, port, mtls, mtlsBaseUrl }: Settings): stri
   const origin = new URL(baseUrl);
   origin.port = String(mtls.port);
   return origin.origin;
+}
+
+function signingOf(read: Environment): SigningSettings {
+  switch (read.SIGNING) {
+    case 'local':
+      return { kind: 'local' };
+    case 'command':
+      return {
+        kind: 'command',
+        command: (read.SIGNING_COMMAND ?? '').split(' ').filter((part) => part !== ''),
+      };
+    case 'http':
+      return { kind: 'http', url: read.SIGNING_URL ?? '', secret: read.SIGNING_SECRET ?? '' };
+    case 'pkcs11': {
+      const { PKCS11_MODULE: module = '', PKCS11_TOKEN: token = '', PKCS11_PIN: pin = '' } = read;
+      return { kind: 'pkcs11', module, token, pin };
+    }
+  }
 }
 
 function tlsOf(read: Environment): TlsSettings {

@@ -81,7 +81,7 @@ export function managementDependencies(
     removeUser: own.removeUser,
     renewProviderTokens: renewProviderTokens({ ...upstream, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
-    rotateKeys: (alg) => rotateSigningKeys(store, wallClock, tenantName, alg),
+    rotateKeys: (alg) => rotateSigningKeys(store, wallClock, tenantName, alg, capabilities.keyHolder),
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
     scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
     store,

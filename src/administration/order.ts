@@ -26,7 +26,7 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const events = ownEvents(own);
   // The next start takes up what is noted as to be removed, and asks the providers.
   const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
-  const quiet = { info: () => undefined };
+  const quiet = { info: () => undefined, error: () => undefined };
   try {
     return await carryOut({ ...own, settings, users, log: quiet, events, ...nextStart }, order);
   } finally {

@@ -3,11 +3,14 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
+import { createOutbound } from '../http/outbound.ts';
+import { outboundRules } from '../http/outbound-rules.ts';
 import { managementAudience } from '../management/audience.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Settings } from '../settings.ts';
+import { outboundAllow, type Settings } from '../settings.ts';
+import { openHolder } from '../signing/holder.ts';
 import { rotateSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
 import { type ApplyDependencies, applyTenant, planTenant } from '../tenant/apply.ts';
@@ -35,12 +38,12 @@ export const orderSchema = z.discriminatedUnion('command', [
 export type Order = z.output<typeof orderSchema>;
 
 export interface OrderDependencies {
-  settings: Pick<Settings, 'baseUrl' | 'issuer' | 'production' | 'mail' | 'sms'>;
+  settings: Settings;
   store: Store;
   users: ApplyDependencies['users'];
   clock: Clock;
   random: Random;
-  log: Pick<Logger, 'info'>;
+  log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
   /** Takes up the removals that were noted; where no server runs, the next start does. */
   resumeRemovals(): Promise<void>;
@@ -53,7 +56,7 @@ export interface OrderDependencies {
  * @returns what the command needs to say of it. @throws TenantFault; Error with the reason.
  */
 export async function carryOut(deps: OrderDependencies, order: Order): Promise<unknown> {
-  const { store, settings, clock } = deps;
+  const { store } = deps;
   switch (order.command) {
     case 'apply':
     case 'plan':
@@ -64,7 +67,7 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
       return profileScript(deps, order.connection);
     case 'rotate': {
       const before = await signingKey(store, order.alg);
-      const kid = await rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, order.alg);
+      const kid = await rotate(deps, order.alg);
       recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after: { kid } });
       deps.log.info({ kid }, 'the signing keys were rotated by a command');
       return kid;
@@ -112,6 +115,13 @@ async function applyOrPlan(
   await deps.checkConnections();
   log.info({ changes: changed.length }, 'a tenant file was applied by a command');
   return changed;
+}
+
+/** @throws AuthError 409 when keys are kept outside, and there is no further one. */
+function rotate({ settings, store, clock, log }: OrderDependencies, alg: SigningAlg | undefined) {
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const holder = openHolder(settings.signing, { outbound, log, clock });
+  return rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, alg, holder);
 }
 
 /** The key that tokens are signed with. */

@@ -54,6 +54,8 @@ export function vendorError(
   const { error, status } = failure;
   const description = failure.error_description ?? '';
   switch (error) {
+    case 'temporarily_unavailable':
+      return new AuthError(503, error, description);
     case 'invalid_client':
       // Which of a client's secrets was wrong is told nobody; what is wrong with a certificate is.
       return new AuthError(

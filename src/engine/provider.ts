@@ -3,7 +3,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import Provider, { type Configuration, errors } from 'oidc-provider';
-import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Config } from '../tenant/config.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
@@ -151,10 +150,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
  * Makes what the engine signs with, where there has never been any.
  * @returns the secret of DPoP's nonces.
  */
-async function makeSecrets({ settings, store, config, random, wallClock }: EngineDependencies) {
-  await config.refresh();
-  await ensureSigningKeys(store, wallClock, new URL(settings.baseUrl).hostname, config.signingAlgs());
-  await config.refresh();
+async function makeSecrets({ signing, store, random }: EngineDependencies) {
+  await signing.start();
   return dpopNonceSecret(store, random);
 }
 

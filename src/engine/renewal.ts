@@ -1,7 +1,8 @@
 // Keeps the engine's keys, grant types and discovery document up to date with the tenant's configuration.
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import type Provider from 'oidc-provider';
-import { ExternalSigningKey, type JWKS, type KoaContextWithOIDC } from 'oidc-provider';
+import { ExternalSigningKey, errors, type JWKS, type KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Sign, Signing } from '../signing/signing.ts';
 import { type Config, derived, type SigningKey } from '../tenant/config.ts';
@@ -35,10 +36,16 @@ export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
       kid,
       alg,
       keyObject: () => publicKey,
-      sign: (data: Uint8Array) => sign(alg, kid, data),
+      sign: (data: Uint8Array) => sign(alg, kid, data).catch(inEngineTerms),
     });
   });
   return { keys: all } as unknown as JWKS;
+}
+
+/** What applications are told at /authorize, too (RFC 6749 §4.1.2.1). */
+function inEngineTerms(thrown: unknown): never {
+  if (!(thrown instanceof AuthError) || thrown.status !== 503) throw thrown;
+  throw new errors.TemporarilyUnavailable(thrown.error_description);
 }
 
 /**

@@ -6,6 +6,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
+import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
 import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
@@ -37,6 +38,7 @@ interface TokenEndpointDependencies {
   secondFactor: Pick<SecondFactor, 'error'>;
   machines: Pick<MachineOrganizations, 'ask'>;
   targets: Pick<RefreshTargets, 'ask'>;
+  signing: Pick<Signing, 'ready'>;
 }
 
 const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
@@ -57,6 +59,7 @@ export function tokenEndpoint({
   secondFactor,
   machines,
   targets,
+  signing,
 }: TokenEndpointDependencies): TokenEndpoint {
   const goesOn = new Set([...GOES_ON, secondFactor.error]);
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
@@ -71,6 +74,8 @@ export function tokenEndpoint({
     );
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
+    // Before a code or a token is used up.
+    await signing.ready();
     await enter(ctx);
     if (ctx.status < 400) return undefined;
     const error = vendorError(failures.of(ctx), fields.grant_type);

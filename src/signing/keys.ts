@@ -1,12 +1,14 @@
-// The tenant's signing keys in the store: a set for each algorithm, made when it is first asked for, and rotated.
-import { createPrivateKey, type JsonWebKey } from 'node:crypto';
+// The tenant's signing keys: a set for each algorithm, made when it is first asked for, and rotated. Those that are kept
+// outside have a record, too: who signs and who is next is decided here.
+import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import { type SigningKeyRecord, signingCheck } from '../records/engine.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import type { SigningKey } from '../tenant/config.ts';
-import { makeSigningKey } from './make-key.ts';
+import type { KeyHolder } from './holder.ts';
+import { type MadeKey, makeSigningKey, takeHeldKey } from './make-key.ts';
 
 /** Of the keys of an algorithm: the current one, the next, and those before. */
 interface KeySet {
@@ -15,19 +17,37 @@ interface KeySet {
   previous: readonly SigningKey[];
 }
 
+type State = SigningKeyRecord['state'];
+
+/** Whether a key is kept outside: its record has no private half. */
+export function isHeld({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
+  return jwk.d === undefined;
+}
+
+/** What keys are made from, or taken from: the holder where there is one. */
+interface Source {
+  clock: Clock;
+  commonName: string;
+  holder: KeyHolder | undefined;
+}
+
 /**
  * Makes the tenant's keys of some algorithms when there have never been any, and looks at those there are.
  * @param algs those that are asked for: RS256, which SAML and every new application use, and what else the tenant has.
- * @throws Error when the store has lost them, or one is damaged: new ones would end every token without a word.
+ * @param holder where keys are kept outside: they are taken from there.
+ * @throws Error when the store has lost them, or one is damaged: new ones would end every token without a word; or when
+ *   the holder has none.
  */
 export async function ensureSigningKeys(
   store: Store,
   clock: Clock,
   commonName: string,
   algs: Iterable<SigningAlg> = ['RS256'],
+  holder?: KeyHolder,
 ): Promise<void> {
   for (const alg of algs) {
-    const { current, next, previous } = await keySet(store, alg);
+    const set = await keySet(store, alg);
+    const { current, next, previous } = set;
     const known = await store.collection('keyChecks').get(signingCheck(alg));
     if (known !== undefined && current === undefined && next === undefined && previous.length === 0) {
       throw new Error(
@@ -35,38 +55,81 @@ export async function ensureSigningKeys(
       );
     }
     for (const key of [current, next, ...previous]) if (key !== undefined) refuseDamaged(key);
-    if (known !== undefined && current !== undefined && next !== undefined) continue;
-    await makeMissing(store, alg, (state) => makeKey(state, alg, clock, commonName), known === undefined);
+    if (current !== undefined && isHeld(current) && holder === undefined) {
+      throw new Error(
+        `the ${alg} key ${current.id} is kept outside of the store: set SIGNING to where, or make new keys here by \`gatehouse keys rotate\``,
+      );
+    }
+    const complete = current !== undefined && isFit(next, holder);
+    if (known === undefined || !complete) {
+      await makeMissing(store, alg, set, {
+        source: { clock, commonName, holder },
+        isFirst: known === undefined,
+      });
+    }
   }
+}
+
+/** Whether a next key is where keys are from now on. */
+function isFit(next: SigningKey | undefined, holder: KeyHolder | undefined): boolean {
+  return next !== undefined && isHeld(next) === (holder !== undefined);
 }
 
 /** Adds what is missing of the current and the next key; of several processes one does so. */
 async function makeMissing(
   store: Store,
   alg: SigningAlg,
-  make: (state: SigningKeyRecord['state']) => Promise<SigningKeyRecord>,
-  isFirst: boolean,
+  { current, next, previous }: KeySet,
+  { source, isFirst }: { source: Source; isFirst: boolean },
 ): Promise<void> {
-  const present = await keySet(store, alg);
-  const states = (['current', 'next'] as const).filter((state) => present[state] === undefined);
-  const made = await Promise.all(states.map(make));
+  const supply = await keySupply(source, alg, [current, next, ...previous]);
+  const first = current ?? (await supply());
+  if (first === undefined) throw new Error(`there is no ${alg} key where SIGNING says that keys are`);
+  const second = isFit(next, source.holder) ? undefined : await supply();
   const id = signingCheck(alg);
-  const value = present.current?.id ?? made[0]?.id ?? '';
-  const check: Write[] = isFirst ? [{ collection: 'keyChecks', insert: { id, value } }] : [];
+  const insert = (key: MadeKey, state: State): Write => ({
+    collection: 'signingKeys',
+    insert: { ...key, state },
+  });
+  const writes: Write[] = [
+    ...(isFirst ? [{ collection: 'keyChecks', insert: { id, value: first.id } } as const] : []),
+    ...(current === undefined ? [insert(first as MadeKey, 'current')] : []),
+    // One that is somewhere else has signed nothing yet.
+    ...(second !== undefined && next !== undefined
+      ? [{ collection: 'signingKeys', delete: next.id } as const]
+      : []),
+    ...(second === undefined ? [] : [insert(second, 'next')]),
+  ];
   try {
-    await store.batch([
-      ...check,
-      ...made.map((key) => ({ collection: 'signingKeys', insert: key }) as const),
-    ]);
+    await store.batch(writes);
   } catch (thrown) {
     // Another process has made them meanwhile.
-    if (!(thrown instanceof UniqueKeyError && thrown.collection === 'keyChecks')) throw thrown;
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
 }
 
-function refuseDamaged({ id, jwk }: SigningKey): void {
+/** Gives a new key with each call; undefined where the holder has no further one. */
+async function keySupply(
+  { clock, commonName, holder }: Source,
+  alg: SigningAlg,
+  present: readonly (SigningKey | undefined)[],
+): Promise<() => Promise<MadeKey | undefined>> {
+  if (holder === undefined) return () => makeSigningKey(clock, commonName, alg);
+  const taken = new Set(present.map((key) => key?.id));
+  const keys = (await holder.keys()).filter((key) => key.alg === alg);
+  // Each is taken once, after those that were: one that was removed here is not taken again.
+  const fresh = keys.slice(keys.findLastIndex(({ kid }) => taken.has(kid)) + 1);
+  return async () => {
+    const key = fresh.shift();
+    return key && takeHeldKey(clock, commonName, key);
+  };
+}
+
+function refuseDamaged(key: SigningKey): void {
+  const { id, jwk } = key;
+  const read = isHeld(key) ? createPublicKey : createPrivateKey;
   try {
-    createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
+    read({ key: jwk as JsonWebKey, format: 'jwk' });
   } catch (cause) {
     throw new Error(
       `signingKeys.json in the store: the key ${id} is damaged: put the file back from the backup`,
@@ -79,11 +142,9 @@ function refuseDamaged({ id, jwk }: SigningKey): void {
 
 async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
   const keys = store.collection('signingKeys');
-  const [[current], [next], previous] = await Promise.all(
-    (['current', 'next', 'previous'] as const).map(async (state) =>
-      (await keys.findBy('state', state)).filter(({ jwk }) => jwk.alg === alg),
-    ) as [Promise<SigningKey[]>, Promise<SigningKey[]>, Promise<SigningKey[]>],
-  );
+  const of = async (state: State) =>
+    (await keys.findBy('state', state)).filter(({ jwk }) => jwk.alg === alg) as SigningKey[];
+  const [[current], [next], previous] = await Promise.all([of('current'), of('next'), of('previous')]);
   return { current, next, previous };
 }
 
@@ -91,36 +152,43 @@ async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
  * Makes the next key of each algorithm the current one and a new key the next. Tokens of the key that was current
  * still verify: it stays published until the rotation after.
  * @param only the algorithm whose keys are rotated; all that there are otherwise.
+ * @param holder where keys are kept outside.
  * @returns the `kid` that signs from now on, with RS256 or with `only`.
- * @throws AuthError 409 when another rotation came between.
+ * @throws AuthError 409 when another rotation came between, or the holder has no further key.
  */
 export async function rotateSigningKeys(
   store: Store,
   clock: Clock,
   commonName = 'gatehouse',
   only?: SigningAlg,
+  holder?: KeyHolder,
 ): Promise<string> {
-  const make = (alg: SigningAlg) => makeKey('next', alg, clock, commonName);
-  const sets = await Promise.all(SIGNING_ALGS.map(async (alg) => ({ alg, ...(await keySet(store, alg)) })));
-  const rotated = sets.filter(({ alg, current }) =>
-    only === undefined ? alg === 'RS256' || current !== undefined : alg === only,
+  const sets = await Promise.all(SIGNING_ALGS.map(async (alg) => ({ alg, set: await keySet(store, alg) })));
+  const rotated = sets.filter(({ alg, set }) =>
+    only === undefined ? alg === 'RS256' || set.current !== undefined : alg === only,
   );
-  const turns = await Promise.all(
-    rotated.map(async ({ alg, current, next, previous }) => {
-      const follows = next ?? (await make(alg));
-      const added = await make(alg);
-      return { kid: follows.id, writes: turn({ current, next, previous }, follows, added) };
-    }),
-  );
+  const source = { clock, commonName, holder };
+  const turns = await Promise.all(rotated.map(({ alg, set }) => turn(source, alg, set)));
   // As one: a server that signs meanwhile has the keys of before or those of after, and never none.
   await store.batch(turns.flatMap(({ writes }) => writes));
   return turns[0]?.kid ?? '';
 }
 
-/** The writes of one set's rotation. @throws AuthError 409, when they are made, for a set that has turned since. */
-function turn({ current, next, previous }: KeySet, follows: SigningKey, added: SigningKeyRecord): Write[] {
+/** One set's rotation. @throws AuthError 409; so do its writes for a set that has turned since. */
+async function turn(
+  source: Source,
+  alg: SigningAlg,
+  { current, next, previous }: KeySet,
+): Promise<{ kid: string; writes: Write[] }> {
   const collection = 'signingKeys';
-  const to = (from: SigningKey, state: SigningKeyRecord['state']): Write => ({
+  const supply = await keySupply(source, alg, [current, next, ...previous]);
+  const isNextFit = isFit(next, source.holder);
+  const follows = isNextFit ? next : await supply();
+  if (follows === undefined) {
+    throw new AuthError(409, 'conflict', `There is no further ${alg} key: make one where the keys are kept.`);
+  }
+  const added = await supply();
+  const to = (from: SigningKey, state: State): Write => ({
     collection,
     update: from.id,
     change: (now) => {
@@ -128,19 +196,15 @@ function turn({ current, next, previous }: KeySet, follows: SigningKey, added: S
       throw new AuthError(409, 'conflict', 'The signing keys were rotated at the same time.');
     },
   });
-  return [
-    ...previous.map(({ id }) => ({ collection, delete: id }) as const),
+  const writes: Write[] = [
+    ...[...previous, ...(isNextFit || next === undefined ? [] : [next])].map(
+      ({ id }) => ({ collection, delete: id }) as const,
+    ),
     ...(current === undefined ? [] : [to(current, 'previous')]),
-    next === undefined ? { collection, insert: { ...follows, state: 'current' } } : to(next, 'current'),
-    { collection, insert: added },
+    isNextFit && next !== undefined
+      ? to(next, 'current')
+      : { collection, insert: { ...follows, state: 'current' } },
+    ...(added === undefined ? [] : [{ collection, insert: { ...added, state: 'next' as const } } as const]),
   ];
-}
-
-async function makeKey(
-  state: SigningKeyRecord['state'],
-  alg: SigningAlg,
-  clock: Clock,
-  commonName: string,
-): Promise<SigningKeyRecord> {
-  return { ...(await makeSigningKey(clock, commonName, alg)), state };
+  return { kid: follows.id, writes };
 }

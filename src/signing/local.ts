@@ -1,6 +1,6 @@
 // Signs by keys that this process has, on the thread pool: an RSA signature takes most of a millisecond of a processor,
 // during which the event loop answers others.
-import { constants, type KeyObject, sign } from 'node:crypto';
+import { constants, type KeyObject, sign, verify } from 'node:crypto';
 import type { SigningAlg } from '../records/signing-algs.ts';
 
 /** What a key is asked for: what tokens are signed with, and what SAML messages of older service providers are. */
@@ -15,17 +15,31 @@ const DIGEST: Record<SignatureAlg, string | null> = {
   EdDSA: null,
 };
 
-/** @returns the signature as JWS has it (RFC 7518 §3: of ECDSA the two numbers, one after the other). */
+/** Signatures are as JWS has them (RFC 7518 §3): of ECDSA the two numbers, one after the other. */
+function optionsFor(alg: SignatureAlg, key: KeyObject) {
+  if (alg === 'PS256') return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
+  return alg === 'ES256' ? { key, dsaEncoding: 'ieee-p1363' as const } : { key };
+}
+
+/** Signs. @param key private. */
 export function signLocally(alg: SignatureAlg, key: KeyObject, data: Uint8Array): Promise<Buffer> {
-  const options =
-    alg === 'PS256'
-      ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
-      : alg === 'ES256'
-        ? { key, dsaEncoding: 'ieee-p1363' as const }
-        : { key };
   return new Promise((resolve, reject) => {
-    sign(DIGEST[alg], data, options, (fault, signature) => {
+    sign(DIGEST[alg], data, optionsFor(alg, key), (fault, signature) => {
       if (fault === null) resolve(signature);
+      else reject(fault);
+    });
+  });
+}
+
+/** Whether a signature is that of a key. @param key public. */
+export function verifies(
+  alg: SignatureAlg,
+  key: KeyObject,
+  { data, signature }: { data: Uint8Array; signature: Uint8Array },
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    verify(DIGEST[alg], data, optionsFor(alg, key), signature, (fault, isRight) => {
+      if (fault === null) resolve(isRight);
       else reject(fault);
     });
   });

@@ -1,13 +1,18 @@
 // Everything that the tenant signs is signed here: tokens, and the messages of SAML.
-import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { type Config, derived, keysFor, type SigningKey } from '../tenant/config.ts';
-import { ensureSigningKeys } from './keys.ts';
+import type { KeyHolder } from './holder.ts';
+import { ensureSigningKeys, isHeld } from './keys.ts';
 import { type SignatureAlg, signLocally } from './local.ts';
 
-/** Signs by a key of the tenant. @param kid the key's. @throws Error when there is no such key, or it is not for `alg`. */
+/**
+ * Signs by a key of the tenant.
+ * @param kid the key's.
+ * @throws AuthError 503 when it is kept outside and does not sign; Error when there is no such key, or it is not for `alg`.
+ */
 export type Sign = (alg: SignatureAlg, kid: string, data: Uint8Array) => Promise<Buffer>;
 
 export interface Signing {
@@ -16,6 +21,13 @@ export interface Signing {
   ensure(): Promise<void> | undefined;
   /** The key of an algorithm that signs now; made where it is asked for the first time. */
   current(alg: SigningAlg): Promise<SigningKey>;
+  /**
+   * Has keys that are kept outside sign something, unless they have a moment ago: before what a request has is used up.
+   * @throws AuthError 503 when they do not.
+   */
+  ready(): Promise<void> | undefined;
+  /** At start: makes the keys that are missing, and has each that is kept outside sign. @throws Error with the cause. */
+  start(): Promise<void>;
 }
 
 interface SigningDependencies {
@@ -24,33 +36,22 @@ interface SigningDependencies {
   clock: Clock;
   /** What the keys' certificates are of: our host name. */
   commonName: string;
+  /** Where keys are kept outside. */
+  holder?: KeyHolder | undefined;
 }
 
+const TRIAL = Buffer.from('a trial');
+
 /** The signing of a tenant. */
-export function createSigning({ store, config, clock, commonName }: SigningDependencies): Signing {
-  const keyObjects = derived(config.signingKeys, () => new Map<string, KeyObject>());
-  const keyObject = (kid: string, alg: SignatureAlg): KeyObject => {
-    const key = config.signingKeys().find(({ id }) => id === kid);
-    if (key === undefined) throw new Error(`there is no signing key ${kid}`);
-    if (!isKeyFor(key, alg)) throw new Error(`the signing key ${kid} is not for ${alg}`);
-    const made = keyObjects().get(kid) ?? createPrivateKey({ key: key.jwk as JsonWebKey, format: 'jwk' });
-    keyObjects().set(kid, made);
-    return made;
-  };
-  const isMissing = (alg: SigningAlg) => keysFor(config.signingKeys(), alg)[0]?.state !== 'current';
-  let turn = Promise.resolve();
-  // One after another: of many requests that find keys missing the first one makes them.
-  const make = (algs: readonly SigningAlg[]): Promise<void> => {
-    const mine = turn.then(async () => {
-      if (!algs.some(isMissing)) return;
-      await ensureSigningKeys(store, clock, commonName, algs.filter(isMissing));
-      await config.refresh();
-    });
-    turn = mine.catch(() => undefined);
-    return mine;
-  };
+export function createSigning(deps: SigningDependencies): Signing {
+  const { config, holder } = deps;
+  const sign = signer(deps);
+  const { isMissing, make } = maker(deps);
+  const held = () => config.signingKeys().filter((key) => key.state !== 'previous' && isHeld(key));
+  const tried = ({ id, jwk }: SigningKey) => sign(jwk.alg as SigningAlg, id, TRIAL);
+  let trial: Promise<void> | undefined;
   return {
-    sign: async (alg, kid, data) => signLocally(alg, keyObject(kid, alg), data),
+    sign,
     ensure: () => {
       const algs = [...config.signingAlgs()].filter(isMissing);
       return algs.length === 0 ? undefined : make(algs);
@@ -61,7 +62,69 @@ export function createSigning({ store, config, clock, commonName }: SigningDepen
       if (current === undefined) throw new Error(`there is no ${alg} key`);
       return current;
     },
+    ready: () => {
+      const [key] = holder === undefined || holder.isWell() ? [] : held();
+      if (key === undefined) return undefined;
+      // Of many requests one asks.
+      trial ??= tried(key)
+        .then(() => undefined)
+        .finally(() => {
+          trial = undefined;
+        });
+      return trial;
+    },
+    start: async () => {
+      await config.refresh();
+      await ensureSigningKeys(deps.store, deps.clock, deps.commonName, config.signingAlgs(), holder);
+      await config.refresh();
+      await Promise.all(held().map((key) => tried(key).catch(refuseStart(key))));
+    },
   };
+}
+
+function refuseStart({ id, jwk }: SigningKey) {
+  return (thrown: unknown): never => {
+    const cause = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`SIGNING: the ${jwk.alg} key ${id} does not sign: ${why}`, { cause });
+  };
+}
+
+function signer({ config, holder }: SigningDependencies): Sign {
+  const keyObjects = derived(config.signingKeys, () => new Map<string, KeyObject>());
+  const keyObject = (
+    { id, jwk }: SigningKey,
+    create: (input: { key: JsonWebKey; format: 'jwk' }) => KeyObject,
+  ) => {
+    const made = keyObjects().get(id) ?? create({ key: jwk as JsonWebKey, format: 'jwk' });
+    keyObjects().set(id, made);
+    return made;
+  };
+  return async (alg, kid, data) => {
+    const key = config.signingKeys().find(({ id }) => id === kid);
+    if (key === undefined) throw new Error(`there is no signing key ${kid}`);
+    if (!isKeyFor(key, alg)) throw new Error(`the signing key ${kid} is not for ${alg}`);
+    if (!isHeld(key)) return signLocally(alg, keyObject(key, createPrivateKey), data);
+    if (holder === undefined)
+      throw new Error(`the signing key ${kid} is kept outside, and SIGNING does not say where`);
+    return holder.sign({ alg, kid, data }, keyObject(key, createPublicKey));
+  };
+}
+
+function maker({ store, config, clock, commonName, holder }: SigningDependencies) {
+  const isMissing = (alg: SigningAlg) => keysFor(config.signingKeys(), alg)[0]?.state !== 'current';
+  let turn = Promise.resolve();
+  // One after another: of many requests that find keys missing the first one makes them.
+  const make = (algs: readonly SigningAlg[]): Promise<void> => {
+    const mine = turn.then(async () => {
+      if (!algs.some(isMissing)) return;
+      await ensureSigningKeys(store, clock, commonName, algs.filter(isMissing), holder);
+      await config.refresh();
+    });
+    turn = mine.catch(() => undefined);
+    return mine;
+  };
+  return { isMissing, make };
 }
 
 /** SAML has signatures of RSA with any hash by the one key whose certificate is in the metadata. */

@@ -1,0 +1,24 @@
+// SIGNING=command: a program that knows where the keys are (docs/keys.md "A program").
+import type { KeyPlace } from './place.ts';
+import { runProgram } from './program.ts';
+
+/** @param command the program and its first arguments. */
+export function signingCommand([program = '', ...first]: readonly string[]): KeyPlace {
+  return {
+    keys: async (signal) => keySetOf(await runProgram({ program, args: [...first, 'keys'], signal })),
+    sign: ({ alg, kid, data }, signal) =>
+      runProgram({ program, args: [...first, 'sign', alg, kid], input: data, signal }),
+  };
+}
+
+/** The keys of a JWK Set (RFC 7517 §5). @throws Error for what is none. */
+export function keySetOf(text: Uint8Array | string): Record<string, unknown>[] {
+  let set: { keys?: unknown } | null;
+  try {
+    set = JSON.parse(Buffer.from(text).toString('utf8')) as { keys?: unknown } | null;
+  } catch {
+    throw new Error('the key set is no JSON');
+  }
+  if (!Array.isArray(set?.keys)) throw new Error('the key set has no keys');
+  return set.keys.filter((key): key is Record<string, unknown> => typeof key === 'object' && key !== null);
+}

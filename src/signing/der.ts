@@ -1,0 +1,28 @@
+// ECDSA signatures as most devices give them (a DER SEQUENCE of two INTEGERs, RFC 3279 §2.2.3) as JWS has them.
+
+/** Bytes of each of the two numbers for P-256 (RFC 7518 §3.4). */
+const SIZE = 32;
+
+/** @param given either form. @throws Error for neither. */
+export function joseSignature(given: Uint8Array): Buffer {
+  const bytes = Buffer.from(given);
+  if (bytes.length === 2 * SIZE) return bytes;
+  if (bytes[0] !== 0x30 || bytes[1] !== bytes.length - 2)
+    throw new Error('the ECDSA signature has no known form');
+  const first = integerAt(bytes, 2);
+  const second = integerAt(bytes, first.end);
+  if (second.end !== bytes.length) throw new Error('the ECDSA signature has no known form');
+  return Buffer.concat([first.number, second.number]);
+}
+
+function integerAt(bytes: Buffer, at: number): { number: Buffer; end: number } {
+  const length = bytes[at + 1] ?? 0;
+  const end = at + 2 + length;
+  const digits = bytes.subarray(at + 2, end);
+  // A leading zero keeps the number positive.
+  const number = digits.subarray(digits.findIndex((byte) => byte !== 0));
+  if (bytes[at] !== 0x02 || length === 0 || end > bytes.length || number.length > SIZE) {
+    throw new Error('the ECDSA signature has no known form');
+  }
+  return { number: Buffer.concat([Buffer.alloc(SIZE - number.length), number]), end };
+}

@@ -1,0 +1,48 @@
+// SIGNING=http: a service that has the keys (docs/keys.md "A service"), called by the guarded client.
+import type { Outbound } from '../http/outbound.ts';
+import { keySetOf } from './command.ts';
+import type { KeyPlace } from './place.ts';
+
+interface Service {
+  url: string;
+  secret: string;
+}
+
+/** Bytes; key sets and signatures are short. */
+const MOST_ANSWER = 256 * 1024;
+
+export function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
+  const base = url.replace(/\/+$/, '');
+  const ask = async (path: string, init: RequestInit): Promise<string> => {
+    const response = await fetch(`${base}${path}`, {
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${secret}`, accept: 'application/json' },
+      redirect: 'error',
+      maxBytes: MOST_ANSWER,
+    });
+    if (!response.ok) throw new Error(`the signing service answered ${response.status}`);
+    return response.text();
+  };
+  return {
+    keys: async (signal) => keySetOf(await ask('/keys', { signal })),
+    sign: async ({ alg, kid, data }, signal) => {
+      const answer = await ask('/sign', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ alg, kid, data: Buffer.from(data).toString('base64') }),
+        signal,
+      });
+      return Buffer.from(signatureOf(answer), 'base64');
+    },
+  };
+}
+
+function signatureOf(answer: string): string {
+  try {
+    const { signature } = JSON.parse(answer) as { signature?: unknown };
+    if (typeof signature === 'string') return signature;
+  } catch {
+    // Said below.
+  }
+  throw new Error('the signing service gave no signature');
+}

@@ -1,0 +1,68 @@
+// Runs a program that signs, without a shell: what it is given is never read as a command.
+import { spawn } from 'node:child_process';
+
+export interface ProgramRequest {
+  program: string;
+  args: readonly string[];
+  input?: Uint8Array;
+  /** Beside what this process has, without our own secrets. */
+  env?: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+/** The most that is read of its answer, and of its complaints, bytes. */
+const MOST_OUTPUT = 1024 * 1024;
+const MOST_COMPLAINT = 500;
+
+/** Settings of ours that are secrets and none of a program's business. */
+const OWN_SECRETS = [
+  'SECRETS_KEY',
+  'SECRETS_KEY_BEFORE',
+  'SMTP_URL',
+  'TWILIO_AUTH_TOKEN',
+  'DATABASE_URL',
+  'SIGNING_SECRET',
+  'PKCS11_PIN',
+];
+
+/**
+ * Runs it to its end.
+ * @returns what it wrote to standard output.
+ * @throws Error with its name and what it complained of, when it fails, takes too long or writes too much.
+ */
+export function runProgram({ program, args, input, env = {}, signal }: ProgramRequest): Promise<Buffer> {
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN_SECRETS.includes(name)));
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      shell: false,
+      windowsHide: true,
+      env: { ...own, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      signal,
+      killSignal: 'SIGKILL',
+    });
+    const output: Buffer[] = [];
+    let size = 0;
+    let complaint = '';
+    const fail = (why: string, cause?: unknown) => {
+      child.kill('SIGKILL');
+      reject(new Error(`${program}: ${why}`, cause === undefined ? undefined : { cause }));
+    };
+    child.once('error', (cause) => fail(signal.aborted ? 'it took too long' : cause.message, cause));
+    // One that has ended before it read its input is told by how it ended.
+    child.stdin.on('error', () => undefined);
+    child.stdout.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MOST_OUTPUT) fail('its answer is too long');
+      else output.push(chunk);
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      if (complaint.length < MOST_COMPLAINT) complaint += chunk.toString('utf8', 0, MOST_COMPLAINT);
+    });
+    child.once('close', (code, killed) => {
+      if (code === 0) resolve(Buffer.concat(output));
+      else fail(`it ended with ${code ?? killed}: ${complaint.slice(0, MOST_COMPLAINT).trim()}`);
+    });
+    child.stdin.end(input);
+  });
+}
