@@ -83,7 +83,6 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const holder = openHolder(settings.signing, { outbound, log, clock });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
   const { baseUrl } = settings;
   const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
@@ -123,18 +122,24 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
       log,
     }),
     csrf: createCsrf(baseUrl, random),
-    keyHolder: holder,
-    signing: createSigning({
-      store,
-      config,
-      clock: wallClock,
-      commonName: new URL(baseUrl).hostname,
-      holder,
-    }),
+    ...signingOf(deps, { config, outbound }),
     ...secondFactors(
       { store, users, log, clock, wallClock, random },
       { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },
     ),
+  };
+}
+
+/** What signs, and where keys are kept outside who keeps them. */
+function signingOf(
+  { settings, store, log, clock, wallClock }: TenantDependencies,
+  { config, outbound }: { config: Config; outbound: Outbound },
+) {
+  const keyHolder = openHolder(settings.signing, { outbound, log, clock });
+  const commonName = new URL(settings.baseUrl).hostname;
+  return {
+    keyHolder,
+    signing: createSigning({ store, config, clock: wallClock, commonName, holder: keyHolder }),
   };
 }
 

@@ -45,7 +45,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
   const backChannel = createBackChannel({ config, events, log, signLogoutToken, outbound, pause });
-  const idp = identityProvider(baseUrl, config);
+  const idp = identityProvider(baseUrl, config, signing.sign);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
@@ -126,7 +126,7 @@ function loginEnds(
 /** What logins at providers elsewhere are given, wherever they begin. */
 function upstreamDependencies(
   { settings, store, clock, wallClock, random }: TenantDependencies,
-  { challenges, config, outbound, scripts }: Capabilities,
+  { challenges, config, outbound, scripts, signing }: Capabilities,
 ) {
   return {
     baseUrl: settings.baseUrl,
@@ -134,6 +134,7 @@ function upstreamDependencies(
     fetch: outbound.fetch,
     pendingLogins: pendingLogins({ challenges, clock, random }),
     runScript: scriptRunner(scripts),
+    sign: signing.sign,
     store,
     openId: openIdProviders({ fetch: outbound.fetch, clock }),
     clock,

@@ -9,6 +9,7 @@ import type { StrategyName, StrategyRecord } from '../records/connections.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Sign } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { OpenIdProviders } from './oidc/providers.ts';
@@ -36,6 +37,8 @@ export interface UpstreamDependencies {
   /** The tenant's. */
   config: Config;
   store: Store;
+  /** By a key of the tenant's. */
+  sign: Sign;
   /** What OpenID providers publish of themselves. */
   openId: OpenIdProviders;
   random: Random;

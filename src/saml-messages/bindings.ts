@@ -155,9 +155,10 @@ export function sendByPost(
 }
 
 /** Sends a signed redirect. */
-export function sendByRedirect(ctx: Context, message: Outgoing, signer: Signer) {
+export async function sendByRedirect(ctx: Context, message: Outgoing, signer: Signer): Promise<void> {
+  const address = await redirectAddress(message, signer);
   ctx.set('Cache-Control', 'no-store');
-  ctx.redirect(redirectAddress(message, signer));
+  ctx.redirect(address);
 }
 
 /**
@@ -165,14 +166,14 @@ export function sendByRedirect(ctx: Context, message: Outgoing, signer: Signer) 
  * @param signer signs the query (Bindings §3.4.4.1); undefined where nothing does.
  * @param deflate false for receivers that want it as it is, which no standard knows.
  */
-export function redirectAddress(
+export async function redirectAddress(
   { kind, markup, relayState, location }: Outgoing,
   signer: Signer | undefined,
   deflate = true,
-): string {
+): Promise<string> {
   const bytes = deflate ? deflateRawSync(markup) : Buffer.from(markup);
   const state = relayState === undefined ? '' : `&RelayState=${encodeURIComponent(relayState)}`;
   const query = `${parameterOf(kind)}=${encodeURIComponent(bytes.toString('base64'))}${state}`;
-  const sent = signer === undefined ? query : signQuery(query, signer);
+  const sent = signer === undefined ? query : await signQuery(query, signer);
   return `${location}${location.includes('?') ? '&' : '?'}${sent}`;
 }

@@ -1,8 +1,9 @@
 // XML signatures and signed queries. The verification key is always the configured one, never the message's KeyInfo.
 // Verified content is read from the signed bytes, never from the message around them, against signature wrapping.
-import { createSign, createVerify, type KeyObject } from 'node:crypto';
+import { createVerify, type KeyObject } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Element } from '@xmldom/xmldom';
+import type { SignatureAlgorithm as SignatureAlgorithmOfLibrary } from 'xml-crypto';
 import { NS } from './names.ts';
 import { attribute, badMessage, childOf, elementsOf, isNamed, type MessageLimits, parseXml } from './xml.ts';
 
@@ -33,7 +34,8 @@ const HASH: Record<SignatureAlgorithm, string> = {
 
 /** What we sign with. */
 export interface Signer {
-  privateKey: KeyObject;
+  /** Signs octets, wherever the key is. */
+  sign(algorithm: SignatureAlgorithm, octets: Uint8Array): Promise<Uint8Array>;
   /** Base64 of the DER. */
   certificate: string;
   signatureAlgorithm: SignatureAlgorithm;
@@ -48,10 +50,14 @@ export interface Verifier {
   allowSha1: boolean;
 }
 
-/** Signs the element with that ID; the signature follows its Issuer, as the schemas want it. */
-export function signElement(markup: string, id: string, signer: Signer): string {
+/**
+ * Signs the element with that ID; the signature follows its Issuer, as the schemas want it.
+ * @throws what `signer` throws; Error for markup that has no such element.
+ */
+export async function signElement(markup: string, id: string, signer: Signer): Promise<string> {
   const signed = new (signatures().SignedXml)({
-    privateKey: signer.privateKey,
+    // The library wants one, and gives it to the algorithm alone, which is ours.
+    privateKey: 'elsewhere',
     publicCert: `-----BEGIN CERTIFICATE-----\n${signer.certificate}\n-----END CERTIFICATE-----`,
     signatureAlgorithm: SIGNATURE_URI[signer.signatureAlgorithm],
     canonicalizationAlgorithm: EXCLUSIVE_C14N,
@@ -63,8 +69,37 @@ export function signElement(markup: string, id: string, signer: Signer): string 
     digestAlgorithm: DIGEST_URI[signer.digestAlgorithm],
   });
   const issuer = `${element}/*[local-name(.)='Issuer']`;
-  signed.computeSignature(markup, { prefix: 'ds', location: { reference: issuer, action: 'after' } });
+  signed.SignatureAlgorithms[SIGNATURE_URI[signer.signatureAlgorithm]] = algorithmOf(signer);
+  await new Promise<void>((resolve, reject) => {
+    signed.computeSignature(
+      markup,
+      { prefix: 'ds', location: { reference: issuer, action: 'after' } },
+      (fault) => (fault ? reject(fault) : resolve()),
+    );
+  });
   return signed.getSignedXml();
+}
+
+/** A signer as the library calls one. */
+function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureAlgorithmOfLibrary {
+  const getSignature = (
+    info: unknown,
+    _key: unknown,
+    done: (fault: Error | null, value?: string) => void,
+  ) => {
+    sign(signatureAlgorithm, Buffer.from(String(info))).then(
+      (signature) => done(null, Buffer.from(signature).toString('base64')),
+      (thrown: Error) => done(thrown),
+    );
+  };
+  const algorithm = {
+    getAlgorithmName: () => SIGNATURE_URI[signatureAlgorithm],
+    getSignature,
+    verifySignature: () => false,
+  } as unknown as SignatureAlgorithmOfLibrary;
+  return function made() {
+    return algorithm;
+  } as unknown as new () => SignatureAlgorithmOfLibrary;
 }
 
 /**
@@ -211,8 +246,8 @@ export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier):
 }
 
 /** Adds `SigAlg` and `Signature`. @param query SAMLRequest or SAMLResponse, and RelayState. */
-export function signQuery(query: string, { privateKey, signatureAlgorithm }: Signer): string {
+export async function signQuery(query: string, { sign, signatureAlgorithm }: Signer): Promise<string> {
   const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
-  const signature = createSign(HASH[signatureAlgorithm]).update(octets).sign(privateKey, 'base64');
+  const signature = Buffer.from(await sign(signatureAlgorithm, Buffer.from(octets))).toString('base64');
   return `${octets}&Signature=${encodeURIComponent(signature)}`;
 }

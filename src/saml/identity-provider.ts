@@ -1,7 +1,8 @@
 // We as SAML identity provider: entity ID, addresses and keys.
-import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import type { Signer } from '../saml-messages/signature.ts';
-import { type Config, derived, keysFor, type SigningKey } from '../tenant/config.ts';
+import { JOSE_ALG } from '../signing/local.ts';
+import type { Sign } from '../signing/signing.ts';
+import { type Config, keysFor, type SigningKey } from '../tenant/config.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 export interface IdentityProvider {
@@ -15,8 +16,7 @@ export interface IdentityProvider {
 }
 
 /** The identity provider of a tenant; it signs with the tenant's current key. */
-export function identityProvider(baseUrl: string, config: Config): IdentityProvider {
-  const signing = derived(config.signingKeys, currentKey);
+export function identityProvider(baseUrl: string, config: Config, sign: Sign): IdentityProvider {
   return {
     entityId: async (clientId) =>
       (await config.client(clientId))?.addons?.samlp?.issuer ?? `urn:${new URL(baseUrl).hostname}`,
@@ -25,7 +25,7 @@ export function identityProvider(baseUrl: string, config: Config): IdentityProvi
       return { login, logout: `${login}/logout` };
     },
     signer: ({ signatureAlgorithm, digestAlgorithm }) => ({
-      ...signing(),
+      ...currentKey(config.signingKeys(), sign),
       signatureAlgorithm,
       digestAlgorithm,
     }),
@@ -37,8 +37,8 @@ export function identityProvider(baseUrl: string, config: Config): IdentityProvi
   };
 }
 
-function currentKey([current]: readonly SigningKey[]): Pick<Signer, 'privateKey' | 'certificate'> {
+function currentKey([current]: readonly SigningKey[], sign: Sign): Pick<Signer, 'sign' | 'certificate'> {
   const certificate = current?.x5c[0];
   if (current === undefined || certificate === undefined) throw new Error('the tenant has no signing key');
-  return { privateKey: createPrivateKey({ key: current.jwk as JsonWebKey, format: 'jwk' }), certificate };
+  return { certificate, sign: (algorithm, octets) => sign(JOSE_ALG[algorithm], current.id, octets) };
 }

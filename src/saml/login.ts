@@ -123,7 +123,7 @@ export async function refuse(
   request: LoginRequest,
   status: Status,
 ): Promise<Outgoing> {
-  const markup = failure(deps, sp, await frameOf(deps, sp, request), status);
+  const markup = await failure(deps, sp, await frameOf(deps, sp, request), status);
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
 }
 

@@ -30,7 +30,7 @@ export async function askNext(
   return {
     message: {
       kind: 'request',
-      markup: signed(deps.idp, sp, markup, id),
+      markup: await signed(deps.idp, sp, markup, id),
       relayState: undefined,
       location: destination,
     },

@@ -55,11 +55,16 @@ export async function answerLogout(
   };
   const { markup } = statusResponse('samlp:LogoutResponse', frame, id, status);
   return {
-    message: { kind: 'response', markup: signed(idp, sp, markup, id), relayState, location },
+    message: { kind: 'response', markup: await signed(idp, sp, markup, id), relayState, location },
   };
 }
 
 /** Signs a logout message for its binding; a redirect signs the query instead (Bindings §3.4.4.1). */
-export function signed(idp: IdentityProvider, sp: ServiceProvider, markup: string, id: string): string {
+export async function signed(
+  idp: IdentityProvider,
+  sp: ServiceProvider,
+  markup: string,
+  id: string,
+): Promise<string> {
   return sp.logoutBinding === 'redirect' ? markup : signElement(markup, id, idp.signer(sp));
 }

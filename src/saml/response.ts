@@ -26,14 +26,14 @@ export interface Assertion {
 const BACKDATED = 60;
 
 /** The Response to a successful content, signed and encrypted as the service provider is configured. */
-export function loginResponse(
+export async function loginResponse(
   frame: ResponseFrame,
   content: Assertion,
   sp: ServiceProvider,
   signer: Signer,
   random: Random,
-): string {
-  const assertion = assertionOf(frame, content, sp, signer, random);
+): Promise<string> {
+  const assertion = await assertionOf(frame, content, sp, signer, random);
   const sealed =
     sp.encryptionKey === undefined
       ? { markup: assertion }
@@ -49,7 +49,7 @@ export function failureResponse(
   status: Status,
   signer: Signer,
   random: Random,
-): string {
+): Promise<string> {
   const id = newId(random);
   return signElement(response(frame, id, status).markup, id, signer);
 }
@@ -58,13 +58,13 @@ function response(frame: ResponseFrame, id: string, status: Status, assertion?: 
   return statusResponse('samlp:Response', frame, id, status, assertion);
 }
 
-function assertionOf(
+async function assertionOf(
   { issuer, now, inResponseTo }: ResponseFrame,
   content: Assertion,
   sp: ServiceProvider,
   signer: Signer,
   random: Random,
-): string {
+): Promise<string> {
   const id = newId(random);
   const until = instantOf(now + sp.lifetimeInSeconds);
   const { markup } = xml(

@@ -6,6 +6,9 @@ import type { SigningAlg } from '../records/signing-algs.ts';
 /** What a key is asked for: what tokens are signed with, and what SAML messages of older service providers are. */
 export type SignatureAlg = SigningAlg | 'RS1';
 
+/** The algorithms of SAML's signatures by the names that they have here. */
+export const JOSE_ALG = { 'rsa-sha1': 'RS1', 'rsa-sha256': 'RS256', 'rsa-sha512': 'RS512' } as const;
+
 const DIGEST: Record<SignatureAlg, string | null> = {
   RS1: 'sha1',
   RS256: 'sha256',

@@ -1,8 +1,9 @@
 // What a service provider is told of us before anything else.
-import { createPublicKey, X509Certificate } from 'node:crypto';
+import { verify, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { identityProvider } from '../../src/saml/identity-provider.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
+import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
@@ -79,11 +80,14 @@ describe('SAML metadata', () => {
     expect(before.text).to.include(current!.x5c[0]);
     const after = await createAgent(server).get('/samlp/metadata/sp');
     expect(after.text.indexOf(current!.x5c[0]!)).to.be.within(0, after.text.lastIndexOf('<X509Certificate>'));
-    const idp = identityProvider(server.url, await openConfig(server.store));
+    const config = await openConfig(server.store);
+    const signing = createSigning({ store: server.store, config, clock: Date.now, commonName: 'localhost' });
+    const idp = identityProvider(server.url, config, signing.sign);
     const signer = idp.signer({ signatureAlgorithm: 'rsa-sha256', digestAlgorithm: 'sha256' });
     expect(signer.certificate).to.equal(current!.x5c[0]);
     const publicKey = new X509Certificate(Buffer.from(signer.certificate, 'base64')).publicKey;
-    expect(createPublicKey(signer.privateKey).equals(publicKey)).to.equal(true);
+    const signature = await signer.sign('rsa-sha256', Buffer.from('octets'));
+    expect(verify('sha256', Buffer.from('octets'), publicKey, signature)).to.equal(true);
     expect(idp.certificates())
       .to.have.length(2)
       .and.not.include((await keys.findBy('state', 'previous'))[0]!.x5c[0]);

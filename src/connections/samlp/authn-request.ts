@@ -1,4 +1,5 @@
 // The AuthnRequest to a provider (SAML Core §3.4.1), by HTTP-Redirect or HTTP-POST.
+import { AuthError } from '../../http/errors.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { redirectAddress } from '../../saml-messages/bindings.ts';
 import { instantOf } from '../../saml-messages/message.ts';
@@ -36,25 +37,19 @@ export async function authnRedirect(
   // Without compression the query would be as long as the message, and its signature is inside.
   const isInside = isPost || !options.deflate;
   const sent =
-    signer !== undefined && isInside ? signedMarkup(markup, () => signElement(markup, id, signer)) : markup;
+    signer !== undefined && isInside ? await signElement(markup, id, signer).catch(unsignable) : markup;
   if (isPost) {
     const message = Buffer.from(sent).toString('base64');
     return { action: location, fields: { SAMLRequest: message, RelayState: request.state } };
   }
   const message = { kind: 'request', markup: sent, relayState: request.state, location } as const;
-  return { url: redirectAddress(message, isInside ? undefined : signer, options.deflate) };
+  return { url: await redirectAddress(message, isInside ? undefined : signer, options.deflate) };
 }
 
-function signedMarkup(_markup: string, sign: () => string): string {
-  try {
-    return sign();
-  } catch (thrown) {
-    throw upstreamFault(
-      'invalid_request',
-      'The requestTemplate makes no request that can be signed.',
-      thrown,
-    );
-  }
+/** A template may make anything; a key that does not sign is another fault. */
+function unsignable(thrown: unknown): never {
+  if (thrown instanceof AuthError) throw thrown;
+  throw upstreamFault('invalid_request', 'The requestTemplate makes no request that can be signed.', thrown);
 }
 
 /** Parameters that are the binding's own. */

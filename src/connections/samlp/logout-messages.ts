@@ -241,5 +241,5 @@ async function sendAnswer(
   const message = { kind: 'response', markup, relayState, location: destination } as const;
   if (binding === 'redirect') return sendByRedirect(ctx, message, signer);
   const name = connection.display_name ?? connection.name;
-  return sendByPost(ctx, deps.views, { ...message, markup: signElement(markup, id, signer) }, { name });
+  return sendByPost(ctx, deps.views, { ...message, markup: await signElement(markup, id, signer) }, { name });
 }

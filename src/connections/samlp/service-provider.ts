@@ -6,11 +6,14 @@ import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import type { Signer } from '../../saml-messages/signature.ts';
-import { keysFor } from '../../tenant/config.ts';
+import { isHeld } from '../../signing/keys.ts';
+import { JOSE_ALG, signLocally } from '../../signing/local.ts';
+import type { Sign } from '../../signing/signing.ts';
+import { keysFor, type SigningKey } from '../../tenant/config.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { CALLBACK } from '../upstream/begin.ts';
 
-export type OwnDependencies = Pick<UpstreamDependencies, 'baseUrl' | 'config' | 'store'>;
+export type OwnDependencies = Pick<UpstreamDependencies, 'baseUrl' | 'config' | 'store' | 'sign'>;
 
 /** Our entity ID at a connection's provider. */
 export function entityId(
@@ -32,7 +35,9 @@ export function logoutUrl(baseUrl: string): string {
 }
 
 interface OwnKey {
-  privateKey: KeyObject;
+  sign: Signer['sign'];
+  /** Undefined for one that is kept outside: it decrypts nothing here. */
+  privateKey: KeyObject | undefined;
   /** Base64 of the DER; undefined for a key of the options that came without one. */
   certificate: string | undefined;
   /** Whether it is in our metadata: earlier ones decrypt what was encrypted for them, and sign nothing. */
@@ -41,13 +46,15 @@ interface OwnKey {
 
 /** The keys that we sign with, the one that signs first: those of the options, of the connection, or of the tenant. */
 export async function signingKeys(
-  { config, store }: OwnDependencies,
+  { config, store, sign }: OwnDependencies,
   { id }: Pick<Connection, 'id'>,
   { signing_key: own }: SamlpOptions,
 ): Promise<OwnKey[]> {
   if (own !== undefined) return [ownKey(own)];
   const made = await store.collection('connectionKeys').findBy('connection', id);
-  return (made.length > 0 ? ordered(made) : keysFor(config.signingKeys(), 'RS256')).map(kept);
+  return made.length > 0
+    ? ordered(made).map(kept)
+    : keysFor(config.signingKeys(), 'RS256').map((key) => tenantKey(sign, key));
 }
 
 /** The keys that assertions may be encrypted for, the one in our metadata first. */
@@ -57,7 +64,11 @@ export async function decryptionKeys(
   options: SamlpOptions,
 ): Promise<OwnKey[]> {
   const { decryptionKey: own } = options;
-  if (own === undefined) return signingKeys(deps, connection, options);
+  if (own === undefined) {
+    return (await signingKeys(deps, connection, options)).filter(
+      ({ privateKey }) => privateKey !== undefined,
+    );
+  }
   return [ownKey(typeof own === 'string' ? { key: own } : own)];
 }
 
@@ -70,7 +81,7 @@ export async function signerOf(
   const [key] = await signingKeys(deps, connection, options);
   if (key?.certificate === undefined) throw new Error('the tenant has no signing key');
   const { signatureAlgorithm, digestAlgorithm } = options;
-  return { privateKey: key.privateKey, certificate: key.certificate, signatureAlgorithm, digestAlgorithm };
+  return { sign: key.sign, certificate: key.certificate, signatureAlgorithm, digestAlgorithm };
 }
 
 const ORDER = ['current', 'next', 'previous'];
@@ -79,14 +90,35 @@ function ordered<K extends Frozen<SigningKeyRecord>>(keys: readonly K[]): K[] {
   return [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }
 
-function kept({ jwk, x5c, state }: Frozen<SigningKeyRecord>): OwnKey {
-  const privateKey = createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
-  return { privateKey, certificate: x5c[0], isPublished: state !== 'previous' };
+/** A key of the connection's own. */
+function kept(key: Frozen<SigningKeyRecord>): OwnKey {
+  return { ...ownSigning(privateKeyOf(key)), ...publicPart(key) };
+}
+
+/** A key of the tenant's, which signs wherever it is. */
+function tenantKey(sign: Sign, key: SigningKey): OwnKey {
+  return {
+    privateKey: isHeld(key) ? undefined : privateKeyOf(key),
+    ...publicPart(key),
+    sign: (algorithm, octets) => sign(JOSE_ALG[algorithm], key.id, octets),
+  };
+}
+
+function publicPart({ x5c, state }: Frozen<SigningKeyRecord>) {
+  return { certificate: x5c[0], isPublished: state !== 'previous' };
+}
+
+function privateKeyOf({ jwk }: Frozen<SigningKeyRecord>): KeyObject {
+  return createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
+}
+
+function ownSigning(privateKey: KeyObject): Pick<OwnKey, 'sign' | 'privateKey'> {
+  return { privateKey, sign: (algorithm, octets) => signLocally(JOSE_ALG[algorithm], privateKey, octets) };
 }
 
 function ownKey({ key, cert }: { key: string; cert?: string | undefined }): OwnKey {
   return {
-    privateKey: createPrivateKey(key.replaceAll('\\n', '\n')),
+    ...ownSigning(createPrivateKey(key.replaceAll('\\n', '\n'))),
     certificate: cert?.replaceAll('\\n', '\n').replaceAll(/-----[^-]+-----|\s/g, ''),
     isPublished: true,
   };

@@ -82,7 +82,7 @@ export async function identify(
   const address = options.recipientUrl || redirectUri;
   const { wallClock: clock } = deps;
   const keys = async () =>
-    (await decryptionKeys(deps, connection, options)).map(({ privateKey }) => privateKey);
+    (await decryptionKeys(deps, connection, options)).flatMap(({ privateKey }) => privateKey ?? []);
   const expected = { destination: address, inResponseTo, verifier, keys, clock };
   const { assertion, issuer } = await assertionOf(encoded, expected);
   checkIssuer(assertion, issuer, known);
