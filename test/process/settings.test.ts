@@ -33,6 +33,7 @@ describe('settings', () => {
       tenantFile: 'config/tenant.yaml',
       dataDir: './data',
       tls: { mode: 'auto' },
+      signing: { kind: 'local' },
       production: false,
       logLevel: 'info',
     });
