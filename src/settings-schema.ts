@@ -74,12 +74,9 @@ export const environment = z.object({
   SIGNING: z.enum(['local', 'command', 'http', 'pkcs11']).default('local').meta({
     description: 'where the signing keys are: `local` in the store, or outside, see [keys.md](keys.md)',
   }),
-  SIGNING_COMMAND: z
-    .string()
-    .optional()
-    .meta({
-      description: 'with `SIGNING=command`: the program and its first arguments, separated by spaces',
-    }),
+  SIGNING_COMMAND: z.string().optional().meta({
+    description: 'with `SIGNING=command`: the program and its first arguments, separated by spaces',
+  }),
   SIGNING_URL: z.string().optional().meta({ description: 'with `SIGNING=http`: the service that signs' }),
   SIGNING_SECRET: z
     .string()
