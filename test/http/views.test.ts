@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import {
   accessibilityFaults,
+  BY_COLOUR,
   faultsInAllLooks,
   NARROWEST,
   sidewaysScroll,
@@ -91,7 +92,7 @@ describe('the pages', () => {
         await inBrowser({ colorScheme }, async (page) => {
           for (const path of ['/login-choices', '/signup-failed', '/account', '/home']) {
             await page.goto(site.url + path);
-            expect(await accessibilityFaults(page), path).to.deep.equal([]);
+            expect(await accessibilityFaults(page, BY_COLOUR), path).to.deep.equal([]);
           }
         });
       });

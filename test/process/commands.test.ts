@@ -33,27 +33,36 @@ async function adminToken(server: ServerProcess, id: string, secret: string) {
   });
 }
 
-describe('commands while the server runs', function () {
+/** A folder for the tests of a suite. */
+function folder(): string {
+  const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-commands-'));
+  after(() => rmSync(cwd, { recursive: true, force: true }));
+  return cwd;
+}
+
+/** Ends a server that a failed test has left behind. */
+async function ended(server: ServerProcess | undefined): Promise<void> {
+  if (server !== undefined && server.child.exitCode === null && server.child.signalCode === null)
+    await server.end('SIGKILL');
+}
+
+const socketOf = (cwd: string) => join(cwd, 'data/run/gatehouse.sock');
+
+describe('commands beside a server that is then stopped', function () {
   this.timeout(90_000);
-  let cwd: string;
-  let server: ServerProcess | undefined;
-  const socket = () => join(cwd, 'data/run/gatehouse.sock');
+  const cwd = folder();
+  let server: ServerProcess;
   const file = () => join(cwd, 'config/tenant.yaml');
   const edit = (change: (yaml: string) => string) =>
     writeFileSync(file(), change(readFileSync(file(), 'utf8')));
+  let exported: string;
 
-  beforeEach(() => {
-    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-commands-'));
+  before(async () => {
+    server = await runServer({ cwd });
   });
-  afterEach(async () => {
-    if (server !== undefined && server.child.exitCode === null && server.child.signalCode === null)
-      await server.end('SIGKILL');
-    server = undefined;
-    rmSync(cwd, { recursive: true, force: true });
-  });
+  after(() => ended(server));
 
   it('applies a file: a callback is in force with the next request', async () => {
-    server = await runServer({ cwd });
     const redirect_uri = 'https://new.example.test/callback';
     const query = new URLSearchParams({
       client_id: 'example-spa',
@@ -63,7 +72,7 @@ describe('commands while the server runs', function () {
       code_challenge: pkce().challenge,
       code_challenge_method: 'S256',
     });
-    const asked = () => createAgent(server as ServerProcess).get(`/authorize?${query}`);
+    const asked = () => createAgent(server).get(`/authorize?${query}`);
     expect((await asked()).status).to.equal(400);
     edit((yaml) =>
       yaml.replace(/(client_id: example-spa[\s\S]*?callbacks:\s*\n?\s*)(\[|- )/, (_, before, sign) =>
@@ -74,76 +83,49 @@ describe('commands while the server runs', function () {
     expect((await asked()).status).to.equal(302);
   });
 
-  it('plans, applies, and has nothing more to apply; whether the server runs or not', async () => {
-    for (const runs of [true, false]) {
-      server = await runServer({ cwd });
-      if (!runs) await server.end('SIGTERM');
-      expect(await cli(cwd, ['plan'])).to.include({ code: 0, stdout: 'config/tenant.yaml: no changes\n' });
-      edit((yaml) =>
-        yaml
-          .replace(/client_secret: example-\S+/, `client_secret: example-other-secret-${runs}`)
-          .replace(/friendly_name: .*/, `friendly_name: ${runs ? 'First' : 'Second'}`),
-      );
-      const planned = await cli(cwd, ['plan']);
-      expect(planned.code).to.equal(2);
-      expect(planned.stdout)
-        .to.contain(runs ? '"Gatehouse" → "First"' : '"First" → "Second"')
-        .and.not.contain('example-other');
-      const applied = await cli(cwd, ['apply']);
-      expect(applied).to.include({ code: 0, stderr: '' });
-      expect(applied.stdout).to.contain('~ tenant.friendly_name: ').and.not.contain('example-other');
-      expect((await cli(cwd, ['apply'])).stdout).to.equal('config/tenant.yaml: no changes\n');
-      expect(await cli(cwd, ['plan'])).to.include({ code: 0 });
-      if (runs) await server.end('SIGTERM');
-    }
-  });
+  /** With nothing to apply before and after. @param name what the tenant is called from now on. */
+  const planAndApply = async (name: string, said: string) => {
+    expect(await cli(cwd, ['plan'])).to.include({ code: 0, stdout: 'config/tenant.yaml: no changes\n' });
+    edit((yaml) =>
+      yaml
+        .replace(/client_secret: example-\S+/, `client_secret: example-other-secret-${name}`)
+        .replace(/friendly_name: .*/, `friendly_name: ${name}`),
+    );
+    const planned = await cli(cwd, ['plan']);
+    expect(planned.code).to.equal(2);
+    expect(planned.stdout).to.contain(said).and.not.contain('example-other');
+    const applied = await cli(cwd, ['apply']);
+    expect(applied).to.include({ code: 0, stderr: '' });
+    expect(applied.stdout).to.contain('~ tenant.friendly_name: ').and.not.contain('example-other');
+    expect((await cli(cwd, ['apply'])).stdout).to.equal('config/tenant.yaml: no changes\n');
+    expect(await cli(cwd, ['plan'])).to.include({ code: 0 });
+  };
+
+  it('plans, applies, and has nothing more to apply', () => planAndApply('First', '"Gatehouse" → "First"'));
 
   it('exports what applies to the same, byte for byte', async () => {
-    server = await runServer({ cwd });
-    const { stdout } = await cli(cwd, ['export']);
-    writeFileSync(file(), stdout);
+    const own = readFileSync(file(), 'utf8');
+    exported = (await cli(cwd, ['export'])).stdout;
+    writeFileSync(file(), exported);
     expect((await cli(cwd, ['apply'])).stdout).to.equal('config/tenant.yaml: no changes\n');
-    expect((await cli(cwd, ['export'])).stdout).to.equal(stdout);
-    await server.end('SIGTERM');
-    expect((await cli(cwd, ['export'])).stdout).to.equal(stdout);
+    expect((await cli(cwd, ['export'])).stdout).to.equal(exported);
+    writeFileSync(file(), own);
   });
 
   it('keeps the socket to its own user, and takes it away when it stops', async () => {
-    server = await runServer({ cwd });
-    expect(lstatSync(socket()).mode & 0o777).to.equal(0o600);
-    expect(lstatSync(dirname(socket())).mode & 0o777).to.equal(0o700);
+    expect(lstatSync(socketOf(cwd)).mode & 0o777).to.equal(0o600);
+    expect(lstatSync(dirname(socketOf(cwd))).mode & 0o777).to.equal(0o700);
     expect(await server.end('SIGTERM')).to.equal(0);
-    expect(existsSync(dirname(socket()))).to.equal(false);
+    expect(existsSync(dirname(socketOf(cwd)))).to.equal(false);
   });
 
-  it('replaces the socket of a server that was killed; commands open the store themselves until then', async () => {
-    server = await runServer({ cwd });
-    await server.end('SIGKILL');
-    expect(existsSync(socket())).to.equal(true);
-    expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
-    server = await runServer({ cwd });
-    expect((await ask(socket(), '{"command":"export"}')).status).to.equal(200);
-    expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
+  it('exports the same when it has stopped', async () => {
+    expect((await cli(cwd, ['export'])).stdout).to.equal(exported);
   });
 
-  it('listens elsewhere where the path of the data directory is too long for a socket', async () => {
-    const long = join('d'.repeat(100), 'data');
-    mkdirSync(join(cwd, 'd'.repeat(100)));
-    server = await runServer({ cwd, env: { DATA_DIR: long } });
-    const pointer = join(cwd, long, 'run/socket-path');
-    const place = readFileSync(pointer, 'utf8');
-    expect(lstatSync(pointer).mode & 0o777).to.equal(0o600);
-    expect(lstatSync(place).mode & 0o777).to.equal(0o600);
-    expect(lstatSync(dirname(place)).mode & 0o777).to.equal(0o700);
-    expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
-    await server.end('SIGTERM');
-    expect(existsSync(dirname(place))).to.equal(false);
-    expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
-  });
+  it('plans and applies when it has stopped, too', () => planAndApply('Second', '"First" → "Second"'));
 
   it('tells nothing to a socket that others could have put there', async () => {
-    server = await runServer({ cwd });
-    await server.end('SIGTERM');
     const stranger = join(tmpdir(), `gatehouse-${'0123456789abcdef'}`);
     rmSync(stranger, { recursive: true, force: true });
     mkdirSync(stranger, { mode: 0o777 });
@@ -167,15 +149,34 @@ describe('commands while the server runs', function () {
     expect(stdout).to.contain('example-web');
     expect(told).to.equal('');
   });
+});
+
+describe('commands after a server was killed, and beside the next', function () {
+  this.timeout(90_000);
+  const cwd = folder();
+  let server: ServerProcess;
+
+  before(async () => {
+    server = await runServer({ cwd });
+  });
+  after(() => ended(server));
+
+  it('replaces the socket of a server that was killed; commands open the store themselves until then', async () => {
+    await server.end('SIGKILL');
+    expect(existsSync(socketOf(cwd))).to.equal(true);
+    expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
+    server = await runServer({ cwd });
+    expect((await ask(socketOf(cwd), '{"command":"export"}')).status).to.equal(200);
+    expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
+  });
 
   it('takes nothing but its orders, and nothing of them by TCP', async () => {
-    server = await runServer({ cwd });
-    expect((await ask(socket(), '{"command":"stop"}')).status).to.equal(400);
-    expect((await ask(socket(), '{"command":"export","more":1}')).status).to.equal(400);
-    expect((await ask(socket(), 'no JSON')).status).to.equal(400);
-    expect((await ask(socket(), '', { method: 'GET' })).status).to.equal(404);
-    expect((await ask(socket(), '', { path: '/oauth/token' })).status).to.equal(404);
-    const invalid = await ask(socket(), JSON.stringify({ command: 'apply', tenant: { clients: [{}] } }));
+    expect((await ask(socketOf(cwd), '{"command":"stop"}')).status).to.equal(400);
+    expect((await ask(socketOf(cwd), '{"command":"export","more":1}')).status).to.equal(400);
+    expect((await ask(socketOf(cwd), 'no JSON')).status).to.equal(400);
+    expect((await ask(socketOf(cwd), '', { method: 'GET' })).status).to.equal(404);
+    expect((await ask(socketOf(cwd), '', { path: '/oauth/token' })).status).to.equal(404);
+    const invalid = await ask(socketOf(cwd), JSON.stringify({ command: 'apply', tenant: { clients: [{}] } }));
     expect(invalid.status).to.equal(422);
     expect(invalid.text).to.contain('clients.0.');
     const overTcp = await createAgent(server).request('/', { json: { command: 'export' } });
@@ -184,9 +185,8 @@ describe('commands while the server runs', function () {
   });
 
   it('rotates the signing keys: the next token is signed with another', async () => {
-    server = await runServer({ cwd });
     const published = async () =>
-      (await createAgent(server as ServerProcess).get('/.well-known/jwks.json')).json().keys as {
+      (await createAgent(server).get('/.well-known/jwks.json')).json().keys as {
         kid: string;
       }[];
     const before = await published();
@@ -198,9 +198,15 @@ describe('commands while the server runs', function () {
     expect(after.map(({ kid }) => kid)).to.include(before[0]?.kid);
   });
 
+  it('prints environment lines without --json', async () => {
+    const { stdout } = await cli(cwd, ['admin', 'create']);
+    expect(stdout).to.match(
+      /^# .*\nAUTH0_DOMAIN=localhost:\d+\nAUTH0_CLIENT_ID=[A-Za-z0-9]{32}\nAUTH0_CLIENT_SECRET=[\w-]{64}\n$/,
+    );
+  });
+
   for (const runs of [true, false]) {
     it(`makes an application for the Management API while the server ${runs ? 'runs' : 'is down'}`, async () => {
-      server = await runServer({ cwd, env: { PORT: '0' } });
       if (!runs) await server.end('SIGTERM');
       const { stdout, stderr, code } = await cli(cwd, ['admin', 'create', '--name', 'Deploys', '--json']);
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
@@ -222,12 +228,26 @@ describe('commands while the server runs', function () {
       expect((await adminToken(server, client_id, 'another-secret-altogether')).status).to.equal(401);
     });
   }
+});
 
-  it('prints environment lines without --json', async () => {
-    server = await runServer({ cwd });
-    const { stdout } = await cli(cwd, ['admin', 'create']);
-    expect(stdout).to.match(
-      /^# .*\nAUTH0_DOMAIN=localhost:\d+\nAUTH0_CLIENT_ID=[A-Za-z0-9]{32}\nAUTH0_CLIENT_SECRET=[\w-]{64}\n$/,
-    );
+describe('commands for a data directory whose path is too long for a socket', function () {
+  this.timeout(90_000);
+  const cwd = folder();
+  let server: ServerProcess | undefined;
+  after(() => ended(server));
+
+  it('find the server that listens elsewhere', async () => {
+    const long = join('d'.repeat(100), 'data');
+    mkdirSync(join(cwd, 'd'.repeat(100)));
+    server = await runServer({ cwd, env: { DATA_DIR: long } });
+    const pointer = join(cwd, long, 'run/socket-path');
+    const place = readFileSync(pointer, 'utf8');
+    expect(lstatSync(pointer).mode & 0o777).to.equal(0o600);
+    expect(lstatSync(place).mode & 0o777).to.equal(0o600);
+    expect(lstatSync(dirname(place)).mode & 0o777).to.equal(0o700);
+    expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
+    await server.end('SIGTERM');
+    expect(existsSync(dirname(place))).to.equal(false);
+    expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
   });
 });

@@ -1,6 +1,6 @@
 // The process: how it starts, what it says, how it stops, and what a kill leaves behind.
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -26,6 +26,14 @@ const cli = (cwd: string, ...args: string[]) => runToEnd({ cwd, command: [proces
 describe('the process', function () {
   this.timeout(90_000);
   let cwd: string;
+  /** As after a first start with ready-made keys. */
+  let started: string;
+  const afterStart = () => cpSync(started, cwd, { recursive: true });
+  before(async () => {
+    started = mkdtempSync(join(tmpdir(), 'gatehouse-process-'));
+    await (await runServer({ cwd: started })).end('SIGTERM');
+  });
+  after(() => rmSync(started, { recursive: true, force: true }));
   beforeEach(() => {
     cwd = mkdtempSync(join(tmpdir(), 'gatehouse-process-'));
   });
@@ -175,7 +183,7 @@ describe('the process', function () {
   });
 
   it('refuses the example tenant in production', async () => {
-    await (await runServer({ cwd })).end('SIGTERM');
+    afterStart();
     const { code, stderr } = await runToEnd({
       cwd,
       env: {
@@ -192,7 +200,7 @@ describe('the process', function () {
 
   describe('gatehouse', () => {
     it('checks: names the faults of a tenant file, and its unknown keys', async () => {
-      await (await runServer({ cwd })).end('SIGTERM');
+      afterStart();
       expect(await cli(cwd, 'check')).to.deep.include({ code: 0, stderr: '' });
       const file = join(cwd, 'config/tenant.yaml');
       const text = readFileSync(file, 'utf8');
@@ -208,7 +216,7 @@ describe('the process', function () {
     });
 
     it('applies the file, and exports what applies to the same again', async () => {
-      await (await runServer({ cwd })).end('SIGTERM');
+      afterStart();
       const file = join(cwd, 'config/tenant.yaml');
       writeFileSync(file, readFileSync(file, 'utf8').replace('name: Example web app', 'name: Renamed'));
       expect((await cli(cwd, 'apply')).code).to.equal(0);
@@ -220,7 +228,7 @@ describe('the process', function () {
     });
 
     it('repairs: a store that a start refuses is served again without what was damaged', async () => {
-      await (await runServer({ cwd })).end('SIGTERM');
+      afterStart();
       const database = join(cwd, 'data/store/gatehouse.db');
       const bytes = readFileSync(database);
       writeFileSync(database, bytes.subarray(0, bytes.length - 8192));

@@ -8,8 +8,9 @@ import type { Page } from 'playwright-core';
 const driver = createRequire(import.meta.url).resolve('@axe-core/playwright');
 const SOURCE = readFileSync(createRequire(driver).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The rules of axe whose outcome depends on the colours, and on the layout. */
-const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
+/** The rules of axe whose outcome depends on the colours. */
+export const BY_COLOUR = ['color-contrast', 'link-in-text-block'];
+/** And on the layout. */
 const BY_LAYOUT = [...BY_COLOUR, 'target-size', 'scrollable-region-focusable', 'meta-viewport'];
 
 export const WIDE = { width: 1280, height: 860 };
