@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { chmod } from 'node:fs/promises';
 import http from 'node:http';
+import { finished } from 'node:stream';
 import type { Logger } from 'pino';
 import { fileMode } from '../store/files.ts';
 import { TenantFault } from '../tenant/load.ts';
@@ -116,9 +117,9 @@ async function answerTransfer(
   } catch (thrown) {
     tell({ error: thrown instanceof Error ? thrown.message : String(thrown) });
   }
-  response.end();
-  // What is left of the file is not asked for.
-  request.resume();
+  // What is left of the file is not asked for. A connection that ended before the command has sent its last bytes would
+  // fail there, and the answer be lost.
+  finished(request.resume(), () => response.end());
 }
 
 /** Parameters as JSON has them: `true` and `false` are no texts. */

@@ -1,5 +1,6 @@
 // `gatehouse users import` and `export`, while no server runs and beside one.
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import bcrypt from 'bcryptjs';
@@ -29,6 +30,20 @@ describe('gatehouse users', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  /** Asks for all users, and ends the request when they are there. @returns the answer, as it is sent. */
+  const slowly = async (socket: string) => {
+    const connection = connect(socket).setEncoding('utf8');
+    connection.write(
+      'POST /users?command=export&withHashes=false HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    let answer = '';
+    for await (const piece of connection) {
+      answer += piece;
+      if (piece.includes('"over"')) connection.write('0\r\n\r\n');
+    }
+    return answer;
+  };
 
   it('come in with their hashes and second factors, and go out the same', async () => {
     const users = [
@@ -135,6 +150,7 @@ describe('gatehouse users', () => {
       const out = await run('live', 'users', 'export', '--with-hashes');
       const before = await run('two', 'users', 'export', '--with-hashes');
       expect(linesOf(out.stdout)).to.deep.equal(linesOf(before.stdout));
+      expect(await slowly(join(cwd, 'live/run/gatehouse.sock'))).to.match(/"over":true.*\r\n0\r\n\r\n$/s);
       const wrong = await run('live', 'users', 'import', 'in.json', '-c', 'nowhere');
       expect(wrong.code).to.equal(1);
       expect(wrong.stderr).to.contain('there is no database connection nowhere');
