@@ -12,6 +12,7 @@ import type { JudgedUsers } from './claims.ts';
 import { createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
+import { keptDocument, type SendDocument } from './discovery-document.ts';
 import { dpopNonceSecret } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
@@ -44,6 +45,7 @@ import type { Userinfo } from './userinfo.ts';
 export interface Engine {
   /** Hands a request to the engine as it came. */
   enter: EnterEngine;
+  sendDiscovery: SendDocument;
   authorization: AuthorizationEndpoint;
   pushRequest: PushRequest;
   tokens: TokenEndpoint;
@@ -132,6 +134,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
   return {
     enter,
+    sendDiscovery: keptDocument(config),
     authorization: authorizationEndpoint({ ...shared, ...authorizing }),
     pushRequest: parEndpoint({ ...shared, ...receiving, failures }),
     tokens: tokenEndpoint({ ...deps, ...asking, failures, enter }),

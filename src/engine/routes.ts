@@ -27,7 +27,14 @@ import type { Engine } from './provider.ts';
 interface EngineRoutesDependencies
   extends Pick<
     Engine,
-    'enter' | 'authorization' | 'pushRequest' | 'tokens' | 'userinfo' | 'keys' | 'introspect'
+    | 'enter'
+    | 'sendDiscovery'
+    | 'authorization'
+    | 'pushRequest'
+    | 'tokens'
+    | 'userinfo'
+    | 'keys'
+    | 'introspect'
   > {
   config: Pick<Config, 'settings' | 'customDomains'>;
   rateLimits: RateLimits;
@@ -85,7 +92,8 @@ const discovery = {
   errors: oauthShape,
   summary: "The server's metadata (discovery)",
   answers: { 200: { description: 'The metadata', body: discoveryAnswer } },
-  handle: sendMetadata,
+  handle: (deps: EngineRoutesDependencies, ctx: Context) =>
+    deps.sendDiscovery(ctx, () => makeMetadata(deps, ctx)),
 } as const;
 
 const called = { cors: 'applications', errors: oauthShape } as const;
@@ -172,7 +180,7 @@ export const engine = feature<EngineRoutesDependencies>({
   },
 });
 
-async function sendMetadata(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
+async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
   const { enter, config } = deps;
   await enter(ctx);
   const metadata = { ...(ctx.body as Record<string, unknown>) };

@@ -21,6 +21,8 @@ import { listAll } from '../store/list-all.ts';
 export type SigningKey = Frozen<SigningKeyRecord>;
 
 export interface Config {
+  /** The revision of the store that is read here: another one where anything is. */
+  revision(): number;
   /** The tenant's settings. */
   settings(): Frozen<TenantRecord>;
   /** Those that are verified and have an API key. */
@@ -106,6 +108,7 @@ export async function openConfig(store: Store): Promise<Config> {
   };
 
   return {
+    revision: () => snapshot.revision,
     settings: () => snapshot.settings,
     look: () => snapshot.look,
     signingKeys: () => snapshot.signingKeys,

@@ -1,0 +1,22 @@
+// The discovery document (OpenID Connect Discovery 1.0 §4, RFC 8414 §3), made once for each revision of the configuration.
+import type { Context } from 'koa';
+import type { Config } from '../tenant/config.ts';
+
+/** Answers with the document. @param make leaves it at `ctx.body`. */
+export type SendDocument = (ctx: Context, make: () => Promise<void>) => Promise<void>;
+
+/** Answers with the same bytes until the configuration is another. */
+export function keptDocument(config: Pick<Config, 'revision'>): SendDocument {
+  let kept: { revision: number; document: Buffer } | undefined;
+  return async (ctx, make) => {
+    // As it is before: what is made while the configuration changes is made again.
+    const revision = config.revision();
+    if (kept?.revision !== revision) {
+      await make();
+      if (ctx.status !== 200) return;
+      kept = { revision, document: Buffer.from(JSON.stringify(ctx.body)) };
+    }
+    ctx.type = 'json';
+    ctx.body = kept.document;
+  };
+}
