@@ -3,6 +3,7 @@ import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import type { Management, ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
+import { clientCertificate } from '../support/client-certificate.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
 
@@ -174,6 +175,50 @@ describe('credentials of applications', () => {
           )
         ).status,
       ).to.equal(404);
+  });
+
+  it('are certificates, too, of one method at a time', async () => {
+    const own = await clientCertificate({ subject: 'C=DE,CN=robot' });
+    const made = await management.clients.create({
+      name: 'Certificate',
+      app_type: 'non_interactive',
+      client_authentication_methods: {
+        self_signed_tls_client_auth: {
+          credentials: [{ credential_type: 'x509_cert', pem: own.cert, parse_expiry_from_cert: true }],
+        },
+      } as never,
+    });
+    const { client_id = '' } = made;
+    const [shown] = await management.clients.credentials.list(client_id);
+    expect(shown).to.include({ credential_type: 'x509_cert', thumbprint_sha256: own.thumbprint });
+    expect(Date.parse(String(shown?.expires_at))).to.equal(Date.parse(own.certificate.validTo));
+    expect(shown).not.to.have.any.keys('pem', 'kid', 'alg');
+    // For another method it waits, until it is told to use that.
+    const subject = { credential_type: 'cert_subject_dn', pem: own.cert } as never;
+    const { id = '' } = await management.clients.credentials.create(client_id, subject);
+    expect(await management.clients.credentials.get(client_id, id)).to.include({
+      subject_dn: 'CN=robot,C=DE',
+    });
+    const use = (methods: object) =>
+      failure(management.clients.update(client_id, { client_authentication_methods: methods as never }));
+    const both = {
+      tls_client_auth: { credentials: [{ id }] },
+      self_signed_tls_client_auth: { credentials: [] },
+    };
+    expect(await use(both)).to.include({ statusCode: 400 });
+    expect(await use({ self_signed_tls_client_auth: { credentials: [{ id }] } })).to.include({
+      statusCode: 400,
+    });
+    await use({ tls_client_auth: { credentials: [{ id }] } });
+    const { client_authentication_methods: methods } = await management.clients.get(client_id);
+    expect(methods).to.deep.equal({ tls_client_auth: { credentials: [{ id }] } });
+    for (const body of [
+      { credential_type: 'x509_cert', pem: one.publicKey },
+      { credential_type: 'x509_cert' },
+      { credential_type: 'cert_subject_dn', subject_dn: 'nobody' },
+      { credential_type: 'cert_subject_dn' },
+    ])
+      expect((await callApi(server, 'POST', `/clients/${client_id}/credentials`, body)).status).to.equal(400);
   });
 
   it('are as many as a rotation needs, and no more', async () => {
