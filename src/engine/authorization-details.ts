@@ -88,12 +88,35 @@ function detailsOfToken(
     const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
     const asked = detailsIn(oidc.params?.authorization_details);
     if (source === undefined) return nonEmpty(await ofClient(config, String(token.clientId), api, asked));
-    const granted = (source as { rar?: AuthorizationDetail[] }).rar ?? [];
-    if (!asked.every((one) => granted.some((other) => isDeepStrictEqual(one, other)))) {
-      throw invalid('they go beyond what was granted');
-    }
+    const granted = grantedIn(source);
+    refuseOthers(asked, granted);
     return nonEmpty((asked.length > 0 ? asked : granted).filter(({ type }) => hasType(api, type)));
   };
+}
+
+function grantedIn(source: object): AuthorizationDetail[] {
+  return (source as { rar?: AuthorizationDetail[] }).rar ?? [];
+}
+
+function refuseOthers(asked: readonly unknown[], granted: readonly AuthorizationDetail[]): void {
+  if (asked.every((one) => granted.some((other) => isDeepStrictEqual(one, other)))) return;
+  throw invalid('they go beyond what was granted');
+}
+
+/**
+ * Looks whether a token request asks for no others than were granted (RFC 9396 §6.1).
+ * @param parameter as it came.
+ * @throws errors.InvalidAuthorizationDetails
+ */
+export function checkFewer(parameter: string, source: object): void {
+  let asked: unknown;
+  try {
+    asked = JSON.parse(parameter);
+  } catch {
+    throw invalid('they are no JSON');
+  }
+  if (!Array.isArray(asked)) throw invalid('they are no list');
+  refuseOthers(asked, grantedIn(source));
 }
 
 /** Of a client for itself: the types that its client grant has. */

@@ -5,6 +5,7 @@ import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshT
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { toResource } from './audience.ts';
+import { checkFewer } from './authorization-details.ts';
 import { OIDC_SCOPES } from './claims.ts';
 
 /** What a request for a refresh names. */
@@ -14,6 +15,8 @@ interface Asked {
   /** Whether it was named by `resource` (RFC 8707), which is never ignored. */
   isResource: boolean;
   scope: string | undefined;
+  /** `authorization_details` (RFC 9396 §6.1), as they came. */
+  details: string | undefined;
 }
 
 export interface RefreshTargets {
@@ -21,7 +24,8 @@ export interface RefreshTargets {
   ask(req: IncomingMessage, asked: Asked): void;
   /**
    * Decides what a refresh is for, when its token was found good and before it is used up.
-   * @throws errors.InvalidTarget for an API that the token is not for; errors.InvalidScope for more than was granted.
+   * @throws errors.InvalidTarget for an API that the token is not for; errors.InvalidScope and
+   *   errors.InvalidAuthorizationDetails for more than was granted.
    */
   decide(ctx: KoaContextWithOIDC, client: Client, token: RefreshToken): Promise<void>;
 }
@@ -33,9 +37,13 @@ export function refreshTargets(config: Config): RefreshTargets {
     ask: (req, asked) => void requests.set(req, asked),
     decide: async (ctx, client, token) => {
       const { params, entities } = ctx.oidc;
-      const { identifier, isResource, scope } = requests.get(ctx.req) ?? {};
+      const { identifier, isResource, scope, details } = requests.get(ctx.req) ?? {};
       const grant = entities.Grant;
       if (params === undefined || grant === undefined) return;
+      if (details) {
+        checkFewer(details, token);
+        Object.assign(params, { authorization_details: details });
+      }
       const own = [token.resource ?? []].flat();
       if (identifier !== undefined && !own.includes(toResource(identifier))) {
         if (await useOther(config, ctx, { client, token, grant, identifier, scope })) return;

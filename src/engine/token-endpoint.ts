@@ -118,11 +118,11 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
 function refreshFields(
   targets: Pick<RefreshTargets, 'ask'>,
   { req }: Context,
-  { audience, resource, scope, ...fields }: Record<string, string>,
+  { audience, resource, scope, authorization_details: details, ...fields }: Record<string, string>,
 ): Record<string, string> {
   const api = namedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
-  targets.ask(req, { identifier: api.identifier, isResource: Boolean(resource), scope });
+  targets.ask(req, { identifier: api.identifier, isResource: Boolean(resource), scope, details });
   return fields;
 }
 

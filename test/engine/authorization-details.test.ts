@@ -223,6 +223,10 @@ describe('authorization_details', () => {
       authorization_details: JSON.stringify([TEMPLATED]),
     });
     expect(fewer.json().authorization_details).to.deep.equal([TEMPLATED]);
+    for (const details of ['[{', '{}', '[5]', '"payment_initiation"']) {
+      const malformed = await refresh(refresh_token, { authorization_details: details });
+      expect(malformed.json().error, details).to.equal('invalid_authorization_details');
+    }
     const changed = { ...PAYMENT, instructedAmount: { currency: 'EUR', amount: '9999' } };
     for (const details of [[changed], [TEMPLATED, { type: 'broken' }]]) {
       const more = await refresh(refresh_token, {
