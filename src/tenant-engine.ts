@@ -18,6 +18,7 @@ import { logoutTokens } from './engine/logout-token.ts';
 import { ownCallbacks } from './engine/own-callbacks.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
+import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
 import { mfaAudience } from './factors/bearer.ts';
 import { mfa } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
@@ -49,7 +50,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
-  const own = { factors, mfaApi, readApiToken, backChannel, idp, upstream };
+  const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...later(() => engine) });
+  const own = { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken, upstream };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const redeemOwnCode: Engine['redeemOwnCode'] = (value, expected) => engine.redeemOwnCode(value, expected);
   const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
@@ -85,6 +87,14 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     deviceLogins: logins.device,
     approving: { ...approving(capabilities), approvalLogins: logins.approval },
     upstream,
+  };
+}
+
+/** What features ask of the engine that is made with them. */
+function later(engine: () => Engine): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> {
+  return {
+    readIdTokenHint: (token) => engine().readIdTokenHint(token),
+    isOpen: (sid) => engine().sessions.isOpen(sid),
   };
 }
 
@@ -153,10 +163,11 @@ function engineParts(
     readApiToken: ApiTokenReader;
     backChannel: BackChannel;
     idp: IdentityProvider;
+    exchangeToken: ExchangeToken;
     upstream: ReturnType<typeof upstreamDependencies>;
   },
 ) {
-  const { factors, mfaApi, readApiToken, backChannel, idp } = own;
+  const { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken } = own;
   const proofs = { attempts, callers, challenges, config, directories, events, users, wallClock };
   const firstFactors = [
     bindEngineParts(database, { ...proofs, limitLogin }),
@@ -164,7 +175,7 @@ function engineParts(
   ];
   const parts = [
     ...firstFactors,
-    bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits }),
+    bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, exchangeToken }),
     bindEngineParts(ciba, { challenges, config }),
     bindEngineParts(device, { challenges, config, clock, random }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),

@@ -5,6 +5,7 @@ import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
+import { exchangedOf } from './exchanged.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
@@ -77,6 +78,7 @@ export function accessTokenFormat({
           }
         : {}),
       ...(await organizations.claims(organization)),
+      ...(exchangedOf(ctx)?.act === undefined ? {} : { act: exchangedOf(ctx)?.act }),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
       ...(payload.authorization_details === undefined
         ? {}

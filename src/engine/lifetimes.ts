@@ -3,6 +3,7 @@ import type { Client, Configuration, RefreshToken, Session } from 'oidc-provider
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
+import { withinExchanged } from './exchanged.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -23,11 +24,13 @@ export const INTERACTION_SECONDS = HOUR;
  */
 export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
-    AccessToken: (_ctx, token) =>
-      token.resourceServer?.accessTokenTTL ?? (token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE),
+    AccessToken: (ctx, token) => {
+      const own = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE;
+      return withinExchanged(ctx, token.resourceServer?.accessTokenTTL ?? own);
+    },
     ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE,
     AuthorizationCode: () => 60,
-    IdToken: (_ctx, _token, client) => applicationSettings(client).idTokenLifetime,
+    IdToken: (ctx, _token, client) => withinExchanged(ctx, applicationSettings(client).idTokenLifetime),
     Interaction: () => INTERACTION_SECONDS,
     Session: (_ctx, session) => sessionLifetime(config, clock, session),
     Grant: (ctx, grant) =>

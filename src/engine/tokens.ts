@@ -10,6 +10,7 @@ import type { Login } from '../users/login.ts';
 import { toAudience } from './audience.ts';
 import { certificateConfirmation } from './certificate-binding.ts';
 import { believeUserAddress } from './client-authentication.ts';
+import { type Exchanged, keepExchanged } from './exchanged.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
 import {
@@ -42,6 +43,8 @@ export interface Granted {
   completes?: CompletedRequest;
   /** The login ended at our pages for this very request: they asked for consent and a second factor where it took them. */
   isFromPages?: boolean;
+  /** Of a token exchange. */
+  exchanged?: Exchanged;
   /** Further members of the token response. */
   extra?: Record<string, unknown>;
 }
@@ -119,7 +122,8 @@ export function registerVendorGrant(
       };
       try {
         if (!grant.completes) await refuseUnboundRequest(deps, ctx, keys);
-        const { login, completes, isFromPages, extra } = await grant.authenticate(request);
+        const { login, completes, isFromPages, exchanged, extra } = await grant.authenticate(request);
+        if (exchanged !== undefined) keepExchanged(ctx, exchanged);
         if (completes !== undefined) {
           const { scope, resource } = completes;
           Object.assign(params ?? {}, { scope, resource });

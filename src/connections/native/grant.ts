@@ -1,6 +1,7 @@
 // Logins by what an app on a phone got of a provider's own kit (docs/wire/token.md; RFC 8693 §2.1): verified with the
 // application's connection to that provider, they end as every other login does.
 import { z } from 'zod';
+import type { ExchangeToken } from '../../engine/token-exchange.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { optional, required } from '../../http/described.ts';
@@ -20,6 +21,8 @@ import type { NativeToken } from './token.ts';
 
 export interface NativeGrantDependencies extends CompleteDependencies {
   rateLimits: Pick<RateLimits, 'takeFrom'>;
+  /** The exchange of tokens of our own. */
+  exchangeToken: ExchangeToken;
 }
 
 /** How a provider's apps log in. */
@@ -49,15 +52,20 @@ const NATIVE: Readonly<Record<string, Native>> = {
 /** The grant. */
 export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
-  summary: "What an app got of Apple's, Google's or Facebook's own kit",
+  summary: "A token of ours, or what an app got of Apple's, Google's or Facebook's own kit",
   parameters: z.object({
     subject_token: required('The code or token.'),
     subject_token_type: required('What it is.'),
+    actor_token: optional('Of who acts for the user.'),
+    actor_token_type: optional('What that is.'),
+    requested_token_type: optional('`urn:ietf:params:oauth:token-type:access_token`'),
     user_profile: optional('What the app knows of the user, JSON.'),
   }),
   gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
   events: { success: 'sens', failure: 'fens' },
   authenticate: async (deps, request) => {
+    const own = await deps.exchangeToken(request);
+    if (own !== undefined) return own;
     const { params, clientId, ctx } = request;
     const token = requiredField(params, 'subject_token');
     const native = nativeOf(deps, requiredField(params, 'subject_token_type'));

@@ -1,0 +1,26 @@
+// What a token exchange gives its tokens beside what every grant does (RFC 8693): kept with the request while they are made.
+import type { Context } from 'koa';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+
+/** Of the tokens of an exchange. */
+export interface Exchanged {
+  /** They end with the token that they were given for, seconds from now: else one that is exchanged anew never ends. */
+  secondsLeft: number;
+  /** Who acts for the user (RFC 8693 §4.1). */
+  act?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Keeps it. */
+export function keepExchanged(ctx: Context | KoaContextWithOIDC, exchanged: Exchanged): void {
+  Object.assign(ctx.state, { exchanged });
+}
+
+/** What a request exchanges; undefined for every other request. */
+export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | undefined {
+  return (ctx?.state as { exchanged?: Exchanged } | undefined)?.exchanged;
+}
+
+/** A lifetime of a token, within what an exchange leaves. @param seconds its own. */
+export function withinExchanged(ctx: KoaContextWithOIDC | undefined, seconds: number): number {
+  return Math.min(seconds, exchangedOf(ctx)?.secondsLeft ?? seconds);
+}

@@ -1,0 +1,220 @@
+// Token exchange of tokens of our own (RFC 8693): an application gets another token for the same user by one that it was
+// given, for the same API or less.
+import { decodeJwt, type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { AuthError } from '../http/errors.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import type { Client } from '../records/collections.ts';
+import { SIGNING_ALGS } from '../records/signing-algs.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Config } from '../tenant/config.ts';
+import { primaryIdentity } from '../users/identities.ts';
+import type { Login } from '../users/login.ts';
+import type { Users } from '../users/users.ts';
+import { toResource } from './audience.ts';
+import { OIDC_SCOPES } from './claims.ts';
+import type { ReadIdTokenHint } from './id-token-hint.ts';
+import type { PublishedKeys } from './published-keys.ts';
+import type { Granted, GrantRequest } from './tokens.ts';
+
+/** RFC 8693 §2.1 and §3. */
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const TYPE = 'urn:ietf:params:oauth:token-type:';
+const [ID_TOKEN, ACCESS_TOKEN] = [`${TYPE}id_token`, `${TYPE}access_token`];
+
+export interface ExchangeDependencies {
+  issuer: string;
+  keys: PublishedKeys;
+  config: Config;
+  users: Users;
+  /** The wall clock, by which tokens end. */
+  wallClock: Clock;
+  readIdTokenHint: ReadIdTokenHint;
+  /** Whether a session is still there. */
+  isOpen(sid: string): Promise<boolean>;
+}
+
+/** Whose a token is, and what it is good for. */
+interface Subject {
+  userId: string;
+  /** The API; undefined for an ID token. */
+  audience: string | undefined;
+  scopes: readonly string[];
+  amr: readonly string[];
+  organization: string | undefined;
+  claims: JWTPayload;
+}
+
+/**
+ * Exchanges a token.
+ * @returns undefined for a subject token of another type, and for an application without the grant.
+ * @throws AuthError 400 `invalid_request` for a token that is not good or not the application's, `invalid_target` and
+ *   `invalid_scope` for more than it is good for, 403 `unauthorized_client` for an application that may not.
+ */
+export type ExchangeToken = (request: GrantRequest) => Promise<Granted | undefined>;
+
+/** The exchange of a tenant's tokens. */
+export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
+  return async ({ clientId, params, ip }) => {
+    const { subject_token_type: type = '', subject_token: token = '' } = params;
+    if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
+    const client = await deps.config.client(clientId);
+    // One with native logins alone has the grant for those.
+    if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;
+    refuseUnfit(client, params.requested_token_type);
+    const subject = await subjectOf(deps, clientId, type, token);
+    const act = await actorOf(deps, clientId, params, subject);
+    const scope = scopeOf(subject, params.scope);
+    const login: Login = {
+      userId: subject.userId,
+      connection: primaryIdentity(await deps.users.identitiesOf(subject.userId))?.connection ?? '',
+      amr: subject.amr,
+      authTime: Number(subject.claims.auth_time ?? subject.claims.iat),
+      ip,
+      credentialVersion: await deps.users.credentialVersion(subject.userId),
+    };
+    const resource = resourceOf(deps, subject, params.resource);
+    const { organization } = subject;
+    return {
+      login,
+      completes: {
+        scope,
+        gty: TOKEN_EXCHANGE,
+        firstFactor: login,
+        ...(resource !== undefined && { resource }),
+        ...(organization !== undefined && { organization }),
+      },
+      exchanged: { secondsLeft: Number(subject.claims.exp) - epochSeconds(deps.wallClock), act },
+      extra: { issued_token_type: ACCESS_TOKEN },
+    };
+  };
+}
+
+/** @throws AuthError for an application that does not prove who it is, and for another kind of token. */
+function refuseUnfit(client: Client, requested: string | undefined): void {
+  if (authenticationMethod(client) === 'none')
+    throw new AuthError(
+      403,
+      'unauthorized_client',
+      `Grant type '${TOKEN_EXCHANGE}' not allowed for the client.`,
+    );
+  if (requested !== undefined && requested !== ACCESS_TOKEN)
+    throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
+}
+
+async function subjectOf(
+  deps: ExchangeDependencies,
+  clientId: string,
+  type: string,
+  token: string,
+): Promise<Subject> {
+  const found =
+    type === ID_TOKEN ? await ofIdToken(deps, clientId, token) : await ofAccessToken(deps, clientId, token);
+  const user = found && (await deps.users.get(found.userId));
+  // A password set since ends what came before.
+  const resetAt = Date.parse(user?.last_password_reset ?? '') / 1000;
+  if (found === undefined || user === undefined || Number(found.claims.iat) < resetAt) throw NOT_GOOD();
+  return found;
+}
+
+const NOT_GOOD = (which = 'subject_token') =>
+  new AuthError(400, 'invalid_request', `The ${which} is not good for this client.`);
+
+/** An ID token that the application itself was given, whose session has not ended. */
+async function ofIdToken(
+  { readIdTokenHint, wallClock, isOpen }: ExchangeDependencies,
+  clientId: string,
+  token: string,
+): Promise<Subject | undefined> {
+  const read = await readIdTokenHint(token);
+  if (read === undefined || read.client.client_id !== clientId) return undefined;
+  if (read.expiresAt <= epochSeconds(wallClock)) return undefined;
+  if (read.sid !== undefined && !(await isOpen(read.sid))) return undefined;
+  const claims = decodeJwt(token);
+  const amr = Array.isArray(claims.amr) ? claims.amr.map(String) : [];
+  const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
+  const scopes = OIDC_SCOPES.filter((scope) => scope !== 'offline_access');
+  return { userId: read.userId, audience: undefined, scopes, amr, organization, claims };
+}
+
+/** A user's access token for an API, given to the application, or to the API that the application is. */
+async function ofAccessToken(
+  { issuer, keys, config, wallClock }: ExchangeDependencies,
+  clientId: string,
+  token: string,
+): Promise<Subject | undefined> {
+  const claims = await verified({ issuer, keys, wallClock }, token);
+  // A bound token is proved with its key, which a request that only quotes it does not have.
+  if (claims === undefined || claims.gty === 'client-credentials' || claims.cnf !== undefined)
+    return undefined;
+  const party = claims.azp ?? claims.client_id;
+  const audience = [claims.aud ?? []].flat().find((one) => one !== `${issuer}userinfo`);
+  if (typeof party !== 'string' || audience === undefined || claims.sub === undefined) return undefined;
+  const client = await config.client(clientId);
+  if ((await config.resourceServer(audience)) === undefined || client === undefined) return undefined;
+  if (party !== clientId && !isOfApi(client, audience)) return undefined;
+  const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
+  const scopes = String(claims.scope ?? '').split(' ');
+  return { userId: claims.sub, audience, scopes, amr: [], organization, claims };
+}
+
+function isOfApi({ app_type, resource_server_identifier }: Client, audience: string): boolean {
+  return app_type === 'resource_server' && resource_server_identifier === audience;
+}
+
+async function verified(
+  { issuer, keys, wallClock }: Pick<ExchangeDependencies, 'issuer' | 'keys' | 'wallClock'>,
+  token: string,
+): Promise<JWTPayload | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, keys.find, {
+      issuer,
+      algorithms: [...SIGNING_ALGS],
+      requiredClaims: ['exp', 'iat', 'sub'],
+      currentDate: new Date(wallClock()),
+    });
+    return payload;
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JOSEError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Who acts (RFC 8693 §4.1), by a token that the application was given itself; who acted before stays beneath. */
+async function actorOf(
+  deps: ExchangeDependencies,
+  clientId: string,
+  { actor_token: token, actor_token_type: type }: GrantRequest['params'],
+  { claims }: Subject,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const before = claims.act === undefined ? {} : { act: claims.act };
+  if (token === undefined && type === undefined) return claims.act as Record<string, unknown> | undefined;
+  if (token === undefined || (type !== ID_TOKEN && type !== ACCESS_TOKEN)) throw NOT_GOOD('actor_token');
+  const actor =
+    type === ID_TOKEN ? await ofIdToken(deps, clientId, token) : await ofAccessToken(deps, clientId, token);
+  const user = actor && (await deps.users.get(actor.userId));
+  if (user === undefined || user.blocked === true) throw NOT_GOOD('actor_token');
+  return { sub: user.id, ...before };
+}
+
+/** The scopes that were asked for, or all of the token's. Never a refresh token: nobody has logged in. */
+function scopeOf({ scopes }: Subject, asked: string | undefined): string {
+  const own = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
+  if (!asked) return own.join(' ');
+  const wanted = asked.split(' ').filter((scope) => scope !== '');
+  const refused = wanted.filter((scope) => !own.includes(scope));
+  if (refused.length === 0) return wanted.join(' ');
+  throw new AuthError(400, 'invalid_scope', `The subject_token lacks scopes: ${refused.join(' ')}`);
+}
+
+/** The API that the token is for, and no other. @param asked a resource indicator. */
+function resourceOf(
+  { config }: ExchangeDependencies,
+  { audience }: Subject,
+  asked: string | undefined,
+): string | undefined {
+  const own = audience === undefined ? undefined : toResource(audience);
+  // An ID token is for no API, and is not exchanged for a token of the tenant's default one either.
+  const isDefault = own === undefined && config.settings().tenant.default_audience !== undefined;
+  if (!isDefault && (asked === undefined || asked === own)) return own;
+  throw new AuthError(400, 'invalid_target', 'The subject_token is not for this API.');
+}

@@ -1,0 +1,200 @@
+// Token exchange of tokens of our own (RFC 8693).
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import {
+  API,
+  logIn,
+  payload,
+  responseOf,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { told } from './tenant.ts';
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const type = (name: string) => `urn:ietf:params:oauth:token-type:${name}`;
+
+const ownTenant = {
+  ...tenant,
+  clients: [
+    ...tenant.clients.map((client) =>
+      client.client_id === 'web' ? { ...client, grant_types: [...client.grant_types, GRANT] } : client,
+    ),
+    {
+      client_id: 'things',
+      name: 'The API itself',
+      app_type: 'resource_server',
+      client_secret: 'things-secret',
+      resource_server_identifier: API,
+      grant_types: [GRANT],
+    },
+    {
+      client_id: 'public',
+      name: 'Public',
+      app_type: 'spa',
+      callbacks: [WEB_CALLBACK],
+      grant_types: [GRANT, 'authorization_code'],
+    },
+  ],
+};
+
+describe('token exchange of our own tokens', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant: ownTenant });
+  });
+  after(() => server.stop());
+
+  const secretOf = (id: string) => (id === 'public' ? {} : { client_secret: `${id}-secret` });
+  const tokens = async (over: Record<string, string | undefined> = {}) =>
+    (
+      await token(createAgent(server), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+        scope: 'openid offline_access read:things write:things',
+        audience: API,
+        ...over,
+      })
+    ).json();
+  const exchange = (
+    subject_token: string,
+    over: Record<string, string | undefined> = {},
+    client_id = 'web',
+  ) =>
+    token(createAgent(server), {
+      grant_type: GRANT,
+      client_id,
+      ...secretOf(client_id),
+      subject_token,
+      subject_token_type: type('access_token'),
+      ...over,
+    });
+
+  it('gives an application a token with less of what its own is good for, which ends no later', async () => {
+    const { access_token } = await tokens();
+    server.tick(600_000);
+    const answer = (await exchange(access_token, { scope: 'read:things' })).json();
+    expect(answer).to.include({ issued_token_type: type('access_token'), token_type: 'Bearer' });
+    expect(answer).not.to.have.any.keys('refresh_token', 'id_token');
+    const [before, after] = [payload(access_token), payload(answer.access_token)];
+    expect(after).to.include({ sub: before.sub, azp: 'web', scope: 'read:things', aud: API });
+    expect(after.exp).to.be.at.most(before.exp);
+    const whole = payload((await exchange(access_token)).json().access_token);
+    expect(whole.scope).to.equal('openid read:things write:things');
+  });
+
+  it('gives an API a token by one that it was called with, and says who acts', async () => {
+    const { access_token } = await tokens();
+    const own = await exchange(access_token, { scope: 'read:things' }, 'things');
+    expect(payload(own.json().access_token)).to.include({ azp: 'things', scope: 'read:things' });
+    const staff = await tokens({
+      grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+      username: 'staff1',
+      realm: 'staff',
+    });
+    const acted = await exchange(access_token, {
+      actor_token: staff.access_token,
+      actor_token_type: type('access_token'),
+    });
+    const first = payload(acted.json().access_token);
+    expect(first).to.deep.include({ act: { sub: payload(staff.access_token).sub } });
+    const again = await exchange(acted.json().access_token, {
+      actor_token: access_token,
+      actor_token_type: type('access_token'),
+    });
+    expect(payload(again.json().access_token).act).to.deep.equal({ sub: first.sub, act: first.act });
+    expect(payload((await exchange(acted.json().access_token)).json().access_token).act).to.deep.equal(
+      first.act,
+    );
+  });
+
+  it('takes an ID token of the application as long as its session lasts', async () => {
+    const agent = createAgent(server);
+    const { code } = responseOf(await logIn(agent, server, webRequest()));
+    const { id_token } = (
+      await token(agent, {
+        grant_type: 'authorization_code',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        code,
+        redirect_uri: WEB_CALLBACK,
+      })
+    ).json();
+    const ask = (over = {}, client = 'web') =>
+      exchange(id_token, { subject_token_type: type('id_token'), ...over }, client);
+    const answer = (await ask({ scope: 'openid email' })).json();
+    expect(answer.scope).to.equal('openid email');
+    expect(answer.access_token).not.to.contain('.');
+    expect(told(await ask({}, 'things'))[1]).to.equal('invalid_request');
+    expect(told(await ask({ audience: API }))[1]).to.equal('invalid_target');
+    await agent.get('/v2/logout');
+    expect(told(await ask())[1]).to.equal('invalid_request');
+  });
+
+  it('gives no more than the token is good for', async () => {
+    const { access_token } = await tokens({ scope: 'openid read:things' });
+    for (const scope of ['write:things', 'email', 'read:things offline_access'])
+      expect(told(await exchange(access_token, { scope }))[1], scope).to.equal('invalid_scope');
+    expect(told(await exchange(access_token, { audience: 'urn:rfc9068' }))[1]).to.equal('invalid_target');
+  });
+
+  it('takes no token of another client, API or kind', async () => {
+    const { access_token, refresh_token, id_token } = await tokens();
+    const other = await tokens({ audience: 'urn:rfc9068', scope: 'read' });
+    const machine = await token(createAgent(server), {
+      grant_type: 'client_credentials',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      audience: API,
+    });
+    const opaque = await tokens({ audience: undefined, scope: 'openid' });
+    const [head, body] = access_token.split('.');
+    const wrong = [
+      refresh_token,
+      id_token,
+      machine.json().access_token,
+      opaque.access_token,
+      `${head}.${body}.AAAA`,
+      'nonsense',
+    ];
+    for (const one of wrong) expect(told(await exchange(one))[1]).to.equal('invalid_request');
+    expect(told(await exchange(other.access_token, {}, 'things'))[1]).to.equal('invalid_request');
+    expect(told(await exchange(access_token, { subject_token_type: type('id_token') }))[1]).to.equal(
+      'invalid_request',
+    );
+    for (const actor of [other.refresh_token ?? 'x', 'nonsense'])
+      expect(
+        told(await exchange(access_token, { actor_token: actor, actor_token_type: type('access_token') }))[1],
+      ).to.equal('invalid_request');
+  });
+
+  it('is for confidential clients with the grant, and for types that are known', async () => {
+    const { access_token } = await tokens();
+    expect(told(await exchange(access_token, {}, 'public'))[1]).to.equal('unauthorized_client');
+    expect(told(await exchange(access_token, {}, 'm2m'))[1]).to.equal('unauthorized_client');
+    expect(told(await exchange(access_token, { subject_token_type: 'urn:acme:legacy' }))[1]).to.equal(
+      'invalid_request',
+    );
+    expect(told(await exchange(access_token, { requested_token_type: type('refresh_token') }))[1]).to.equal(
+      'invalid_request',
+    );
+  });
+
+  it('takes none of a user who was blocked, or has a new password, since', async () => {
+    const { access_token } = await tokens();
+    const { sub } = payload(access_token);
+    await server.users.update(sub, { blocked: true });
+    expect(told(await exchange(access_token))[1]).to.equal('unauthorized');
+    await server.users.update(sub, { blocked: false });
+    server.tick(2_000);
+    await server.users.setPassword(sub, USER.password);
+    expect(told(await exchange(access_token))[1]).to.equal('invalid_request');
+  });
+});
