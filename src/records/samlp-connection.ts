@@ -74,6 +74,13 @@ export const samlpOptionsSchema = z.preprocess(
       fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
       idpinitiated: z.preprocess(withoutNull, idpInitiated).prefault({}),
       signing_key: z.looseObject({ key, cert }).optional(),
+      /** With a profile, content is of AES-GCM, or of an algorithm that is named beside it. */
+      assertion_decryption_settings: z
+        .looseObject({
+          algorithm_profile: z.enum(['v2026-1']),
+          algorithm_exceptions: z.array(z.string().max(255)).max(50).default([]),
+        })
+        .optional(),
       decryptionKey: z.union([key, z.looseObject({ key, cert: cert.optional() })]).optional(),
     })
     .superRefine((options, context) => {

@@ -35,13 +35,20 @@ export function unreadable(cause?: unknown) {
 /**
  * The text of an `EncryptedAssertion`.
  * @param keys ours, each of which it may be for.
+ * @param accepts whether the algorithm of the content, a URI, is one that the connection takes.
  * @throws AuthError 400, the same for whatever is wrong.
  */
-export function decryptAssertion(encrypted: Element, keys: readonly KeyObject[]): string {
+export function decryptAssertion(
+  encrypted: Element,
+  keys: readonly KeyObject[],
+  accepts: (algorithm: string) => boolean,
+): string {
   try {
     const data = required(encrypted, NS.encryption, 'EncryptedData');
-    const cipher = CIPHERS[algorithmOf(data)];
-    if (cipher === undefined) throw new Error('the encryption algorithm is not accepted');
+    const algorithm = algorithmOf(data);
+    const cipher = CIPHERS[algorithm];
+    if (cipher === undefined || !accepts(algorithm))
+      throw new Error('the encryption algorithm is not accepted');
     const value = cipherValue(data);
     let cause: unknown;
     for (const key of keys) {
@@ -55,6 +62,11 @@ export function decryptAssertion(encrypted: Element, keys: readonly KeyObject[])
   } catch (thrown) {
     throw unreadable(thrown);
   }
+}
+
+/** Whether an algorithm tells content that was changed on its way, which a mode without authentication does not. */
+export function isAuthenticated(algorithm: string): boolean {
+  return algorithm.endsWith('-gcm');
 }
 
 /** In the data's KeyInfo, or beside the data (SAML Core §2.2.4). */

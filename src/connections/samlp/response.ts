@@ -29,6 +29,8 @@ export interface ExpectedResponse {
   verifier: Verifier;
   /** Ours, each of which an assertion may be encrypted for. */
   keys: () => Promise<readonly KeyObject[]>;
+  /** Whether it may be encrypted by an algorithm (XML Encryption 1.1 §5.2). */
+  accepts(algorithm: string): boolean;
   /** The wall clock: it is compared with the sender's. */
   clock: Clock;
 }
@@ -84,9 +86,9 @@ function onlyAssertion(response: Element): Element {
 async function decrypted(
   encrypted: Element,
   isSigned: boolean,
-  { keys, verifier }: ExpectedResponse,
+  { keys, accepts, verifier }: ExpectedResponse,
 ): Promise<Element> {
-  const text = decryptAssertion(encrypted, await keys());
+  const text = decryptAssertion(encrypted, await keys(), accepts);
   try {
     const assertion = parseXml(text, LARGE);
     if (!isNamed(assertion, NS.assertion, 'Assertion')) throw badMessage('There is no assertion in it.');

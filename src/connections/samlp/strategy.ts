@@ -3,6 +3,8 @@
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
+import type { SamlpOptions } from '../../records/samlp-connection.ts';
+import { isAuthenticated } from '../../saml-messages/decryption.ts';
 import { countOnce } from '../../saml-messages/message.ts';
 import {
   type RedirectStrategy,
@@ -83,7 +85,8 @@ export async function identify(
   const { wallClock: clock } = deps;
   const keys = async () =>
     (await decryptionKeys(deps, connection, options)).flatMap(({ privateKey }) => privateKey ?? []);
-  const expected = { destination: address, inResponseTo, verifier, keys, clock };
+  const accepts = (algorithm: string) => isAccepted(options, algorithm);
+  const expected = { destination: address, inResponseTo, verifier, keys, accepts, clock };
   const { assertion, issuer } = await assertionOf(encoded, expected);
   checkIssuer(assertion, issuer, known);
   const audience = entityId(deps, connection, options);
@@ -91,6 +94,13 @@ export async function identify(
   const stated = readAssertion(assertion, about);
   await countAssertion(deps, connection, stated.id);
   return identityOf(options, stated);
+}
+
+/** Whether assertions may be encrypted by an algorithm: any that is known here, or those of the connection's profile. */
+function isAccepted({ assertion_decryption_settings: settings }: SamlpOptions, algorithm: string): boolean {
+  if (settings === undefined || isAuthenticated(algorithm)) return true;
+  const short = algorithm.split('#').at(-1) ?? '';
+  return settings.algorithm_exceptions.some((one) => one === algorithm || one === short);
 }
 
 /** @throws AuthError by {@link upstreamFault} for an assertion that was taken before. */

@@ -76,6 +76,19 @@ describe('an encrypted assertion', () => {
             enabled_clients: ['web'],
             options: { signInEndpoint: SIGN_IN, signingCert: key.certificate },
           },
+          ...Object.entries({ strict: [], excepted: ['aes256-cbc', 'rsa-1_5'] }).map(
+            ([name, algorithm_exceptions]) => ({
+              name,
+              strategy: 'samlp',
+              enabled_clients: ['web'],
+              options: {
+                signInEndpoint: SIGN_IN,
+                signingCert: key.certificate,
+                decryptionKey: ours.privateKey,
+                assertion_decryption_settings: { algorithm_profile: 'v2026-1', algorithm_exceptions },
+              },
+            }),
+          ),
         ],
       }),
     );
@@ -105,6 +118,23 @@ describe('an encrypted assertion', () => {
       expect(
         await told(away, respond(away, encrypted(inner(away), ours.certificate, over))),
       ).to.have.property('code');
+    });
+  }
+
+  const profiled: [string, string, Encryption, boolean][] = [
+    ['strict', 'AES-256-GCM', {}, true],
+    ['strict', 'AES-256-CBC', { cipher: 'aes-256-cbc' }, false],
+    ['excepted', 'AES-256-CBC', { cipher: 'aes-256-cbc' }, true],
+    ['excepted', 'AES-128-CBC', { cipher: 'aes-128-cbc' }, false],
+    ['excepted', 'PKCS #1 v1.5', { wrapping: `${XENC}rsa-1_5` }, false],
+  ];
+  for (const [connection, what, over, isTaken] of profiled) {
+    it(`${isTaken ? 'logs in' : 'is refused'} by ${what} where the connection is ${connection}`, async () => {
+      const away = await world.away({ connection });
+      const content = inner(away, { audience: `urn:auth0:localhost:${connection}` });
+      const answer = await told(away, respond(away, encrypted(content, ours.certificate, over)));
+      if (isTaken) expect(answer).to.have.property('code');
+      else expect(answer.error_description).to.equal('The encrypted assertion cannot be read.');
     });
   }
 
