@@ -160,6 +160,17 @@ describe('tokens that are bound to a certificate', () => {
       expect((await robot(DPOP, own, 'bound-only')).status).to.equal(400);
     });
 
+    it('are good at the Management API with their certificate alone', async () => {
+      const { body } = await robot(`${server.issuer}api/v2/`, own, 'bound-only');
+      const call = (certificate?: TestCertificate) =>
+        createAgent(server).get('/api/v2/clients', {
+          authorization: `Bearer ${body.access_token}`,
+          ...by(certificate),
+        });
+      expect((await call(own)).status).to.equal(200);
+      for (const certificate of [undefined, other]) expect((await call(certificate)).status).to.equal(401);
+    });
+
     it('are bound to the certificate that the client authenticates with', async () => {
       expect(cnfOf((await robot(REQUIRED, own, 'bank')).body.access_token)).to.deep.equal(bound());
       expect(cnfOf((await robot(REQUIRED, other, 'bank')).body.access_token)).to.deep.equal({
