@@ -114,7 +114,9 @@ describe('malformed input', () => {
       ]) {
         const answer = await requester.ask('POST', path, { body, headers });
         // The Management API reads nothing of a stranger's (test/management/http.test.ts has the caller's).
-        expect(answer.status, `${path} ${body.slice(0, 20)}`).to.equal(isManaged(path) ? 401 : 400);
+        // Pushed requests are shorter than these: they are not read at all.
+        const expected = path === '/oauth/par' ? 413 : isManaged(path) ? 401 : 400;
+        expect(answer.status, `${path} ${body.slice(0, 20)}`).to.equal(expected);
       }
       const odd = '{"resource":[[["x"]]],"state":[{}],"scope":[null]}';
       expect((await requester.ask('POST', path, { body: odd, headers })).status, path).to.be.below(500);
