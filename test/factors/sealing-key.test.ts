@@ -10,6 +10,7 @@ import { applyTenant } from '../../src/tenant/apply.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { fillDataDir } from '../support/template.ts';
 import { callsOf, codeOf, tenant } from './tenant.ts';
 
 const PERSON = 'mfa-1@example.test';
@@ -48,6 +49,7 @@ describe('the key of the store', function () {
   };
   /** A directory whose server has enrolled somebody. @returns the secret of their app. */
   const enrolled = async (): Promise<string> => {
+    await fillDataDir(dataDir, true);
     const { calls } = await start();
     const { secret } = await calls.enrollOtp(PERSON);
     await stop();
