@@ -1,4 +1,5 @@
-// The baseline of bench/token.ts: oidc-provider alone, with its memory adapter, issuing the same tokens.
+// The baseline of bench/token.ts and bench/bound.ts: oidc-provider alone, with its memory adapter, issuing the same tokens.
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,7 +30,17 @@ const provider = new Provider(`${url}/`, {
       response_types: ['code'],
       redirect_uris: ['https://app.example.test/callback'],
     },
+    {
+      client_id: 'mtls',
+      token_endpoint_auth_method: 'tls_client_auth',
+      tls_client_auth_subject_dn: 'CN=client',
+      tls_client_certificate_bound_access_tokens: true,
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+    },
   ],
+  clientAuthMethods: ['client_secret_post', 'tls_client_auth', 'none'],
   scopes: SCOPES.split(' '),
   claims: {
     openid: ['sub'],
@@ -40,6 +51,16 @@ const provider = new Provider(`${url}/`, {
   features: {
     clientCredentials: { enabled: true },
     devInteractions: { enabled: false },
+    dPoP: { enabled: true },
+    mTLS: {
+      enabled: true,
+      certificateBoundAccessTokens: true,
+      tlsClientAuth: true,
+      getCertificate: (ctx) => new X509Certificate(decodeURIComponent(ctx.get('client-certificate'))),
+      certificateAuthorized: () => true,
+      certificateSubjectMatches: (ctx, _property, expected) =>
+        new X509Certificate(decodeURIComponent(ctx.get('client-certificate'))).subject === expected,
+    },
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,

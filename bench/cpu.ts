@@ -1,13 +1,13 @@
 // Processor time of a request, ours against a bare oidc-provider in the same run: of the main thread and of the whole
 // process. Other work on the machine changes it little, which is not so for requests per second (token.ts).
 //   node bench/cpu.ts [journey …]      PROFILE=directory writes a .cpuprofile of the server
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { API, client, MACHINE, PASSWORD, TENANT } from './fixture.ts';
-import { local, median, PROXIED, proxiedEnvironment, start, stop } from './server.ts';
+import { local, median, PROXIED, processorTime, proxiedEnvironment, start, stop } from './server.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 4_000);
@@ -19,14 +19,6 @@ interface Load {
   fields?: Fields;
   headers?: Record<string, string>;
   requests?: number;
-}
-
-/** Nanoseconds on a processor so far, of the main thread and of all. */
-function processorTime(pid: number) {
-  const of = (thread: string) =>
-    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
-  const all = readdirSync(`/proc/${pid}/task`).map(of);
-  return { main: of(String(pid)), all: all.reduce((sum, one) => sum + one, 0) };
 }
 
 async function send({ url, fields, headers = {}, requests = REQUESTS }: Load): Promise<number> {

@@ -1,6 +1,7 @@
 // Servers under measure: started as processes of their own, spoken to in plain HTTP so that TLS hides nothing.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -54,6 +55,14 @@ export async function stop({ child }: Started): Promise<void> {
 
 /** Where the server listens, which behind a proxy is not its public address. */
 export const local = ({ facts }: Started) => `http://127.0.0.1:${String(facts.port)}`;
+
+/** Nanoseconds on a processor so far, of the main thread and of all. */
+export function processorTime(pid: number) {
+  const of = (thread: string) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
+  const all = readdirSync(`/proc/${pid}/task`).map(of);
+  return { main: of(String(pid)), all: all.reduce((sum, one) => sum + one, 0) };
+}
 
 /** The middle value. */
 export const median = (values: number[]) =>
