@@ -17,13 +17,8 @@ const ALGORITHMS: readonly string[] = ['PS256', 'ES256'];
 /** FAPI 2.0 takes Ed25519, too. */
 const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
 
-/** The grants that end in tokens which the profiles are about (OpenID Connect CIBA Core 1.0 is beside them). */
-const GRANTS: readonly string[] = [
-  'authorization_code',
-  'refresh_token',
-  'client_credentials',
-  'urn:openid:params:grant-type:ciba',
-];
+/** The grants of the profiles. FAPI-CIBA wants signed requests (§5.2.2), which /bc-authorize does not take. */
+const GRANTS: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
 const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
 const isAlgorithm = (alg: string, profile: Profile) =>
@@ -72,7 +67,8 @@ export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
   },
   {
     name: 'grants',
-    demand: 'grant_types are authorization_code, refresh_token, client_credentials and CIBA alone',
+    demand:
+      'grant_types are authorization_code, refresh_token and client_credentials alone (FAPI 1.0: and implicit, for code id_token)',
     clauses: { fapi1: 'Part 2 §5.2.2 (2)', fapi2: '§5.3.2.1 (2), §5.3.2.2 (1)' },
     isMet: ({ grant_types: grants = GRANTS, native_social_login: native }, profile) =>
       grants.every((grant) => isGrant(grant, profile)) && Object.keys(native ?? {}).length === 0,

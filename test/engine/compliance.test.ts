@@ -90,6 +90,7 @@ describe('an application with a compliance_level is refused by the tenant file',
       'http://auth0.com/oauth/grant-type/passwordless/otp',
       'http://auth0.com/oauth/grant-type/mfa-otp',
       'urn:ietf:params:oauth:grant-type:device_code',
+      'urn:openid:params:grant-type:ciba',
       'urn:ietf:params:oauth:grant-type:token-exchange',
     ]
       .map((grant): object => ({ grant_types: ['authorization_code', grant] }))

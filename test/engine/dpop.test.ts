@@ -28,7 +28,11 @@ const BOUND_FOR_PUBLIC = 'bound-for-public';
 const bound = {
   ...tenant,
   clients: [
-    ...tenant.clients,
+    ...tenant.clients.map((client) =>
+      client.client_id === 'web'
+        ? { ...client, grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/mfa-otp'] }
+        : client,
+    ),
     {
       client_id: 'bound',
       name: 'Tokens are bound, always',
@@ -501,6 +505,16 @@ describe('DPoP', () => {
       const stolen = await other.proof('GET', address(path), { accessToken });
       expect((await ask('DPoP', stolen)).json().error).to.equal('invalid_token');
     });
+  });
+
+  it('a bound token that may enrol is taken in the body of an MFA grant with a proof of its key alone', async () => {
+    const grant_type = 'http://auth0.com/oauth/grant-type/mfa-otp';
+    const mfa_token = await boundToken({ audience: mfaAudience(server.issuer), scope: 'openid enroll' });
+    const confirm = (proof?: string) => tokens({ ...WEB, grant_type, mfa_token, otp: '000000' }, proof);
+    refused(await confirm(), 401, 'invalid_token');
+    refused(await confirm(await other.proof('POST', address('/oauth/token'))), 401, 'invalid_token');
+    // By its own key it comes as far as the code.
+    expect((await confirm(await proofFor())).json().error).not.to.equal('invalid_token');
   });
 
   describe('tokens that must be bound', () => {
