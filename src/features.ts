@@ -3,6 +3,7 @@ import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
 import { linking } from './connections/linking/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
+import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { delivery } from './delivery/declaration.ts';
@@ -33,6 +34,7 @@ export const FEATURES: readonly Feature<never>[] = [
   identifier,
   upstream,
   samlUpstream,
+  revocation,
   linking,
   mfa,
   authenticator,

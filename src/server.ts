@@ -10,6 +10,7 @@ import { loginPages } from './connections/login-page.ts';
 import { logoutAtProvider } from './connections/logout.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections } from './connections/resolve.ts';
+import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { development } from './development/feature.ts';
@@ -195,6 +196,7 @@ function routesOf(
     ...bind(linking, { ...page, events, users }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, tickets, users }),
+    ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {
       ...page,

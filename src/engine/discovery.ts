@@ -9,6 +9,9 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
     backchannel_authentication_endpoint: `${baseUrl}/bc-authorize`,
     backchannel_token_delivery_modes_supported: ['poll'],
     backchannel_user_code_parameter_supported: false,
+    // draft-parecki-oauth-global-token-revocation §4; the last segment is the connection's name.
+    global_token_revocation_endpoint: `${baseUrl}/oauth/global-token-revocation/connection/{connectionName}`,
+    global_token_revocation_endpoint_auth_methods_supported: ['global-token-revocation+jwt'],
     // RFC 8414 §2.
     introspection_endpoint: `${baseUrl}/oauth/introspect`,
     introspection_endpoint_auth_methods_supported: [

@@ -1,0 +1,154 @@
+// Global token revocation (draft-parecki-oauth-global-token-revocation; the providers' "universal logout"): an identity
+// provider tells us, in a JWT that it signs, that one of its users is to be logged out everywhere.
+import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import type { Sessions } from '../../engine/sessions.ts';
+import { bodyOf } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { identityId } from '../../records/identities.ts';
+import { isHttpsOrLoopback } from '../../records/logout.ts';
+import { ASYMMETRIC_ALGS } from '../../records/openid.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
+import type { OpenIdProviders } from '../oidc/providers.ts';
+
+export interface RevocationDependencies {
+  baseUrl: string;
+  config: Config;
+  events: Events;
+  openId: OpenIdProviders;
+  sessions: Pick<Sessions, 'endAllOf'>;
+  store: Store;
+  users: Pick<Users, 'withEmail' | 'identitiesOf'>;
+  wallClock: Clock;
+}
+
+/** Where a provider sends it. */
+export const REVOCATION = '/oauth/global-token-revocation/connection';
+
+/** How old the JWT may be, and how far clocks may be apart; seconds. */
+const FRESH = 300;
+const TOLERANCE = 60;
+
+const text = z.string().min(1).max(1_000);
+
+/** Whom it is about (RFC 9493 §3.2). */
+export const revocationBody = z.object({
+  sub_id: z.discriminatedUnion('format', [
+    z.object({ format: z.literal('iss_sub'), iss: text, sub: text }),
+    z.object({ format: z.literal('email'), email: text }),
+    z.object({ format: z.literal('opaque'), id: text }),
+  ]),
+});
+
+type SubjectId = z.output<typeof revocationBody>['sub_id'];
+
+/**
+ * Ends all sessions and refresh tokens of a user.
+ * @throws AuthError 401 without a good JWT of the connection's provider, 400 for no such subject identifier, 404 for nobody.
+ */
+export async function revokeGlobally(deps: RevocationDependencies, ctx: Context): Promise<void> {
+  const { config, events, sessions } = deps;
+  const connection = await config.connection(String(ctx.params.connection));
+  const issuer = await verifiedIssuer(
+    deps,
+    connection,
+    /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1],
+  );
+  if (connection === undefined) throw UNAUTHORIZED();
+  const read = revocationBody.safeParse(bodyOf(ctx));
+  if (!read.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
+  const userId = await userOf(deps, connection, issuer, read.data.sub_id);
+  const about = { connection: connection.name, ip: ctx.ip };
+  if (userId === undefined) {
+    events.record({ type: 'universal_logout_failed', ...about, description: 'There is no such user.' });
+    throw new AuthError(404, 'not_found', 'There is no such user.');
+  }
+  await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
+  events.record({ type: 'universal_logout_succeeded', ...about, user_id: userId });
+}
+
+const UNAUTHORIZED = () => new AuthError(401, 'invalid_client', 'Unauthorized');
+
+/** The provider that has signed the JWT, which is for this connection, for this purpose, and fresh. */
+async function verifiedIssuer(
+  { baseUrl, openId, wallClock }: RevocationDependencies,
+  connection: Connection | undefined,
+  jwt: string | undefined,
+): Promise<string> {
+  const expected = connection && expectedOf(connection);
+  if (connection === undefined || expected === undefined || jwt === undefined) throw UNAUTHORIZED();
+  const { issuer, subject } = expected;
+  const key: JWTVerifyGetKey = async (header, token) => {
+    const { jwks_uri: address } = await openId.metadata(issuer);
+    if (address === undefined) throw new errors.JWKSNoMatchingKey();
+    return openId.keysOf(address)(header, token);
+  };
+  try {
+    await jwtVerify(jwt, key, {
+      typ: 'global-token-revocation+jwt',
+      algorithms: [...ASYMMETRIC_ALGS],
+      issuer,
+      audience: `${baseUrl}${REVOCATION}/${encodeURIComponent(connection.name)}`,
+      ...(subject !== undefined && { subject }),
+      maxTokenAge: FRESH,
+      clockTolerance: TOLERANCE,
+      currentDate: new Date(wallClock()),
+      requiredClaims: ['exp', 'iat', 'iss', 'sub', 'aud'],
+    });
+    return issuer;
+  } catch (thrown) {
+    // What cannot be verified, for whatever reason, ends nobody's session.
+    throw Object.assign(UNAUTHORIZED(), { cause: thrown });
+  }
+}
+
+const settings = z.object({
+  global_token_revocation_jwt_iss: z.string().optional().catch(undefined),
+  global_token_revocation_jwt_sub: z.string().optional().catch(undefined),
+  domain: z.string().optional().catch(undefined),
+});
+
+/** Whose JWTs are taken: what the connection names, both or neither; of Okta's the organization itself. */
+function expectedOf({
+  strategy,
+  options,
+}: Connection): { issuer: string; subject: string | undefined } | undefined {
+  const {
+    global_token_revocation_jwt_iss: issuer,
+    global_token_revocation_jwt_sub: subject,
+    domain,
+  } = settings.parse(options ?? {});
+  if (issuer !== undefined && subject !== undefined)
+    return isHttpsOrLoopback(issuer) ? { issuer, subject } : undefined;
+  if (strategy !== 'okta' || domain === undefined || issuer !== undefined || subject !== undefined)
+    return undefined;
+  return { issuer: `https://${domain.replace(/^https:\/\/|\/$/g, '')}`, subject: undefined };
+}
+
+/** A user of that connection, and of no other. */
+async function userOf(
+  { store, users }: RevocationDependencies,
+  { name }: Connection,
+  issuer: string,
+  id: SubjectId,
+): Promise<string | undefined> {
+  if (id.format === 'email') {
+    for (const user of await users.withEmail(id.email.toLowerCase())) {
+      const identities = await users.identitiesOf(user.id);
+      if (identities.some(({ connection }) => connection === name)) return user.id;
+    }
+    return undefined;
+  }
+  if (id.format === 'iss_sub' && id.iss !== issuer) return undefined;
+  const sub = id.format === 'iss_sub' ? id.sub : id.id;
+  const all = store.collection('identities');
+  // Custom connections put their name before what the provider calls a user.
+  const found = (await all.get(identityId(name, `${name}|${sub}`))) ?? (await all.get(identityId(name, sub)));
+  return found?.user_id;
+}
