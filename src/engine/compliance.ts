@@ -53,3 +53,13 @@ export function refuseNoncompliant(
   if (profile.possession === 'dpop' && !boundTo.dpop) throw new errors.InvalidDpopProof(description);
   throw new errors.InvalidRequest(description);
 }
+
+/**
+ * A client's level as the engine has it: some of what FAPI 1.0 wants is in its hands alone, such as `s_hash` in the ID token
+ * beside a code (Part 2 §5.1.1).
+ */
+export function engineProfile(client: EngineClient | undefined): '1.0 Final' | '2.0' | undefined {
+  const standards = client && applicationSettings(client).profile?.standards;
+  if (standards === undefined) return undefined;
+  return standards.includes('fapi1') ? '1.0 Final' : '2.0';
+}

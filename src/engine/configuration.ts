@@ -29,6 +29,7 @@ import { refuseUnboundRefresh } from './certificate-binding.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import { assertionRules } from './client-assertion.ts';
 import type { Commits } from './commit.ts';
+import { engineProfile } from './compliance.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { discoveryMembers } from './discovery.ts';
 import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
@@ -209,6 +210,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
   return {
     ...FEATURES,
     dPoP: dpopFeature(deps, deps.nonceSecret),
+    fapi: { enabled: true, profile: (_ctx, client) => engineProfile(client) },
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
     richAuthorizationRequests: richAuthorizationRequests(deps.config),

@@ -382,6 +382,23 @@ describe('an application with a compliance_level', () => {
     });
   }
 
+  it('is answered code and ID token together at a level of FAPI 1.0, with the hashes of both code and state', async () => {
+    const level = 'fapi1_adv_pkj_par';
+    const request = {
+      ...without(requestOf(level, PROFILES[level]), 'response_mode'),
+      response_type: 'code id_token',
+    };
+    const { request_uri } = (await push(level, PROFILES[level], request)).json();
+    const browser = createAgent(server);
+    const page = await follow(
+      browser,
+      await authorize(browser, { client_id: level, request_uri }),
+      server.url,
+    );
+    const { id_token = '' } = responseOf(await submitLogin(browser, server, page));
+    expect(payload(id_token)).to.include.keys('c_hash', 's_hash', 'nonce');
+  });
+
   it('is served nothing when its record was made weaker behind the back of the schema', async () => {
     const level = 'fapi2_sp_pkj_dpop';
     const profile = PROFILES[level];
