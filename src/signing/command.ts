@@ -5,7 +5,13 @@ import { runProgram } from './program.ts';
 /** @param command the program and its first arguments. */
 export function signingCommand([program = '', ...first]: readonly string[]): KeyPlace {
   return {
-    keys: async (signal) => keySetOf(await runProgram({ program, args: [...first, 'keys'], signal })),
+    keys: async (signal) => {
+      const keys = keySetOf(await runProgram({ program, args: [...first, 'keys'], signal }));
+      // It is an argument of the program, and would be an option.
+      const option = keys.find(({ kid }) => typeof kid === 'string' && kid.startsWith('-'));
+      if (option !== undefined) throw new Error(`the kid ${String(option.kid)} begins with a hyphen`);
+      return keys;
+    },
     sign: ({ alg, kid, data }, signal) =>
       runProgram({ program, args: [...first, 'sign', alg, kid], input: data, signal }),
   };

@@ -31,7 +31,7 @@ export interface KeyHolder {
   isWell(): boolean;
 }
 
-/** Milliseconds that a signature may take. */
+/** Milliseconds that a signature may take, unless told otherwise. */
 const TIMEOUT = 5_000;
 /** Signatures asked for at once, and requests that wait for theirs. */
 const AT_ONCE = 8;
@@ -43,6 +43,8 @@ interface HolderDependencies {
   outbound: Pick<Outbound, 'fetch'>;
   log: Pick<Logger, 'error'>;
   clock: Clock;
+  /** Milliseconds that a signature may take. */
+  timeout?: number;
 }
 
 /** The holder that the settings name; undefined where keys are in the store. */
@@ -60,13 +62,14 @@ export function openHolder(settings: SigningSettings, deps: HolderDependencies):
 }
 
 /** Bounds what is asked of a place, and believes no signature that it has not verified. */
-function keyHolder(place: KeyPlace, { log, clock }: HolderDependencies): KeyHolder {
+function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDependencies): KeyHolder {
   const queue = new PQueue({ concurrency: AT_ONCE });
   let wellAt: number | undefined;
-  const signed = async (request: SignRequest, publicKey: KeyObject, signal: AbortSignal) => {
+  const signed = async (request: SignRequest, publicKey: KeyObject, until: number) => {
     const { alg, data } = request;
-    signal.throwIfAborted();
-    const answer = await place.sign(request, signal);
+    const left = Math.floor(until - performance.now());
+    if (left <= 0) throw new Error('too many signatures were before it');
+    const answer = await place.sign(request, AbortSignal.timeout(left));
     const signature = alg === 'ES256' ? joseSignature(answer) : Buffer.from(answer);
     if (await verifies(alg, publicKey, { data, signature })) return signature;
     throw new Error('what came back is no signature of the key over the data');
@@ -75,8 +78,8 @@ function keyHolder(place: KeyPlace, { log, clock }: HolderDependencies): KeyHold
     try {
       if (queue.size >= MOST_WAITING) throw new Error('too many signatures are waited for');
       // Waiting for a turn counts.
-      const signal = AbortSignal.timeout(TIMEOUT);
-      const signature = await queue.add(() => signed(request, publicKey, signal));
+      const until = performance.now() + timeout;
+      const signature = await queue.add(() => signed(request, publicKey, until));
       wellAt = clock();
       return signature;
     } catch (cause) {
@@ -89,7 +92,7 @@ function keyHolder(place: KeyPlace, { log, clock }: HolderDependencies): KeyHold
     sign,
     isWell: () => wellAt !== undefined && clock() - wellAt < WELL,
     keys: async () =>
-      (await place.keys(AbortSignal.timeout(TIMEOUT))).flatMap((given) => {
+      (await place.keys(AbortSignal.timeout(timeout))).flatMap((given) => {
         const key = usable(given);
         if (key === undefined) return [];
         const publicKey = createPublicKey({ key: key.jwk as JsonWebKey, format: 'jwk' });
@@ -100,8 +103,8 @@ function keyHolder(place: KeyPlace, { log, clock }: HolderDependencies): KeyHold
 
 const UNAVAILABLE = 'Nothing can be signed at the moment. Try again later.';
 
-/** What a `kid` may be: a program is given it as an argument, so it is no option of one. */
-const KID = /^[A-Za-z0-9_][\w.:/+=@-]{0,254}$/;
+/** What a `kid` may be. */
+const KID = /^[\w.:/+=@-]{1,255}$/;
 
 /**
  * A key for an algorithm of ours, without members that are not public; others that a place has are not our business.

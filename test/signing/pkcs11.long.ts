@@ -1,0 +1,101 @@
+// SIGNING=pkcs11 against SoftHSM by OpenSC's pkcs11-tool, where both are installed (`apt-get install softhsm2 opensc`).
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
+import { createAgent } from '../support/agent.ts';
+import { header, tenant, token, USER } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const MODULE = '/usr/lib/softhsm/libsofthsm2.so';
+const PIN = '123456';
+const KEYS = [
+  ['RS256-1', 'rsa:2048'],
+  ['RS512-1', 'rsa:2048'],
+  ['PS256-1', 'rsa:2048'],
+  ['ES256-1', 'EC:prime256v1'],
+  ['EdDSA-1', 'EC:edwards25519'],
+  ['another', 'rsa:2048'],
+] as const;
+
+const tenantOf = (alg: string) => ({
+  ...tenant,
+  clients: tenant.clients.map((one) =>
+    one.client_id === 'web' ? { ...one, id_token_signed_response_alg: alg } : one,
+  ),
+});
+
+describe('keys in a PKCS #11 token (SoftHSM)', function () {
+  this.timeout(120_000);
+  let directory: string;
+  const tool = (...args: string[]) =>
+    execFileSync(
+      'pkcs11-tool',
+      ['--module', MODULE, '--token-label', 'gatehouse', '--login', '--pin', PIN, ...args],
+      {
+        stdio: 'pipe',
+      },
+    );
+
+  before(function () {
+    if (!existsSync(MODULE)) return this.skip();
+    directory = mkdtempSync(join(tmpdir(), 'gatehouse-softhsm-'));
+    mkdirSync(join(directory, 'tokens'));
+    writeFileSync(
+      join(directory, 'conf'),
+      `directories.tokendir = ${directory}/tokens\nobjectstore.backend = file\n`,
+    );
+    process.env.SOFTHSM2_CONF = join(directory, 'conf');
+    execFileSync('softhsm2-util', [
+      ...['--init-token', '--free', '--label', 'gatehouse', '--pin', PIN, '--so-pin', '12345678'],
+    ]);
+    for (const [index, [label, type]] of KEYS.entries())
+      tool('--keypairgen', '--key-type', type, '--label', label, '--id', `0${index + 1}`);
+  });
+  after(() => {
+    delete process.env.SOFTHSM2_CONF;
+    if (directory) rmSync(directory, { recursive: true, force: true });
+  });
+
+  for (const alg of ['RS512', 'PS256', 'ES256', 'EdDSA']) {
+    it(`sign ID tokens with ${alg}, and access tokens with RS256`, async () => {
+      const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: PIN };
+      const server: TestServer = await startServer({ tenant: tenantOf(alg), ownKeys: true, env });
+      try {
+        const agent = createAgent(server);
+        const answer = await token(agent, {
+          grant_type: 'password',
+          client_id: 'web',
+          client_secret: 'web-secret',
+          username: USER.email,
+          password: USER.password,
+          scope: 'openid',
+          audience: 'https://api.example.test/',
+        });
+        const { id_token, access_token } = answer.json();
+        expect(header(id_token).alg).to.equal(alg);
+        const keys = (await agent.get('/.well-known/jwks.json')).json() as JSONWebKeySet;
+        expect(keys.keys).to.have.length(2);
+        for (const jwt of [id_token, access_token]) await jwtVerify(jwt, createLocalJWKSet(keys));
+        expect(server.logged()).not.to.contain(PIN);
+      } finally {
+        await server.stop();
+      }
+    });
+  }
+
+  it('are refused at start by a wrong PIN, in words', async () => {
+    const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: '999999' };
+    const refused = await startServer({ tenant, ownKeys: true, env }).then(
+      async (server) => {
+        await server.stop();
+        return 'it started';
+      },
+      (thrown: Error) => thrown.message,
+    );
+    expect(refused).to.match(/pkcs11-tool: .*(PIN|LOGIN)/i);
+    expect(refused).not.to.contain('999999');
+  });
+});
