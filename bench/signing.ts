@@ -1,12 +1,20 @@
 // Signatures a second by each algorithm, and how long the event loop is kept from others meanwhile: on the thread pool, as
-// the server signs, and on the main thread, as it would be without.
+// the server signs, and on the main thread, as it would be without. Then tokens a second by each, beside RS256 in turn.
 import { constants, createPrivateKey, type JsonWebKey, type KeyObject, sign } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
+import autocannon from 'autocannon';
 import { SIGNING_ALGS, type SigningAlg } from '../src/records/signing-algs.ts';
 import { signLocally } from '../src/signing/local.ts';
 import { makeSigningKey } from '../src/signing/make-key.ts';
+import { API, MACHINE, TENANT } from './fixture.ts';
+import { local, median, PROXIED, proxiedEnvironment, start, stop } from './server.ts';
 
 const MILLISECONDS = Number(process.env.BENCH_SECONDS ?? 3) * 1000;
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const AT_ONCE = 16;
 const data = Buffer.alloc(600, 'x');
 
@@ -64,3 +72,53 @@ for (const alg of SIGNING_ALGS) {
   });
 }
 console.table(rows);
+
+const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+const apiOf = (alg: string) => (alg === 'RS256' ? API : `${API}${alg}`);
+const others = SIGNING_ALGS.filter((alg) => alg !== 'RS256');
+const apis = others.map(
+  (alg) =>
+    `{ name: ${alg}, identifier: '${apiOf(alg)}', signing_alg: ${alg}, token_lifetime: 3600, scopes: [{ value: 'read:things' }] }, `,
+);
+const grants = others.map(
+  (alg) => `{ client_id: bench, audience: '${apiOf(alg)}', scope: ['read:things'] }, `,
+);
+const tenant = TENANT.replace('resourceServers: [', `resourceServers: [${apis.join('')}`).replace(
+  'clientGrants: [',
+  `clientGrants: [${grants.join('')}`,
+);
+writeFileSync(join(directory, 'tenant.yaml'), tenant);
+const server = await start(
+  fileURLToPath(new URL('../src/main.js', import.meta.url)),
+  proxiedEnvironment(directory),
+);
+
+/** Tokens a second for the API of an algorithm. */
+async function tokens(alg: string): Promise<number> {
+  const result = await autocannon({
+    url: `${local(server)}/oauth/token`,
+    connections: AT_ONCE,
+    duration: MILLISECONDS / 1000,
+    method: 'POST',
+    headers: { ...PROXIED, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ ...MACHINE, audience: apiOf(alg) }).toString(),
+  });
+  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${alg}: ${result.non2xx} failures`);
+  return result['2xx'] / result.duration;
+}
+
+await tokens('RS256');
+const issued = [];
+for (const alg of others) {
+  const pairs: [number, number][] = [];
+  for (let round = 0; round < ROUNDS; round++) pairs.push([await tokens(alg), await tokens('RS256')]);
+  issued.push({
+    alg,
+    'tokens/s': Math.round(median(pairs.map(([a]) => a))),
+    'RS256/s': Math.round(median(pairs.map(([, b]) => b))),
+    ratio: Number(median(pairs.map(([a, b]) => a / b)).toFixed(2)),
+  });
+}
+console.table(issued);
+await stop(server);
+rmSync(directory, { recursive: true });

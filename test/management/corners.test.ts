@@ -48,6 +48,23 @@ describe('signing keys of the Management API', () => {
     expect((await authorizeAs(server, old, 'GET', '/clients')).status).to.equal(200);
   });
 
+  it('of one algorithm alone rotate where that is asked for', async () => {
+    await server.store.collection('clients').update('admin', (client) => ({
+      ...client,
+      id_token_signed_response_alg: 'ES256',
+    }));
+    await published();
+    const algOf = (key: object) => (key as { alg?: string }).alg;
+    const before = await management.keys.signing.list();
+    expect(before.map(algOf)).to.deep.equal(['RS256', 'RS256', 'ES256', 'ES256']);
+    const rotated = await callApi(server, 'POST', '/keys/signing/rotate', { alg: 'ES256' });
+    expect(rotated.status).to.equal(201);
+    expect(await rotated.json()).to.include({ kid: before[3]?.kid });
+    const after = await management.keys.signing.list();
+    expect(after.find(({ current }) => current)?.kid).to.equal(before[0]?.kid);
+    expect((await callApi(server, 'POST', '/keys/signing/rotate', { alg: 'HS256' })).status).to.equal(400);
+  });
+
   it('refuse tokens of one that was revoked, with the next request', async () => {
     const old = await managementToken(server);
     const [current] = await management.keys.signing.list();

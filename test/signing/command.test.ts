@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
+import { identityProvider } from '../../src/saml/identity-provider.ts';
+import { signElement, signQuery, verifyEnveloped, verifyQuery } from '../../src/saml-messages/signature.ts';
+import { parseXml } from '../../src/saml-messages/xml.ts';
+import { openHolder } from '../../src/signing/holder.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
+import { createSigning } from '../../src/signing/signing.ts';
+import { openConfig } from '../../src/tenant/config.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -121,9 +127,41 @@ describe('keys that a program keeps', () => {
     expect(responseOf(answer)).to.include({ error: 'temporarily_unavailable' });
   });
 
+  it('sign SAML messages, in the element and in the query', async () => {
+    const config = await openConfig(server.store);
+    const holder = openHolder(server.settings.signing, {
+      outbound: { fetch },
+      log: { error: () => undefined },
+      clock: Date.now,
+    });
+    const signing = createSigning({
+      store: server.store,
+      config,
+      clock: Date.now,
+      commonName: 'localhost',
+      holder,
+    });
+    const idp = identityProvider(server.url, config, signing.sign);
+    for (const signatureAlgorithm of ['rsa-sha256', 'rsa-sha512', 'rsa-sha1'] as const) {
+      const signer = idp.signer({ signatureAlgorithm, digestAlgorithm: 'sha256' });
+      const publicKeys = [new X509Certificate(Buffer.from(signer.certificate, 'base64')).publicKey];
+      const verifier = { publicKeys, allowSha1: signatureAlgorithm === 'rsa-sha1' };
+      const markup = '<Response xmlns="urn:test" ID="_1"><Issuer>us</Issuer></Response>';
+      const signed = await signElement(markup, '_1', signer);
+      expect(verifyEnveloped(signed, parseXml(signed), verifier).localName).to.equal('Response');
+      const query = new URLSearchParams(await signQuery('SAMLResponse=x', signer));
+      const octets = `SAMLResponse=x&SigAlg=${encodeURIComponent(query.get('SigAlg') ?? '')}`;
+      const asSent = {
+        octets,
+        algorithm: query.get('SigAlg') ?? '',
+        signature: query.get('Signature') ?? '',
+      };
+      expect(() => verifyQuery(asSent, verifier)).not.to.throw();
+    }
+  });
+
   it('rotate to the next of those that are there, and to no one that was taken before', async () => {
     const rotate = async () => {
-      const { openHolder } = await import('../../src/signing/holder.ts');
       const holder = openHolder(server.settings.signing, {
         outbound: { fetch },
         log: { error: () => undefined },
