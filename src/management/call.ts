@@ -31,6 +31,8 @@ export interface Answer {
   /** Of something that was changed, as it was. */
   before?: unknown;
   after?: unknown;
+  /** Whether the call has found all as it was to be, so that the log says nothing; its writes tell where it does not. */
+  isUnchanged?: boolean;
 }
 
 /** What a call says of itself. */
@@ -80,7 +82,7 @@ export function callsWith<D>() {
 /** A body that is no JSON, as it came. */
 export const bodyText = z.string();
 
-export const ok = (body: unknown, log: Pick<Answer, 'before' | 'after'> = {}): Answer => ({
+export const ok = (body: unknown, log: Omit<Answer, 'status' | 'body'> = {}): Answer => ({
   status: 200,
   body,
   ...log,

@@ -75,7 +75,7 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
     else ctx.body = given.body;
     // Koa answers an empty body with 204 unless it is told otherwise after.
     ctx.status = given.status;
-    const isRecorded = call.method === 'DELETE' || !watched.isUnchanged();
+    const isRecorded = call.method === 'DELETE' || !(given.isUnchanged ?? watched.isUnchanged());
     if (isRecorded) recordCall(deps.events, call, about, { answer: given });
   } catch (thrown) {
     const failure = thrown instanceof QueryTimeout ? searchTimeout() : thrown;

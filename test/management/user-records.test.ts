@@ -80,6 +80,40 @@ describe("users' records", () => {
       expect((await call('PATCH', path, { password: 'New-Password-12', ...other })).status).to.equal(400);
   });
 
+  it('are neither written nor logged by a PATCH that says what is so already', async () => {
+    const { path } = await someone({ user_metadata: { a: { b: 1 } }, given_name: 'Ada' });
+    const before = (await call('GET', path)).json();
+    const logged = async () =>
+      (await call('GET', '/logs?per_page=100'))
+        .json()
+        .filter(
+          ({
+            type,
+            details,
+          }: {
+            type: string;
+            details?: { request?: { path?: string; method?: string } };
+          }) => {
+            const { path: at, method } = details?.request ?? {};
+            return type === 'sapi' && method === 'patch' && at === `/api/v2${path}`;
+          },
+        ).length;
+    server.tick(2000);
+    for (const body of [
+      {},
+      { user_metadata: { a: { b: 1 } } },
+      { given_name: 'Ada', email: before.email, email_verified: before.email_verified },
+    ]) {
+      const same = await call('PATCH', path, body);
+      expect([same.status, same.json()]).to.deep.equal([200, before]);
+    }
+    expect(await logged()).to.equal(0);
+    for (const body of [{ user_metadata: { a: { b: 2 } } }, { password: 'Another-Password-3' }])
+      expect((await call('PATCH', path, body)).status).to.equal(200);
+    expect(await logged()).to.equal(2);
+    expect((await call('GET', path)).json().updated_at).to.not.equal(before.updated_at);
+  });
+
   it('end what was logged in when their password is set', async () => {
     const { email, path } = await someone();
     const { refresh_token } = (await login(email, { scope: 'openid offline_access' })).json();

@@ -1,4 +1,5 @@
 // Changing a user: `PATCH /users/{id}`.
+import { isDeepStrictEqual } from 'node:util';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { databaseOptions } from '../../../records/database-options.ts';
@@ -22,8 +23,10 @@ function refuseMixed(body: PatchUserBody): void {
 }
 
 /**
- * Changes a user; a new password or a block ends their sessions and refresh tokens.
+ * Changes a user; a new password or a block ends their sessions and refresh tokens. A body that says what is so already
+ * writes nothing.
  * @param ip whose request it is, for the mail that verifies a new address.
+ * @returns the user, and whether nothing was done at all.
  * @throws AuthError 400; 404 when the user is gone.
  */
 export async function patchUser(
@@ -31,7 +34,7 @@ export async function patchUser(
   before: User,
   body: PatchUserBody,
   ip: string,
-): Promise<User> {
+): Promise<{ user: User; isUnchanged: boolean }> {
   refuseMixed(body);
   const identities = await deps.users.identitiesOf(before.id);
   const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
@@ -52,16 +55,25 @@ export async function patchUser(
       ? {}
       : { app_metadata: mergedMetadata(before.app_metadata, body.app_metadata) }),
   };
-  const after = await deps.users.update(before.id, change).catch((thrown: unknown) => {
+  const isSame = Object.entries(change).every(([name, value]) =>
+    isDeepStrictEqual(before[name as keyof UserRecord], value),
+  );
+  const after = isSame ? before : await written(deps, before.id, change);
+  if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
+  if (body.verify_email === true && connection !== undefined) {
+    await deps.askToVerify(after, connection, body.client_id ?? undefined, ip);
+  }
+  const isUnchanged = isSame && typeof body.password !== 'string' && body.verify_email !== true;
+  return { user: after, isUnchanged };
+}
+
+async function written({ users }: UsersDependencies, id: string, change: Partial<UserRecord>): Promise<User> {
+  const after = await users.update(id, change).catch((thrown: unknown) => {
     throw thrown instanceof UniqueKeyError
       ? apiError(400, 'The specified new email already exists', 'auth0_idp_error')
       : thrown;
   });
   if (after === undefined) throw noUser();
-  if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
-  if (body.verify_email === true && connection !== undefined) {
-    await deps.askToVerify(after, connection, body.client_id ?? undefined, ip);
-  }
   return after;
 }
 

@@ -69,8 +69,9 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
       if (foreign !== undefined)
         throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
       const before = await userOf(deps, params.id);
-      const after = await patchUser(deps, before, body, ip);
-      return ok(await viewOf(deps, after), { before: shortView(before), after: shortView(after) });
+      const { user, isUnchanged } = await patchUser(deps, before, body, ip);
+      const log = { before: shortView(before), after: shortView(user), isUnchanged };
+      return ok(await viewOf(deps, user), log);
     },
   }),
   call({
