@@ -35,6 +35,7 @@ import { pushedRequests } from './pushed-requests.ts';
 import { receiveRequests } from './received-request.ts';
 import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
+import { announceSessions } from './session-management.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
@@ -89,6 +90,7 @@ function adaptedProvider(
   adaptEngine(provider, { ...deps, bind: certificateBinding(deps) });
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
+  announceSessions(provider, deps);
   return provider;
 }
 
@@ -126,7 +128,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   });
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
-  const sessions = createSessions(provider, { store, clock, logoutChannels: deps.logoutChannels });
+  const sessions = createSessions(provider, { store, clock, config, logoutChannels: deps.logoutChannels });
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider);
   const waiting = interactions(provider, { store, users });

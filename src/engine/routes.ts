@@ -23,6 +23,7 @@ import { mtlsAliases } from './discovery.ts';
 import { feature } from './feature.ts';
 import { takesPushedRequests } from './par-endpoint.ts';
 import type { Engine } from './provider.ts';
+import { CHECK_SESSION, hasSessionManagement, sendCheckSession } from './session-management.ts';
 
 interface EngineRoutesDependencies
   extends Pick<
@@ -172,6 +173,12 @@ export const engine = feature<EngineRoutesDependencies>({
       answers: { 200: { description: 'The keys, the current first', body: keySetAnswer } },
       handle: sendKeys,
     },
+    [`GET ${CHECK_SESSION}` as const]: {
+      limit: 'discovery',
+      cors: 'none',
+      errors: 'page',
+      handle: ({ config }, ctx) => sendCheckSession(config, ctx),
+    },
     'GET /userinfo': profile,
     'POST /userinfo': {
       ...profile,
@@ -185,6 +192,8 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   await enter(ctx);
   const metadata = { ...(ctx.body as Record<string, unknown>) };
   if (!takesPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
+  if (hasSessionManagement(config))
+    metadata.check_session_iframe = `${String(metadata.issuer)}${CHECK_SESSION.slice(1)}`;
   const origin = deps.mtlsOrigin ?? (await edgeOrigin(config));
   ctx.body = origin === undefined ? metadata : { ...metadata, ...mtlsAliases(metadata, origin) };
 }

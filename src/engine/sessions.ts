@@ -6,9 +6,11 @@ import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Login } from '../users/login.ts';
 import { providerSessionOf } from './browser-login.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
+import { forgetState, hasSessionManagement } from './session-management.ts';
 
 /** A session with a logged-in user. */
 export interface UserSession {
@@ -64,6 +66,7 @@ export interface Sessions {
 }
 
 interface SessionsDependencies {
+  config: Config;
   store: Store;
   clock: Clock;
   logoutChannels: LogoutChannels;
@@ -118,6 +121,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
     forget: (ctx) => {
       const options = { httpOnly: true, secure: true, sameSite: 'none', signed: false, path: '/' } as const;
       ctx.cookies.set(provider.cookieName('session'), null, options);
+      if (hasSessionManagement(deps.config)) forgetState(ctx);
     },
   };
 }

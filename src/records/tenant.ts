@@ -51,6 +51,8 @@ const FLAGS = [
   'mfa_for_passwordless',
   'require_dpop_nonce',
   'require_pushed_authorization_requests',
+  // Ours: OpenID Connect Session Management 1.0.
+  'session_management',
   'standard_claims',
 ];
 

@@ -1,0 +1,90 @@
+// OpenID Connect Session Management 1.0, where the tenant has it (`flags.session_management`): a page that applications
+// frame tells them whether the session at this browser has changed since their response. It knows the browser's state by
+// a cookie that its script reads; the session's own cookie stays out of the reach of scripts.
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import { cspHash } from '../http/headers.ts';
+import type { Random } from '../runtime/random.ts';
+import { sha256 } from '../runtime/secrets.ts';
+import type { Config } from '../tenant/config.ts';
+
+/** The page (§3.3). */
+export const CHECK_SESSION = '/check_session';
+
+const COOKIE = '__Secure-gatehouse_state';
+/** Not `HttpOnly`: the page's script compares it. Of that page alone. */
+const ATTRIBUTES = `Path=${CHECK_SESSION}; Secure; SameSite=None`;
+
+/** Whether a tenant has it. */
+export function hasSessionManagement(config: Pick<Config, 'settings'>): boolean {
+  return config.settings().tenant.flags.session_management === true;
+}
+
+/** Adds `session_state` to the responses of OpenID Connect requests, and keeps the browser's state (§2). */
+export function announceSessions(
+  provider: Provider,
+  { config, random }: { config: Config; random: Random },
+): void {
+  provider.on('authorization.success', (ctx, response) => {
+    const { session, client, params, requestParamScopes } = ctx.oidc;
+    const { origin = 'null' } = URL.parse(String(params?.redirect_uri)) ?? {};
+    if (response === undefined || session === undefined || client === undefined) return;
+    if (!hasSessionManagement(config) || !requestParamScopes.has('openid') || origin === 'null') return;
+    const state = stateOf(session.uid);
+    const salt = random(16).toString('base64url');
+    appendCookie(ctx, `${COOKIE}=${state}; ${ATTRIBUTES}`);
+    response.session_state = `${sha256(`${client.clientId} ${origin} ${state} ${salt}`)}.${salt}`;
+  });
+}
+
+/** The browser's state of a session: another one after each login, that tells nothing of it. */
+function stateOf(sessionUid: string): string {
+  return sha256(`browser state ${sessionUid}`);
+}
+
+/** Has the browser forget its state: the session has ended. */
+export function forgetState(ctx: Context): void {
+  ctx.append('Set-Cookie', `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`);
+}
+
+function appendCookie(ctx: KoaContextWithOIDC, cookie: string): void {
+  (ctx as unknown as Context).append('Set-Cookie', cookie);
+}
+
+/**
+ * §3.2, §3.3: the answer to `<client_id> <session_state>`. The origin that asks is part of what is compared, so that
+ * a page learns nothing of an application that it is not.
+ */
+const SCRIPT = `(function(){
+function state(){var all=document.cookie.split('; ');for(var i=0;i<all.length;i++)if(all[i].indexOf('${COOKIE}=')===0)return all[i].slice(${COOKIE.length + 1});return '';}
+function base64url(bytes){return btoa(String.fromCharCode.apply(null,new Uint8Array(bytes))).replace(/\\+/g,'-').replace(/\\//g,'_').replace(/=+$/,'');}
+addEventListener('message',function(event){
+if(typeof event.data!=='string'||!event.source||event.source!==window.parent||event.origin==='null')return;
+function answer(text){event.source.postMessage(text,event.origin);}
+var parts=event.data.split(' ');
+var given=parts.pop().split('.');
+var client=parts.join(' ');
+if(client===''||given.length!==2||given[0]===''||given[1]==='')return answer('error');
+var text=client+' '+event.origin+' '+state()+' '+given[1];
+crypto.subtle.digest('SHA-256',new TextEncoder().encode(text)).then(function(hash){answer(base64url(hash)===given[0]?'unchanged':'changed');},function(){answer('error');});
+});
+})();`;
+
+/**
+ * Answers with the page, which any application may frame: it shows nothing, and does nothing but compare.
+ * @throws AuthError 404 where the tenant has no session management.
+ */
+export function sendCheckSession(config: Pick<Config, 'settings'>, ctx: Context): void {
+  if (!hasSessionManagement(config)) throw new AuthError(404, 'not_found', 'There is no such page.');
+  ctx.type = 'html';
+  ctx.remove('X-Frame-Options');
+  ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set(
+    'Content-Security-Policy',
+    `default-src 'none'; script-src ${cspHash(SCRIPT)}; frame-ancestors https: http://localhost:* http://127.0.0.1:*; base-uri 'none'; form-action 'none'`,
+  );
+  ctx.body = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Session</title></head><body><script>${SCRIPT}</script></body></html>`;
+}
