@@ -38,7 +38,7 @@ import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import { createScripts } from './scripts/scripts.ts';
-import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
+import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
@@ -158,8 +158,16 @@ export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
 /** The tenant's configuration with what is there beside it: the APIs that are ours, and the application of "Try login". */
 function withOurs(tenantConfig: Config, settings: Settings): Config {
   const { issuer } = settings;
-  const config = withApi(withMfaApi(tenantConfig, issuer), managementApi(issuer));
+  const config = withMtlsOrigin(withApi(withMfaApi(tenantConfig, issuer), managementApi(issuer)), settings);
   return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
+}
+
+/** The address where clients are asked for certificates is ours beside those of the custom domains. */
+function withMtlsOrigin(config: Config, settings: Settings): Config {
+  const origin = mtlsOrigin(settings);
+  return origin === undefined
+    ? config
+    : { ...config, customOrigins: () => [...config.customOrigins(), origin] };
 }
 
 /** E-mail and SMS. */

@@ -1,6 +1,5 @@
 // The only deep imports into oidc-provider and the only changes to its classes, each with its reason. Written against
 // oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
-import type { Context } from 'koa';
 import Provider, {
   type AccessToken,
   type Client,
@@ -22,7 +21,7 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { atOriginOfProof } from './address-of-proof.ts';
+import { adaptAddresses, type RequestClass } from './addresses.ts';
 import type { DetailTypes } from './authorization-details.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
@@ -123,12 +122,7 @@ interface EngineClasses {
     prototype: Client & { includeSid(): boolean };
     Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
   };
-  OIDCContext: {
-    prototype: {
-      clientJwtAuthExpectedAudience(): Set<string>;
-      urlFor(name: string, options?: Record<string, unknown>): string;
-    };
-  };
+  OIDCContext: RequestClass;
   Grant: EngineModel;
   IdToken: { prototype: IdTokenInstance };
   RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
@@ -165,7 +159,8 @@ export function adaptEngine(
   }: { wallClock: Clock; config: Config; random: Random; bind: BindToken; customClaims: CustomClaims },
 ): void {
   knowAlgorithms(provider);
-  adaptClients(provider, config);
+  adaptClients(provider);
+  adaptAddresses((provider as unknown as EngineClasses).OIDCContext, provider, config);
   adaptSessions(provider, wallClock);
   adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims });
   adaptTokens(provider, random);
@@ -173,8 +168,8 @@ export function adaptEngine(
   bindAccessTokens(provider, bind);
 }
 
-function adaptClients(provider: Provider, config: Config): void {
-  const { Client, OIDCContext } = provider as unknown as EngineClasses;
+function adaptClients(provider: Provider): void {
+  const { Client } = provider as unknown as EngineClasses;
   keepClients(Client);
 
   // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
@@ -212,22 +207,6 @@ function adaptClients(provider: Provider, config: Config): void {
         this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
       }
     }
-  };
-
-  // Links are made from the issuer, never from a request's Host header. A DPoP proof may have been made for a custom domain:
-  // the engine asks for the address of its route without options then.
-  OIDCContext.prototype.urlFor = function urlFor(this: { route?: string; ctx: Context }, name, options) {
-    const address = provider.urlFor(name, options);
-    return options === undefined && name === this.route
-      ? atOriginOfProof(this.ctx, config.customOrigins(), address)
-      : address;
-  } as typeof OIDCContext.prototype.urlFor;
-
-  // SDKs sign assertions for the issuer, with or without its slash: both are accepted.
-  const { clientJwtAuthExpectedAudience } = OIDCContext.prototype;
-  OIDCContext.prototype.clientJwtAuthExpectedAudience = function audiences(this: unknown) {
-    const accepted = clientJwtAuthExpectedAudience.call(this as never);
-    return accepted.add(provider.issuer.replace(/\/$/, '')).add(provider.urlFor('token'));
   };
 }
 

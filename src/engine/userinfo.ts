@@ -1,10 +1,12 @@
 // GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send: JWTs
 // and tokens bound to an API (docs/wire/token.md).
+import { randomUUID } from 'node:crypto';
 import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
+import { profileOf } from '../records/compliance-levels.ts';
 import type { Frozen } from '../records/record.ts';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -120,6 +122,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
         client && { standardClaims: client.standard_claims, oidcConformant: client.oidc_conformant },
       );
       ctx.set('Cache-Control', 'private, no-store, no-cache, must-revalidate');
+      if (client !== undefined && isFapi1(client)) ctx.set(INTERACTION_ID, interactionId(ctx));
       const then = asAtIssue(user, token.issuedAt);
       const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
       const { userId, clientId, organization } = token;
@@ -242,4 +245,17 @@ function refuse(ctx: Context, { status, error, description }: Refusal): void {
   if (error === undefined) ctx.append('WWW-Authenticate', dpopChallenge({}));
   ctx.type = 'text';
   ctx.body = status === 401 ? 'Unauthorized' : (description ?? 'Unauthorized');
+}
+
+/** What a resource server of FAPI 1.0 gives back, or makes itself (Part 1 §6.2.1 (11)). */
+const INTERACTION_ID = 'x-fapi-interaction-id';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const isFapi1 = (client: Parameters<typeof profileOf>[0]) =>
+  profileOf(client)?.standards.includes('fapi1') === true;
+
+function interactionId(ctx: Context): string {
+  const given = ctx.get(INTERACTION_ID);
+  return UUID.test(given) ? given : randomUUID();
 }

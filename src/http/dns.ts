@@ -4,8 +4,6 @@ import { Resolver } from 'node:dns/promises';
 export interface Dns {
   /** The texts of its TXT records, each whole (RFC 7208 §3.3). Empty where there are none or nobody answers. */
   texts(name: string): Promise<string[]>;
-  /** The name that it is an alias of, in lower case; undefined where it is none. */
-  alias(name: string): Promise<string | undefined>;
 }
 
 /** For each server; one more than is needed where all answer. Milliseconds. */
@@ -24,12 +22,6 @@ export function createDns(servers: readonly string[] = []): Dns {
         .resolveTxt(name)
         .catch(() => []);
       return records.map((parts) => parts.join(''));
-    },
-    alias: async (name) => {
-      const [found] = await resolver()
-        .resolveCname(name)
-        .catch(() => []);
-      return found?.toLowerCase().replace(/\.$/, '');
     },
   };
 }

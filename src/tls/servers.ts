@@ -8,6 +8,23 @@ const MOST_CONNECTIONS = 10_000;
 /** Time limits for a request's head and for all of it, and how often they are checked, milliseconds. */
 const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
+/**
+ * TLS 1.3, and 1.2 with forward secrecy and authenticated encryption alone (RFC 9325 §4.2; FAPI 2.0 Security Profile
+ * §5.2.2). The names of TLS 1.3 stand beside the others: a list says which there are of both.
+ */
+const PROTOCOL = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'TLS_AES_128_GCM_SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+  ].join(':'),
+} as const;
+
 /** Where clients are asked for certificates. */
 export interface MtlsSettings {
   /** That of everybody, or one of its own. */
@@ -26,7 +43,7 @@ interface Needed {
 /** The servers, which do not listen yet: the second asks for certificates, where that has a port of its own. */
 export function createServers({ secure, port, mtls }: Needed): [http.Server] | [http.Server, https.Server] {
   if (secure === undefined) return [limited(http.createServer(PATIENCE))];
-  const options = { ...secure, ...PATIENCE, minVersion: 'TLSv1.2', handshakeTimeout: 20_000 } as const;
+  const options = { ...secure, ...PATIENCE, ...PROTOCOL, handshakeTimeout: 20_000 };
   if (mtls === undefined) return [limited(https.createServer(options))];
   const asking = { ...options, ...asks(mtls) };
   if (isSamePort(port, mtls)) return [limited(https.createServer(asking))];

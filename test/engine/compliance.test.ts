@@ -399,6 +399,25 @@ describe('an application with a compliance_level', () => {
     expect(payload(id_token)).to.include.keys('c_hash', 's_hash', 'nonce');
   });
 
+  it('is given its interaction id back by /userinfo at a level of FAPI 1.0, or one of ours', async () => {
+    const level = 'fapi1_adv_mtls_par';
+    const { request_uri } = (await push(level, PROFILES[level], requestOf(level, PROFILES[level]))).json();
+    const browser = createAgent(server);
+    const asked = await authorize(browser, { client_id: level, request_uri });
+    const answered = await submitLogin(browser, server, await follow(browser, asked, server.url));
+    const code = String(payload(responseOf(answered).response ?? '').code);
+    const form = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: CALLBACK };
+    const { access_token } = (await tokens(level, form)).json();
+    const idFor = async (given: Record<string, string>) =>
+      (await agent.get('/userinfo', { authorization: `Bearer ${access_token}`, ...SHOWN, ...given })).headers[
+        'x-fapi-interaction-id'
+      ];
+    const id = randomUUID();
+    expect(await idFor({ 'x-fapi-interaction-id': id })).to.equal(id);
+    expect(await idFor({})).to.match(/^[0-9a-f-]{36}$/);
+    expect(await idFor({ 'x-fapi-interaction-id': 'anything' })).to.match(/^[0-9a-f-]{36}$/);
+  });
+
   it('is served nothing when its record was made weaker behind the back of the schema', async () => {
     const level = 'fapi2_sp_pkj_dpop';
     const profile = PROFILES[level];

@@ -225,6 +225,8 @@ describe('tokens that are bound to a certificate', () => {
           expect(answer.status).to.equal(401);
           expect(answer.headers['www-authenticate']).to.contain('invalid_token');
         }
+        const inQuery = await createAgent(server).get(`/userinfo?access_token=${token}`, by(own));
+        expect(inQuery.status).to.equal(401);
         // Forged: nobody vouches for it.
         const forged = { ...by(own), 'cname-api-key': 'nobody-has-this-key-of-an-edge' };
         expect(
