@@ -6,13 +6,25 @@ import {
   type JsonWebKey,
   sign as signBytes,
 } from 'node:crypto';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
+import * as oidc from 'openid-client';
 import type { SigningKeyRecord } from '../../src/records/engine.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../../src/records/signing-algs.ts';
 import { signLocally } from '../../src/signing/local.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
-import { header, tenant, token, USER, WEB_CALLBACK } from '../support/flows.ts';
+import {
+  authorize,
+  follow,
+  header,
+  logIn,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const OTHERS = SIGNING_ALGS.filter((alg) => alg !== 'RS256');
@@ -102,6 +114,37 @@ describe('signing algorithms', () => {
       expect(hinted.text).to.contain('post_logout_redirect_uri');
     });
   }
+
+  it('are what openid-client verifies, signature included, by the key set', async () => {
+    setDefaultCACertificates([...getCACertificates('default'), server.ca]);
+    for (const alg of OTHERS) {
+      const clientId = `app-${alg}`;
+      const metadata = { client_secret: secretOf(alg), id_token_signed_response_alg: alg };
+      const config = await oidc.discovery(new URL(server.url), clientId, metadata);
+      oidc.enableNonRepudiationChecks(config);
+      const browser = createAgent(server);
+      const answer = await logIn(browser, server, webRequest({ client_id: clientId, nonce: 'n-1' }));
+      const tokens = await oidc.authorizationCodeGrant(config, new URL(answer.location), {
+        expectedState: 'the-state',
+        expectedNonce: 'n-1',
+      });
+      expect(tokens.claims()?.aud).to.equal(clientId);
+      // One that expects another algorithm refuses it.
+      const other = await oidc.discovery(new URL(server.url), clientId, {
+        ...metadata,
+        id_token_signed_response_alg: 'RS256',
+      });
+      const again = await follow(
+        browser,
+        await authorize(browser, webRequest({ client_id: clientId })),
+        server.url,
+      );
+      const refused = await oidc
+        .authorizationCodeGrant(other, new URL(again.location), { expectedState: 'the-state' })
+        .catch((thrown: Error) => thrown);
+      expect(refused).to.be.instanceOf(Error);
+    }
+  });
 
   it('are all in discovery', async () => {
     const document = (await agent.get('/.well-known/openid-configuration')).json();
