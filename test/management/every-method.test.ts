@@ -28,7 +28,7 @@ const LEFT_OUT = [
   /^\/branding\/phone\/\w+\/[^/]+\/(try|reset)$/,
   /^\/(clients\/cimd|(organizations|resource-servers)\/search)/,
   /^\/(user-attribute|connection)-profiles\/templates/,
-  /^\/connections\/[^/]+\/directory-provisioning\/synchroniz/,
+  /^\/connections\/[^/]+\/directory-provisioning\/synchronizations/,
   /^\/custom-domains\/(default|[^/]+\/test)$/,
   /^\/event-streams\/[^/]+\//,
   /^\/flows\/[^/]+\/executions/,

@@ -2,10 +2,54 @@
 import { z } from 'zod';
 import { attackProtectionSchema } from '../../records/protection.ts';
 import type { Call } from '../call.ts';
-import { deeplyMerged, type SectionDependencies, section, settingsCalls } from '../section.ts';
+import { deeplyMerged, isObject, type SectionDependencies, section, settingsCalls } from '../section.ts';
 
 const shields = z.array(z.string().max(64)).max(10);
 const allowlist = z.array(z.string().max(64)).max(1000);
+const policy = z.enum(['never', 'when_risky', 'always']).optional();
+const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).max(1000);
+const text = z.string().min(1).max(512);
+const captcha = z.strictObject({ site_key: text, secret: text }).optional();
+
+/**
+ * No provider is asked here. Their secrets are taken, as tools send them, and not kept: nobody would use them, and the
+ * hosted service answers none.
+ */
+const captchaBody = z
+  .strictObject({
+    active_provider_id: z
+      .enum([
+        ...(['arkose', 'auth_challenge', 'friendly_captcha', 'hcaptcha'] as const),
+        ...(['recaptcha_v2', 'recaptcha_enterprise', 'simple_captcha'] as const),
+      ])
+      .optional(),
+    simple_captcha: z.strictObject({}).optional(),
+    auth_challenge: z.strictObject({ fail_open: z.boolean() }).optional(),
+    recaptcha_v2: captcha,
+    recaptcha_enterprise: z.strictObject({ site_key: text, api_key: text, project_id: text }).optional(),
+    hcaptcha: captcha,
+    friendly_captcha: captcha,
+    arkose: z
+      .strictObject({
+        site_key: text,
+        secret: text,
+        client_subdomain: text.optional(),
+        verify_subdomain: text.optional(),
+        fail_open: z.boolean().optional(),
+      })
+      .optional(),
+  })
+  .transform((body) =>
+    Object.fromEntries(Object.entries(body).map(([name, member]) => [name, withoutSecrets(member)])),
+  );
+
+/** A provider's settings that are kept. */
+function withoutSecrets(member: unknown): unknown {
+  if (!isObject(member)) return member;
+  const { secret: _, api_key: __, ...rest } = member;
+  return rest;
+}
+
 const stage = z.record(z.string(), z.record(z.string(), z.unknown()));
 
 /** The protections that can be set, by their path; the section of the tenant file that each is. */
@@ -32,8 +76,30 @@ const PROTECTIONS = {
     usual: {},
   },
   // Kept for tools; nothing here asks a login whether it is a robot's.
-  'bot-detection': { member: 'botDetection', body: z.looseObject({}), usual: {} },
-  captcha: { member: 'captcha', body: z.looseObject({}), usual: {} },
+  'bot-detection': {
+    member: 'botDetection',
+    body: z.strictObject({
+      bot_detection_level: z.enum(['low', 'medium', 'high']).optional(),
+      challenge_password_policy: policy,
+      challenge_passwordless_policy: policy,
+      challenge_password_reset_policy: policy,
+      allowlist: addresses.optional(),
+      monitoring_mode_enabled: z.boolean().optional(),
+    }),
+    usual: {
+      challenge_password_policy: 'never',
+      challenge_passwordless_policy: 'never',
+      challenge_password_reset_policy: 'never',
+      allowlist: [],
+      bot_detection_level: 'medium',
+      monitoring_mode_enabled: false,
+    },
+  },
+  captcha: {
+    member: 'captcha',
+    body: captchaBody,
+    usual: { active_provider_id: 'auth_challenge', simple_captcha: {}, auth_challenge: { fail_open: false } },
+  },
   'breached-password-detection': {
     member: 'breachedPasswordDetection',
     body: z.strictObject({

@@ -2,12 +2,14 @@
 // fetched from a directory.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
 import { documentsOf, type KeptDependencies, keptObject } from '../kept.ts';
 import { arraySource, cursorQuery, listAnswer } from '../list.ts';
 import { conflict, notFound } from '../resource.ts';
 
 const KIND = 'directory-provisioning';
 const PATH = '/connections/:id/directory-provisioning';
+const GROUPS_PATH = `${PATH}/synchronized-groups`;
 
 const settings = z.strictObject({
   mapping: z
@@ -18,10 +20,36 @@ const settings = z.strictObject({
   synchronize_groups: z.enum(['all', 'off', 'selected']).optional(),
 });
 
-const MAPPING = [
-  { auth0: 'email', idp: 'mail' },
-  { auth0: 'name', idp: 'displayName' },
-];
+/** What a directory's members are called in users, `name=other` where it is not the same: the hosted service's own. */
+const GOOGLE =
+  'id=app_metadata.external_id primaryEmail=email primaryEmail name.fullName=name name.givenName=given_name ' +
+  'name.familyName=family_name isAdmin isAdmin=is_admin isDelegatedAdmin agreedToTerms agreedToTerms=tou_accepted ' +
+  'suspended suspended=is_suspended suspended=blocked suspensionReason archived ipWhitelisted ' +
+  'ipWhitelisted=is_ipWhitelisted kind etag customerId orgUnitPath emails phones externalIds aliases addresses ' +
+  'organizations nonEditableAliases relations languages posixAccounts notes websites locations keywords gender ims ' +
+  'creationTime lastLoginTime changePasswordAtNextLogin isMailboxSetup includeInGlobalAddressList thumbnailPhotoUrl ' +
+  'thumbnailPhotoEtag isEnrolledIn2Sv isEnforcedIn2Sv recoveryEmail recoveryPhone sshPublicKeys customSchemas';
+
+const MAPPING = GOOGLE.split(' ').map((entry) => {
+  const [idp = '', auth0 = idp] = entry.split('=');
+  return { idp, auth0 };
+});
+
+/** Groups that are to be brought here: `synchronize_groups: selected`. */
+const groupsBody = z.strictObject({
+  groups: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).max(255),
+        name: z.string().max(255).optional(),
+        email: z.string().max(320).optional(),
+        direct_members_count: z.int().min(0).optional(),
+      }),
+    )
+    .min(1)
+    .max(100),
+});
+type Group = z.output<typeof groupsBody>['groups'][number];
 
 const missing = notFound('Not Found');
 
@@ -42,11 +70,36 @@ async function provisioningOf(deps: KeptDependencies, id: string | undefined) {
   return { connection, found, view: viewOf(connection, found) };
 }
 
+interface Provisioning {
+  groups?: readonly Group[];
+}
+
+/** The most groups of one connection: they are one record. */
+const MOST_GROUPS = 1000;
+
 function viewOf(
   { id, name, strategy }: { id: string; name: string; strategy: string },
   { body, created_at, updated_at }: { body: object; created_at: string; updated_at: string },
 ) {
-  return { connection_id: id, connection_name: name, strategy, ...body, created_at, updated_at };
+  const { groups: _, ...shown } = body as Provisioning;
+  return { connection_id: id, connection_name: name, strategy, ...shown, created_at, updated_at };
+}
+
+/** Changes the groups of a connection, in one write. @throws AuthError 404 */
+async function changeGroups(
+  deps: KeptDependencies,
+  id: string | undefined,
+  change: (groups: readonly Group[]) => Group[],
+) {
+  const { found } = await provisioningOf(deps, id);
+  await deps.store.collection('documents').update(found.id, (current) => {
+    const { groups = [] } = current.body as Provisioning;
+    const next = change(groups);
+    if (next.length > MOST_GROUPS)
+      throw apiError(400, `At most ${MOST_GROUPS} groups are selected`, 'invalid_body');
+    return { ...current, body: { ...current.body, groups: next } };
+  });
+  return noContent();
 }
 
 const call = callsWith<KeptDependencies>();
@@ -98,7 +151,12 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
       const key = directoryProvisioningKey(id);
       if ((await deps.store.collection('documents').get(key)) !== undefined)
         throw conflict('The connection has a directory provisioning already.')();
-      await keptObject(deps).put(key, KIND, { mapping: MAPPING, synchronize_automatically: false, ...body });
+      await keptObject(deps).put(key, KIND, {
+        mapping: MAPPING,
+        synchronize_automatically: false,
+        synchronize_groups: 'off',
+        ...body,
+      });
       return created((await provisioningOf(deps, id)).view);
     },
   }),
@@ -126,4 +184,64 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
       return noContent({ before });
     },
   }),
+  call({
+    method: 'GET',
+    path: GROUPS_PATH,
+    scopes: ['read:directory_provisionings'],
+    summary: 'List the selected groups of a directory',
+    query: z.strictObject({ ...cursorQuery, q: z.string().max(256).optional() }),
+    handle: async (deps, { params, query: { q, ...page } }) => {
+      const { groups = [] } = (await provisioningOf(deps, params.id)).found.body as Provisioning;
+      const source = arraySource(groups.filter(matching(q)), ({ id }) => id);
+      return ok(await listAnswer({ take: 50, ...page }, source, { key: 'groups' }));
+    },
+  }),
+  call({
+    method: 'POST',
+    path: GROUPS_PATH,
+    scopes: ['update:directory_provisionings'],
+    summary: 'Select groups of a directory',
+    body: groupsBody,
+    handle: (deps, { params, body }) =>
+      changeGroups(deps, params.id, (groups) => [...without(groups, body.groups), ...unique(body.groups)]),
+  }),
+  call({
+    method: 'PUT',
+    path: GROUPS_PATH,
+    scopes: ['update:directory_provisionings'],
+    summary: 'Replace the selected groups of a directory',
+    body: groupsBody,
+    handle: (deps, { params, body }) => changeGroups(deps, params.id, () => unique(body.groups)),
+  }),
+  call({
+    method: 'DELETE',
+    path: GROUPS_PATH,
+    scopes: ['update:directory_provisionings'],
+    summary: 'Select groups of a directory no longer',
+    body: groupsBody,
+    handle: (deps, { params, body }) =>
+      changeGroups(deps, params.id, (groups) => without(groups, body.groups)),
+  }),
 ];
+
+const unique = (groups: readonly Group[]): Group[] => [
+  ...new Map(groups.map((one) => [one.id, one])).values(),
+];
+
+function without(groups: readonly Group[], others: readonly Group[]): Group[] {
+  const ids = new Set(others.map(({ id }) => id));
+  return groups.filter(({ id }) => !ids.has(id));
+}
+
+/** By the beginning of a name or an address, `name:engineering*`, capitals disregarded. @throws AuthError 400 */
+function matching(q: string | undefined): (group: Group) => boolean {
+  if (q === undefined) return () => true;
+  const [, field, start = '', wildcard] = /^(name|email):"?([^"*]*)"?(\*)?$/.exec(q) ?? [];
+  if (field !== 'name' && field !== 'email')
+    throw apiError(400, 'Groups are searched by name or email.', 'invalid_query_string');
+  const wanted = start.toLowerCase();
+  return (group) => {
+    const value = group[field]?.toLowerCase() ?? '';
+    return wildcard === undefined ? value === wanted : value.startsWith(wanted);
+  };
+}
