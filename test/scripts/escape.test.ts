@@ -7,7 +7,7 @@ import { type Provider, startProvider, startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;
 const LIMITS = { wallMs: 2_000, cpuMs: 400, memoryBytes: 32 * MIB };
-/** Others are answered within that, whatever a script does. Milliseconds. */
+/** Others are answered within that, or before a script has ended, whatever it does. Milliseconds. */
 const MEANWHILE = 1_000;
 
 describe('a hostile script', () => {
@@ -33,11 +33,15 @@ describe('a hostile script', () => {
     // Two threads that wait: what is measured is not how long a busy machine takes to start one.
     const waits = 'async () => new Promise((resolve) => setTimeout(resolve, 20, 1))';
     await Promise.all([sandbox.run(waits, { of: 'a' }), sandbox.run(waits, { of: 'b' })]);
-    const outcome = sandbox.run(script(body), { of: 'hostile' });
+    let isOver = false;
+    const outcome = sandbox.run(script(body), { of: 'hostile' }).finally(() => {
+      isOver = true;
+    });
     const began = performance.now();
     const innocent = await sandbox.run(script('cb(null, { user_id: 1 })'), { of: 'innocent' });
     expect(innocent.result).to.deep.equal({ user_id: 1 });
-    expect(performance.now() - began).to.be.below(MEANWHILE);
+    // A busy machine may take longer for both; the innocent one has not waited for the other.
+    if (isOver) expect(performance.now() - began).to.be.below(MEANWHILE);
     return outcome;
   };
 
@@ -258,7 +262,7 @@ describe('a hostile script', () => {
         ['cpu', 'memory'],
       ],
       ['a big number', 'let n = 3n; for (;;) n **= 3n', ['cpu', 'memory', 'script']],
-      ['objects', 'const x = []; for (;;) x.push({ x })', ['memory']],
+      ['objects', 'const x = []; for (;;) x.push({ x, y: [x, x, x, x, x, x, x, x] })', ['memory']],
       ['arrays of bytes', 'const x = []; for (;;) x.push(new Uint8Array(1e6))', ['memory']],
       ['one large array of bytes', 'cb(null, new Uint8Array(2e9).length)', ['memory', 'script']],
       ['text', 'let s = "x"; const all = []; for (;;) { s += s; all.push(s + 1) }', ['memory', 'script']],
