@@ -25,7 +25,12 @@ const generous = { capacity: 10_000, perMinute: 10_000 };
 const tenant = {
   ...base,
   attackProtection: {
-    rateLimits: { ...base.attackProtection.rateLimits, changePassword: generous, signup: generous, hosted: generous },
+    rateLimits: {
+      ...base.attackProtection.rateLimits,
+      changePassword: generous,
+      signup: generous,
+      hosted: generous,
+    },
   },
   databases: base.databases.map((database) =>
     database.name === 'users'
