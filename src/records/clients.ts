@@ -30,7 +30,7 @@ const credentialSchema = z
   .looseObject({
     ...credentialMembers,
     credential_type: z.literal('public_key').optional(),
-    /** What an assertion's header names it by; any name does where it has none. */
+    /** What the header of an assertion names it by; without it, headers name none. */
     kid: z.string().optional(),
     alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA']).default('RS256'),
     /** PEM (SPKI) public key, or a certificate. */

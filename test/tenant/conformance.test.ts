@@ -1,8 +1,11 @@
 // The tenant for the conformance suite: its development user has every claim of the standard.
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { parse } from 'yaml';
+import { parseTenant } from '../../src/tenant/load.ts';
 import { createAgent } from '../support/agent.ts';
+import { clientCertificate } from '../support/client-certificate.ts';
 import { logIn, responseOf, token } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -10,18 +13,30 @@ const SUITE = 'https://suite.example.test';
 const CALLBACK = `${SUITE}/test/a/gatehouse/callback`;
 const SECRET = 'a-secret-of-at-least-32-characters';
 
-/** The tenant file with its variables filled in. */
-function tenant(): object {
-  const text = readFileSync(new URL('../../config/examples/conformance.yaml', import.meta.url), 'utf8');
-  return parse(
-    text.replace(/\$\{(\w+)\}/g, (_whole, name: string) => (name === 'SUITE' ? SUITE : SECRET)),
-  ) as object;
+const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .publicKey.export({ type: 'spki', format: 'pem' })
+  .toString();
+
+/** The tenant file, with values for its variables. */
+async function tenant(): Promise<object> {
+  const file = fileURLToPath(new URL('../../config/examples/conformance.yaml', import.meta.url));
+  const certificate = (await clientCertificate()).cert;
+  const values = {
+    SUITE,
+    CLIENT_SECRET: SECRET,
+    SECOND_SECRET: SECRET,
+    KEY_ONE: KEY,
+    KEY_TWO: KEY,
+    CERTIFICATE_ONE: certificate,
+    CERTIFICATE_TWO: certificate,
+  };
+  return parseTenant(readFileSync(file, 'utf8'), values).tenant;
 }
 
 describe('config/examples/conformance.yaml', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({ tenant: tenant() });
+    server = await startServer({ tenant: await tenant() });
   });
   after(() => server.stop());
 
