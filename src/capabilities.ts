@@ -1,6 +1,7 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { createActions } from './actions/actions.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
@@ -101,7 +102,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,
-    scripts: createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) }),
+    ...ownCode(deps, { config, events, outbound }),
     callers,
     attempts: createAttempts({
       store,
@@ -128,6 +129,16 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
       { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },
     ),
   };
+}
+
+/** What runs the tenant's own code. */
+function ownCode(
+  { settings, wallClock }: TenantDependencies,
+  { config, events, outbound }: { config: Config; events: Events; outbound: Outbound },
+) {
+  const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
+  const { hostname } = new URL(settings.baseUrl);
+  return { scripts, actions: createActions({ config, scripts, events, wallClock, hostname }) };
 }
 
 /** What signs, and where keys are kept outside who keeps them. */

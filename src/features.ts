@@ -1,4 +1,5 @@
 // The list: every part of the house that declares something of itself. A feature that is not here does not exist.
+import { actions } from './actions/declaration.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
 import { linking } from './connections/linking/feature.ts';
@@ -48,7 +49,14 @@ export const FEATURES: readonly Feature<never>[] = [
 ];
 
 /** What every part declares. */
-export const DECLARATIONS: readonly Declaration[] = [...FEATURES, protection, delivery, users, tenant];
+export const DECLARATIONS: readonly Declaration[] = [
+  ...FEATURES,
+  protection,
+  delivery,
+  users,
+  tenant,
+  actions,
+];
 
 /** All limits, by name. */
 export const LIMITS: Limits = collected('limits');

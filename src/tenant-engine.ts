@@ -67,6 +67,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     secondFactor: createSecondFactor(factors, mfaApi),
     acrValues: [MFA_POLICY],
     certificates,
+    actions: capabilities.actions,
     errorPage: (ctx, error) => views.error(ctx, error),
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),

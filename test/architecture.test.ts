@@ -25,6 +25,7 @@ const LAYERS: string[][] = [
   ['connections', 'factors', 'grants', 'logout', 'saml', 'management', 'development', 'health.ts'],
   ['flow'],
   ['engine'],
+  ['actions'],
   ['delivery', 'protection', 'saml-messages', 'scripts', 'signing', 'tls'],
   ['pages'],
   ['users', 'tenant'],

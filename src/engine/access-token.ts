@@ -1,11 +1,13 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
+import type { Actions } from '../actions/actions.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { exchangedOf } from './exchanged.ts';
+import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
@@ -23,6 +25,7 @@ export function userinfoAudience(issuer: string): string {
 
 interface AccessTokenDependencies {
   issuer: string;
+  actions: Actions;
   config: Config;
   users: Users;
   organizations: Pick<Organizations, 'claims' | 'rolesOf'>;
@@ -34,6 +37,7 @@ interface AccessTokenDependencies {
 /** The engine's `formats.customizers.jwt`: rewrites its payload into the API's dialect. */
 export function accessTokenFormat({
   issuer,
+  actions,
   config,
   users,
   organizations,
@@ -51,6 +55,10 @@ export function accessTokenFormat({
     const client = payload.client_id;
     const gty = grantType(token, userId);
     const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
+    const machine = { clientId: String(client), audience: api?.identifier, scope, organization };
+    // Not for our own API: an action that fails could not be mended by the API that it is kept by.
+    const runsActions = userId === undefined && api?.is_system !== true;
+    const ofActions = runsActions ? await machineClaims({ actions, config }, ctx, machine) : {};
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       // First: they are no claim of ours.
@@ -61,6 +69,7 @@ export function accessTokenFormat({
         organization,
         audience: api?.identifier,
       })),
+      ...ofActions,
       iss: payload.iss,
       sub: userId ?? `${String(client)}@clients`,
       aud: scope.split(' ').includes('openid') ? [payload.aud, userinfoAudience(issuer)] : payload.aud,

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Configuration } from 'oidc-provider';
 import type { Logger } from 'pino';
+import type { Actions } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -71,6 +72,7 @@ export interface EngineDependencies {
   events: Events;
   tickets: LoginTickets;
   signing: Signing;
+  actions: Actions;
   /** Grant types beyond the engine's. */
   grants: VendorGrant[];
   secondFactor: SecondFactor;

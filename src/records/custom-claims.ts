@@ -62,8 +62,8 @@ function pathFault(text: string): string | undefined {
   return undefined;
 }
 
-/** Why a claim cannot be declared; undefined when it can. */
-function claimFault(claim: string, to: readonly ClaimTarget[]): string | undefined {
+/** Why a claim cannot be set; undefined when it can. */
+export function claimFault(claim: string, to: readonly ClaimTarget[]): string | undefined {
   if (PROTOCOL_CLAIMS.has(claim)) return `${claim} is a claim of the protocol's own`;
   if (PROFILE.has(claim) && to.some((target) => target === 'id_token' || target === 'userinfo'))
     return `${claim} is a claim of the profile, which ID tokens and userinfo have already`;

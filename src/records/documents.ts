@@ -19,6 +19,7 @@ export interface DocumentRecord extends Stored {
 /** Members that are secrets: of actions, of where log streams go, and of what is kept for tools alone. */
 export const documentSecrets = [
   'body.secrets.*.value',
+  'body.deployed_secrets.*.value',
   'body.setup',
   'body.credentials',
   'body.value',

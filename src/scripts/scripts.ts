@@ -21,6 +21,8 @@ export interface ScriptRun {
   args: readonly unknown[];
   /** Further global names: what JSON can say. */
   globals?: Readonly<Record<string, unknown>>;
+  /** Secrets that it is given: in what it prints and fails with they are not shown. */
+  hidden?: readonly string[];
 }
 
 /** What became of a run. */
@@ -84,12 +86,22 @@ export function createScripts({
     close: () => pool.close(),
     run: async (run) => {
       const at = clock();
-      const outcome = await outcomeOf(run);
+      const outcome = withHidden(await outcomeOf(run), run.hidden);
       const { failure, printed, used } = outcome;
       log.add({ at, of: run.of, entry: run.entry, printed, used, failure });
       return outcome;
     },
   };
+}
+
+/** An outcome without secrets in what is told of it. */
+function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
+  const secrets = hidden.filter((one) => one !== '');
+  if (secrets.length === 0) return outcome;
+  const shown = (text: string) => secrets.reduce((rest, one) => rest.replaceAll(one, '***'), text);
+  const printed = outcome.printed.map((line) => ({ ...line, text: shown(line.text) }));
+  if (outcome.failure === undefined) return { ...outcome, printed };
+  return { ...outcome, printed, failure: { ...outcome.failure, message: shown(outcome.failure.message) } };
 }
 
 /** Without what would become the prototype of a copy. */

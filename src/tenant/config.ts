@@ -1,6 +1,7 @@
 // The configuration of the tenant in a store: its settings, applications, connections, APIs and signing keys. It is
 // read once for each revision of the store, so that a change is in force with the next request and reading costs
 // nothing.
+import { type BoundAction, boundActions } from '../records/actions.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type {
   Client,
@@ -40,6 +41,8 @@ export interface Config {
   signingAlgs(): ReadonlySet<SigningAlg>;
   /** The types of `authorization_details` that any API has; the same object while no record changes. */
   authorizationDetailsTypes(): ReadonlySet<string>;
+  /** The actions that run at a trigger, in order; a tenant without any has none. */
+  actions(trigger: string): readonly BoundAction[];
   /** Takes over what was written since the last reading: what is read without waiting is as of then. */
   refresh(): Promise<void>;
   client(clientId: string): Promise<Client | undefined>;
@@ -60,6 +63,8 @@ export interface Config {
   clientGrant(clientId: string, audience: string): Promise<ClientGrant | undefined>;
 }
 
+const NO_ACTIONS: readonly BoundAction[] = [];
+
 /** Texts of pages, and the page around them. */
 export interface Look {
   /** By `<prompt>/<language>`. */
@@ -77,6 +82,8 @@ interface Snapshot {
   signingKeys: readonly SigningKey[];
   signingAlgs: ReadonlySet<SigningAlg>;
   detailsTypes: ReadonlySet<string>;
+  /** By trigger. */
+  actions: ReadonlyMap<string, readonly BoundAction[]>;
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
   /** By name, in name order. */
@@ -114,6 +121,7 @@ export async function openConfig(store: Store): Promise<Config> {
     signingKeys: () => snapshot.signingKeys,
     signingAlgs: () => snapshot.signingAlgs,
     authorizationDetailsTypes: () => snapshot.detailsTypes,
+    actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
     refresh: async () => {
       await current();
     },
@@ -144,29 +152,22 @@ export async function openConfig(store: Store): Promise<Config> {
 async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
   // First: what is written while the rest is read is read again.
   const revision = store.revision();
-  const [settings, keys, clients, connections, apis, organizations, grants, texts, template, domains] =
-    await Promise.all([
-      store.collection('tenant').get('tenant'),
-      listAll(store.collection('signingKeys')),
-      listAll(store.collection('clients')),
-      listAll(store.collection('connections')),
-      listAll(store.collection('resourceServers')),
-      listAll(store.collection('organizations')),
-      listAll(store.collection('clientGrants')),
-      store.collection('documents').findBy('kind', 'custom-text'),
-      store.collection('documents').get('universal-login'),
-      store.collection('documents').findBy('kind', 'custom-domain'),
-    ]);
+  const [settings, keys, clients, connections, apis, organizations, grants, documents] = await Promise.all([
+    store.collection('tenant').get('tenant'),
+    listAll(store.collection('signingKeys')),
+    listAll(store.collection('clients')),
+    listAll(store.collection('connections')),
+    listAll(store.collection('resourceServers')),
+    listAll(store.collection('organizations')),
+    listAll(store.collection('clientGrants')),
+    readDocuments(store),
+  ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
   return {
     revision,
     settings,
-    look: {
-      texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
-      template: typeof template?.body.body === 'string' ? template.body.body : undefined,
-    },
-    customDomains: customDomainsOf(domains),
+    ...documents,
     signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
     signingAlgs: signingAlgsOf(clients, apis),
     detailsTypes: new Set(
@@ -191,6 +192,26 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
       ),
     ),
     clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),
+  };
+}
+
+/** What of the configuration is kept in documents. */
+async function readDocuments(store: Store): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions'>> {
+  const documents = store.collection('documents');
+  const [texts, template, domains, actions, triggers] = await Promise.all([
+    documents.findBy('kind', 'custom-text'),
+    documents.get('universal-login'),
+    documents.findBy('kind', 'custom-domain'),
+    documents.findBy('kind', 'action'),
+    documents.findBy('kind', 'trigger'),
+  ]);
+  return {
+    look: {
+      texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
+      template: typeof template?.body.body === 'string' ? template.body.body : undefined,
+    },
+    customDomains: customDomainsOf(domains),
+    actions: boundActions(actions, triggers),
   };
 }
 

@@ -73,10 +73,15 @@ export function declaredPart(document: Document | DocumentRecord): Item {
 }
 
 function bindingsOf(body: Readonly<Item>): Item[] {
-  const bindings = (body.bindings ?? []) as { display_name?: string; action: { name: string } }[];
-  return bindings.map(({ display_name, action }) => ({
+  const bindings = (body.bindings ?? []) as {
+    display_name?: string;
+    on_error?: string;
+    action: { name: string };
+  }[];
+  return bindings.map(({ display_name, on_error, action }) => ({
     action_name: action.name,
     display_name: display_name ?? action.name,
+    ...(on_error === 'continue' && { on_error }),
   }));
 }
 
@@ -153,17 +158,19 @@ function textsOf({ prompts, branding }: TenantFile): Declared[] {
 
 function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[], now: string): Declared[] {
   return Object.entries(triggers).map(([trigger, bound]) => {
-    const bindings = bound.flatMap(({ action_name, display_name }, index) => {
+    const bindings = bound.flatMap(({ action_name, display_name, on_error }, index) => {
       const action = actions.find(({ body }) => body.name === action_name);
       // The file's cross checks have named those that are not there.
       if (action === undefined) return [];
-      const { id, body, created_at, updated_at } = action;
+      const { id, body: whole, created_at, updated_at } = action;
+      const { deployed_secrets: _, versions: _versions, ...body } = whole;
       const secrets = ((body.secrets ?? []) as { name: string }[]).map(({ name }) => ({ name }));
       return {
         id: `${trigger}-${index}`,
         trigger_id: trigger,
         display_name: display_name ?? action_name,
         action: { id, ...body, created_at, updated_at, secrets },
+        ...(on_error === 'continue' && { on_error }),
         created_at: now,
         updated_at: now,
       };

@@ -1,5 +1,6 @@
 // What an engine is given that has neither MFA nor logins for other protocols.
 
+import type { Actions } from '../../src/actions/actions.ts';
 import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
 import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
@@ -24,8 +25,16 @@ export const NO_DELEGATED_LOGINS: {
   ownCallbacks: OwnCallbacks;
   checkRequest: () => Promise<void>;
   leadElsewhere: () => Promise<undefined>;
+  actions: Actions;
 } = {
   leadElsewhere: async () => undefined,
+  actions: {
+    isBound: () => false,
+    refused: () => undefined,
+    run: async () => {
+      throw new Error('no action is bound');
+    },
+  },
   ownCallbacks: { of: () => [], has: () => false, isWithoutConsent: () => false },
   checkRequest: async () => {},
 };

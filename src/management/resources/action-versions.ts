@@ -63,6 +63,8 @@ async function deploy(deps: KeptDependencies, id: string | undefined, versionId?
       code,
       dependencies,
       all_changes_deployed: true,
+      // Those of now also with the code of an earlier version, which has only their names.
+      deployed_secrets: current.body.secrets,
       deployed_version: version,
       versions: [version, ...versionsOf(current)].slice(0, MOST),
     };

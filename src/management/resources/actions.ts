@@ -1,4 +1,4 @@
-// `/actions`: code that runs in a login. It is kept and bound as deploy tools do it; running it is not built in yet.
+// `/actions`: code that runs in a login, as it is kept, bound and deployed. What runs is what was deployed last.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
@@ -55,6 +55,14 @@ export function changedCode(
   return isSame ? after : { ...after, [published]: false };
 }
 
+/** What a tenant file had deployed stays so, whatever becomes of the draft. */
+function asDraft(before: Record<string, unknown>): Record<string, unknown> {
+  if (before.deployed !== true) return before;
+  const { deployed: _, code, dependencies, runtime, secrets } = before;
+  const version = { code, dependencies, runtime };
+  return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
+}
+
 /** What an action is. */
 export const ACTION: Kept = {
   kind: 'action',
@@ -75,7 +83,7 @@ export const ACTION: Kept = {
     supported_triggers: supported.optional(),
   }),
   usual: usualMembers.action,
-  change: (before, asked) => changedCode(before, asked, 'all_changes_deployed'),
+  change: (before, asked) => changedCode(asDraft(before), asked, 'all_changes_deployed'),
   uniqueMember: 'name',
   list: { key: 'actions', perPage: 20 },
   missing: notFound('That action does not exist.'),
@@ -86,7 +94,7 @@ export const ACTION: Kept = {
 /** Secrets are never given back: their names are. */
 export function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const secrets = Array.isArray(view.secrets) ? (view.secrets as { name: string }[]) : [];
-  const { versions: _, ...rest } = view;
+  const { versions: _, deployed_secrets: _values, ...rest } = view;
   return { ...rest, secrets: secrets.map(({ name }) => ({ name })) };
 }
 
@@ -169,6 +177,8 @@ export const actionCalls: Call<KeptDependencies>[] = [
             }),
             display_name: z.string().max(255).optional(),
             secrets: z.array(named).optional(),
+            /** Ours: a failure of it does not end the login. */
+            on_error: z.enum(['stop', 'continue']).optional(),
           }),
         )
         .max(100),
@@ -178,7 +188,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
       if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
       const before = await bindingsOf(deps, trigger);
       const actions = await documentsOf(deps.store, 'action');
-      const bindings = body.bindings.map(({ ref, display_name }, index) => {
+      const bindings = body.bindings.map(({ ref, display_name, on_error }, index) => {
         const action = actions.find((one) => one.id === ref.value || one.body.name === ref.value);
         if (action === undefined)
           throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
@@ -187,6 +197,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
           trigger_id: trigger,
           display_name: display_name ?? String(action.body.name),
           action: shown(keptView(ACTION, action)),
+          ...(on_error === 'continue' && { on_error }),
         };
         const { created_at = deps.now(), updated_at = deps.now(), ...last } = before[index] ?? {};
         const isSame = isDeepStrictEqual(last, JSON.parse(JSON.stringify(binding)));

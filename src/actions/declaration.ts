@@ -1,0 +1,12 @@
+// What actions declare of themselves.
+import type { Declaration } from '../records/declaration.ts';
+
+const events = {
+  actions_execution_failed: 'An action failed, or asked for what it may not have.',
+};
+
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const actions: Declaration = { name: 'actions', events };

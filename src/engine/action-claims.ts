@@ -1,0 +1,19 @@
+// Claims that actions set: those that may be set, and the rest is refused and logged.
+import type { Actions, ActionsAbout } from '../actions/actions.ts';
+import type { Trigger } from '../records/actions.ts';
+import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
+
+/** The claims without those that are the protocol's, or for ID tokens the profile's. */
+export function allowedClaims(
+  actions: Pick<Actions, 'refused'>,
+  { trigger, to, about }: { trigger: Trigger; to: ClaimTarget; about: ActionsAbout },
+  claims: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(claims).filter(([claim]) => {
+      const fault = claimFault(claim, [to]);
+      if (fault !== undefined) actions.refused(trigger, `a claim: ${fault}`, about);
+      return fault === undefined;
+    }),
+  );
+}

@@ -1,0 +1,56 @@
+// The actions of `credentials-exchange`: they run for each token of an application for itself, before it is there.
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Actions } from '../actions/actions.ts';
+import type { Config } from '../tenant/config.ts';
+import { allowedClaims } from './action-claims.ts';
+import { apiOf, clientOf, organizationPart, requestOf } from './action-event.ts';
+
+interface MachineActionsDependencies {
+  actions: Actions;
+  config: Pick<Config, 'client' | 'organization'>;
+}
+
+/** A token of an application for itself. */
+interface MachineToken {
+  clientId: string;
+  audience: string | undefined;
+  scope: string;
+  /** The id of the organization that it is for. */
+  organization: string | undefined;
+}
+
+/** The claims that actions give a token. @throws errors.CustomOIDCProviderError when one denies it, or fails. */
+export async function machineClaims(
+  { actions, config }: MachineActionsDependencies,
+  ctx: KoaContextWithOIDC | undefined,
+  { clientId, audience, scope, organization }: MachineToken,
+): Promise<Record<string, unknown>> {
+  if (ctx === undefined || !actions.isBound('credentials-exchange')) return {};
+  const about = { client_id: clientId, ip: ctx.ip };
+  const requested_scopes = scope.split(' ').filter((one) => one !== '');
+  const outcome = await actions
+    .run(
+      'credentials-exchange',
+      {
+        client: clientOf(await config.client(clientId), clientId),
+        ...apiOf(audience),
+        ...(await organizationPart(config, organization)),
+        request: requestOf(ctx, ctx.oidc.params),
+        transaction: { requested_scopes },
+        accessToken: { customClaims: {}, scope: requested_scopes },
+      },
+      about,
+    )
+    .catch(inEngineTerms);
+  const { denied, accessToken } = outcome;
+  if (denied !== undefined)
+    throw new errors.CustomOIDCProviderError(denied.code ?? 'access_denied', denied.reason);
+  return allowedClaims(actions, { trigger: 'credentials-exchange', to: 'access_token', about }, accessToken);
+}
+
+/** @throws errors.CustomOIDCProviderError for an action that failed. */
+export function inEngineTerms(thrown: unknown): never {
+  const { error, error_description: description } = thrown as { error?: string; error_description?: string };
+  if (error === undefined) throw thrown;
+  throw new errors.CustomOIDCProviderError(error, description ?? '');
+}

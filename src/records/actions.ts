@@ -1,0 +1,68 @@
+// Actions as they run: those that are bound to a trigger, in order, each as it was last deployed.
+import type { DocumentRecord } from './documents.ts';
+import type { Frozen } from './record.ts';
+
+/** The triggers whose actions run here, with the function that an action exports for it. */
+export const TRIGGER_ENTRIES = {
+  'post-login': 'onExecutePostLogin',
+  'credentials-exchange': 'onExecuteCredentialsExchange',
+  'pre-user-registration': 'onExecutePreUserRegistration',
+  'post-user-registration': 'onExecutePostUserRegistration',
+  'post-change-password': 'onExecutePostChangePassword',
+} as const;
+
+export type Trigger = keyof typeof TRIGGER_ENTRIES;
+
+/** An action that is bound and deployed. */
+export interface BoundAction {
+  name: string;
+  code: string;
+  /** By name. */
+  secrets: Readonly<Record<string, string>>;
+  /** A failure of it is no failure of the login. */
+  isOptional: boolean;
+}
+
+interface Deployed {
+  code?: string;
+}
+
+interface Secret {
+  name: string;
+  value?: string;
+}
+
+/**
+ * The actions of each trigger.
+ * @param actions documents of actions. @param triggers documents of what is bound to triggers.
+ */
+export function boundActions(
+  actions: readonly Frozen<DocumentRecord>[],
+  triggers: readonly Frozen<DocumentRecord>[],
+): ReadonlyMap<string, readonly BoundAction[]> {
+  const byId = new Map(actions.map((one) => [one.id, one]));
+  return new Map(
+    triggers.map(({ name = '', body }) => {
+      const bindings = (body.bindings ?? []) as readonly { action: { id: string }; on_error?: string }[];
+      const bound = bindings.flatMap(({ action, on_error }) => {
+        const found = byId.get(action.id);
+        const deployed = found && deployedOf(found);
+        return deployed === undefined ? [] : [{ ...deployed, isOptional: on_error === 'continue' }];
+      });
+      return [name, bound];
+    }),
+  );
+}
+
+/** What of an action is in force: never its draft. */
+function deployedOf({ body }: Frozen<DocumentRecord>): Omit<BoundAction, 'isOptional'> | undefined {
+  // A tenant file says `deployed` of what it has; the Management API keeps what was deployed beside the draft.
+  const version = (body.deployed === true ? body : body.deployed_version) as Deployed | undefined;
+  if (typeof version?.code !== 'string') return undefined;
+  const secrets = (body.deployed_secrets ?? body.secrets ?? []) as readonly Secret[];
+  return {
+    name: String(body.name),
+    code: version.code,
+    secrets: Object.fromEntries(secrets.map(({ name, value = '' }) => [name, value])),
+  };
+}

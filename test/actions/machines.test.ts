@@ -1,0 +1,171 @@
+// Actions of credentials-exchange: tokens of applications for themselves.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, payload, tenant, token } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { actionFailures, bindActions, managed } from './support.ts';
+
+const NS = 'https://example.test/';
+const TRIGGER = 'credentials-exchange';
+
+describe('actions of credentials-exchange', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+  });
+  afterEach(() => server.stop());
+
+  const ask = async () => {
+    const answer = await token(createAgent(server), {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      client_secret: 'm2m-secret',
+      audience: API,
+    });
+    return { status: answer.status, body: answer.json() };
+  };
+  const claims = async () => {
+    const { body } = await ask();
+    return payload(body.access_token);
+  };
+  /** An action with a body. */
+  const action = (body: string) =>
+    `exports.onExecuteCredentialsExchange = async (event, api) => {\n${body}\n};`;
+
+  it('add claims to the token, one after the other', async () => {
+    await bindActions(
+      server,
+      TRIGGER,
+      {
+        code: action(`
+          api.accessToken.setCustomClaim('${NS}client', event.client.name);
+          api.accessToken.setCustomClaim('${NS}api', event.resource_server.identifier);
+          api.accessToken.setCustomClaim('${NS}scopes', event.transaction.requested_scopes);`),
+      },
+      { code: action(`api.accessToken.setCustomClaim('${NS}tenant', event.tenant.id);`) },
+    );
+    expect(await claims()).to.deep.include({
+      [`${NS}client`]: 'Machine',
+      [`${NS}api`]: API,
+      [`${NS}scopes`]: ['read:things'],
+      [`${NS}tenant`]: 'localhost',
+    });
+  });
+
+  it('refuse a token, with their reason; those after are not run', async () => {
+    await bindActions(
+      server,
+      TRIGGER,
+      { code: action(`api.access.deny('invalid_scope', 'Not at this hour.');`) },
+      { code: action(`throw new Error('was run');`) },
+    );
+    const { status, body } = await ask();
+    expect(status).to.equal(400);
+    expect(body).to.deep.equal({ error: 'invalid_scope', error_description: 'Not at this hour.' });
+    expect(await actionFailures(server)).to.deep.equal([]);
+  });
+
+  it('never set a claim of the protocol: it is refused and logged', async () => {
+    await bindActions(server, TRIGGER, {
+      code: action(`
+        for (const claim of ['sub', 'iss', 'aud', 'exp', 'scope', 'gty', 'permissions', 'azp'])
+          api.accessToken.setCustomClaim(claim, 'evil');
+        api.accessToken.setCustomClaim('__proto__', { sub: 'evil' });
+        api.accessToken.setCustomClaim('${NS}fine', true);`),
+    });
+    const said = await claims();
+    expect(JSON.stringify(said)).not.to.contain('evil');
+    expect(said).to.include({ sub: 'm2m@clients', [`${NS}fine`]: true });
+    expect((await actionFailures(server)).join('\n')).to.match(/sub is a claim of the protocol's own/);
+  });
+
+  it('that fail or take too long give no token, and an event says why', async () => {
+    for (const [body, why] of [
+      [`throw new Error('The database is down.');`, /script: The database is down/],
+      ['for (;;);', /cpu: it used the processor/],
+      ['syntax error', /failed: s/],
+      ['event.client.nothing.deep', /failed: script/],
+    ] as const) {
+      await bindActions(server, TRIGGER, { name: `fails ${why}`, code: action(body) });
+      const { status, body: said } = await ask();
+      expect(status).to.equal(403);
+      expect(said).to.deep.equal({
+        error: 'access_denied',
+        error_description: 'The request could not be completed.',
+      });
+      expect((await actionFailures(server)).some((one) => why.test(one))).to.equal(true);
+    }
+  });
+
+  it('that may fail by their binding are left out then', async () => {
+    await bindActions(
+      server,
+      TRIGGER,
+      {
+        code: action(`api.accessToken.setCustomClaim('${NS}half', 1); throw new Error('no');`),
+        on_error: 'continue',
+      },
+      { code: action(`api.accessToken.setCustomClaim('${NS}rest', 2);`) },
+    );
+    const said = await claims();
+    expect(said).to.include({ [`${NS}rest`]: 2 });
+    expect(said).not.to.have.property(`${NS}half`);
+  });
+
+  it('are not run as drafts: what was deployed last is', async () => {
+    const set = (value: string) => action(`api.accessToken.setCustomClaim('${NS}version', '${value}');`);
+    const [id] = await bindActions(server, TRIGGER, { code: set('draft'), isDraft: true });
+    expect(await claims()).not.to.have.property(`${NS}version`);
+    await managed(server, 'POST', `/actions/actions/${id}/deploy`);
+    expect(await claims()).to.include({ [`${NS}version`]: 'draft' });
+    await managed(server, 'PATCH', `/actions/actions/${id}`, { code: set('second') });
+    expect(await claims()).to.include({ [`${NS}version`]: 'draft' });
+    await managed(server, 'POST', `/actions/actions/${id}/deploy`);
+    expect(await claims()).to.include({ [`${NS}version`]: 'second' });
+    await managed(server, 'PATCH', `/actions/triggers/${TRIGGER}/bindings`, { bindings: [] });
+    expect(await claims()).not.to.have.property(`${NS}version`);
+  });
+
+  it('have their secrets, which nobody else reads', async () => {
+    const secret = 'very-secret-9f1c';
+    const [id] = await bindActions(server, TRIGGER, {
+      code: action(`
+        console.log('it is', event.secrets.KEY);
+        if (event.request.body.client_secret !== undefined) throw new Error('it has the secret of the client');
+        if (event.secrets.KEY !== '${'very-'}' + 'secret-9f1c') throw new Error('no secret');
+        throw new Error('failed with ' + event.secrets.KEY);`),
+      secrets: { KEY: secret },
+    });
+    expect((await ask()).status).to.equal(403);
+    const failures = (await actionFailures(server)).join('\n');
+    expect(failures).to.contain('failed with ***');
+    expect(JSON.stringify((await managed(server, 'GET', `/actions/actions/${id}`)).body)).not.to.contain(
+      secret,
+    );
+    const bound = await managed(server, 'GET', `/actions/triggers/${TRIGGER}/bindings`);
+    expect(JSON.stringify(bound.body)).not.to.contain(secret);
+    const { text: shown } = await createAgent(server).get('/dev/scripts.json');
+    expect(shown).to.contain('it is ***').and.not.contain(secret);
+    expect(server.logged()).not.to.contain(secret);
+    const { dataDir } = server.settings;
+    for (const file of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      expect(await readFile(join(file.parentPath, file.name), 'latin1'), file.name).not.to.contain(secret);
+    }
+  });
+
+  it('keep text for each other, and nothing else outlives a run', async () => {
+    await bindActions(server, TRIGGER, {
+      code: action(`
+        globalThis.count = (globalThis.count ?? 0) + 1;
+        const before = api.cache.get('count');
+        api.cache.set('count', String(Number(before?.value ?? 0) + 1), { ttl: 60000 });
+        api.accessToken.setCustomClaim('${NS}counts', [globalThis.count, Number(before?.value ?? 0)]);`),
+    });
+    expect((await claims())[`${NS}counts`]).to.deep.equal([1, 0]);
+    expect((await claims())[`${NS}counts`]).to.deep.equal([1, 1]);
+  });
+});

@@ -1,0 +1,64 @@
+// Actions as people put them into force: made, deployed and bound by the Management API.
+import { expect } from 'chai';
+import { managementToken } from '../management/support.ts';
+import type { TestServer } from '../support/server.ts';
+
+/** An action as a test writes it. */
+export interface TestAction {
+  name?: string;
+  code: string;
+  secrets?: Record<string, string>;
+  on_error?: 'continue';
+  /** Left as a draft. */
+  isDraft?: boolean;
+}
+
+/** Calls the Management API. */
+export async function managed(server: TestServer, method: string, path: string, body?: object) {
+  const answer = await fetch(`${server.url}/api/v2${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${await managementToken(server)}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: text === '' ? {} : JSON.parse(text) };
+}
+
+/** Makes actions, deploys them and binds them to a trigger, in order. @returns their ids. */
+export async function bindActions(
+  server: TestServer,
+  trigger: string,
+  ...actions: TestAction[]
+): Promise<string[]> {
+  const ids: string[] = [];
+  const bindings: object[] = [];
+  for (const [
+    index,
+    { name = `${trigger} ${index}`, code, secrets = {}, on_error, isDraft },
+  ] of actions.entries()) {
+    const made = await managed(server, 'POST', '/actions/actions', {
+      name,
+      code,
+      supported_triggers: [{ id: trigger, version: 'v3' }],
+      secrets: Object.entries(secrets).map(([key, value]) => ({ name: key, value })),
+    });
+    expect(made.status, JSON.stringify(made.body)).to.equal(201);
+    if (isDraft !== true) await managed(server, 'POST', `/actions/actions/${made.body.id}/deploy`);
+    ids.push(made.body.id);
+    bindings.push({ ref: { type: 'action_id', value: made.body.id }, ...(on_error && { on_error }) });
+  }
+  const bound = await managed(server, 'PATCH', `/actions/triggers/${trigger}/bindings`, { bindings });
+  expect(bound.status, JSON.stringify(bound.body)).to.equal(200);
+  return ids;
+}
+
+/** What the log says of actions, newest last. */
+export async function actionFailures(server: TestServer): Promise<string[]> {
+  const { records } = await server.store.collection('logs').list({ limit: 1000 });
+  return records
+    .filter(({ type }) => type === 'actions_execution_failed')
+    .map(({ description = '' }) => description);
+}
