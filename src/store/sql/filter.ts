@@ -75,10 +75,11 @@ function totalStatement(
   most: Query['total'],
   { parameter }: Dialect,
 ): Statement {
-  if (typeof most !== 'number') return { sql: `SELECT count(${what}) AS n ${counted}`, parameters };
+  if (typeof most !== 'number' && what === '*') return { sql: `SELECT count(*) AS n ${counted}`, parameters };
   const row = what === '*' ? '1' : what;
-  const limit = parameter(parameters.push(most));
-  return { sql: `SELECT count(*) AS n FROM (SELECT ${row} ${counted} LIMIT ${limit}) m`, parameters };
+  const limit = typeof most === 'number' ? ` LIMIT ${parameter(parameters.push(most))}` : '';
+  // Not `count(DISTINCT …)`: SQLite sorts for that, and here it reads the values in the order of their index.
+  return { sql: `SELECT count(*) AS n FROM (SELECT ${row} ${counted}${limit}) m`, parameters };
 }
 
 interface Terms {
