@@ -123,6 +123,7 @@ export const SCREENS: Readonly<Record<string, Readonly<Record<string, string>>>>
     'organization.nameTitle': 'pageTitle',
     'organization.nameHeading': 'title',
     'organization.nameLead': 'description',
+    'organization.emailLead': 'description',
     'organization.name': 'organizationNamePlaceholder',
     'organization.continue': 'buttonText',
     'organization.unknown': 'invalid-organization',

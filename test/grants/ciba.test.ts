@@ -226,7 +226,7 @@ describe('CIBA', () => {
       expect(page.text).to.contain('Payment 4711').and.to.contain('The mail-bank');
       const { action, fields } = readForm(page, 'ticket');
       const posted = { form: { ...fields, decision: 'accept' } };
-      expect((await agent.request(action, posted)).text).to.contain('You have approved');
+      expect((await agent.request(action, posted)).text).to.contain('You approved the request');
       expect((await agent.request(action, posted)).status, 'once').to.equal(400);
       expect((await ask(request)).json()).to.include.keys('access_token', 'id_token');
     });
@@ -242,7 +242,7 @@ describe('CIBA', () => {
     it('is shown to nobody else, and not posted from elsewhere', async () => {
       const request = await begin();
       const other = await open(3, { email: 'mfa-1@example.test', password: USER.password });
-      expect(other.page.text).to.contain('Nothing waits for you');
+      expect(other.page.text).to.contain('Nothing is waiting for you');
       const { page } = await open(3);
       const { fields } = readForm(page, 'ticket');
       const forged = await createAgent(plain).request('/approval', {

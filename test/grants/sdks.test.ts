@@ -39,7 +39,7 @@ describe('SDKs with further grants', () => {
     const page = await submitLogin(agent, server, await follow(agent, await agent.get(link), server.url));
     const { action, fields } = readForm(page, 'ticket');
     const done = await agent.request(action, { form: { ...fields, decision: 'accept' } });
-    expect(done.text).to.contain('You have approved');
+    expect(done.text).to.contain('You approved the request');
   };
 
   it('openid-client logs a device in', async () => {

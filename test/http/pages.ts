@@ -138,6 +138,49 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ],
     },
   },
+  '/consent-details': {
+    template: 'login/consent',
+    model: {
+      client,
+      user,
+      scopes: [{ key: 'scope.openid' }, { text: 'Make payments', api: 'Payments API' }],
+      details: [
+        {
+          type: 'payment_initiation',
+          lines: [
+            { name: 'actions', value: 'initiate, status' },
+            { name: 'instructedAmount › currency', value: 'EUR' },
+            { name: 'instructedAmount › amount', value: '123.50' },
+            { name: 'creditor › name', value: 'دار النشر (Hafen) 7' },
+            { name: 'creditor › account › iban', value: `DE02${'1234567890'.repeat(12)}` },
+            { name: 'note', value: '' },
+          ],
+        },
+        { type: `https://scheme.example.test/${'a-long-type-of-details/'.repeat(4)}`, lines: [] },
+      ],
+    },
+  },
+  '/consent-details-template': {
+    template: 'login/consent',
+    model: {
+      client,
+      user,
+      scopes: [{ key: 'scope.openid' }],
+      details: [
+        {
+          type: 'payment_initiation',
+          lines: [],
+          html: '<h2>Pay 123.50 EUR</h2><p>To Merchant A, DE02 1203 0000 0000 2020 51, <a href="/help">from your account</a>.</p><table><tr><th>Fee</th><td>0.20 EUR</td></tr></table>',
+        },
+        {
+          type: 'account_information',
+          lines: [],
+          html: '<p>See the balance of your account.</p><ul><li>Current</li><li>Savings</li></ul>',
+        },
+        { type: 'tax_data', lines: [{ name: 'year', value: '2026' }] },
+      ],
+    },
+  },
   '/passwordless-email': {
     template: 'passwordless/address',
     model: {
@@ -251,6 +294,10 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/authenticator': { template: 'authenticator', model: { origin: 'https://localhost' } },
   '/organization-name': { template: 'login/organization-name', model: { client, name: '', takesName: true } },
+  '/organization-email': {
+    template: 'login/organization-name',
+    model: { client, name: '', takesName: false, takesEmail: true },
+  },
   '/organization-unknown': {
     template: 'login/organization-name',
     model: {
@@ -330,6 +377,15 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'login/link',
     model: { client, action: '/link', email: user, connection: 'Passwords', alert: 'link.other' },
   },
+  '/link-passwords': {
+    template: 'login/link',
+    model: {
+      client,
+      action: '/link',
+      email: `${'ada.'.repeat(14)}lovelace@example.test`,
+      connection: 'Acme',
+    },
+  },
   '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
   '/device': { template: 'device/code', model: { typed: '', shape: 'XXXX-XXXX', isDigits: false } },
   '/device-wrong': {
@@ -348,11 +404,31 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'device/confirm',
     model: { client, userCode: 'WDJB-MJHT', ip: '203.0.113.7' },
   },
+  '/device-confirm-long': {
+    template: 'device/confirm',
+    model: {
+      client: {
+        name: 'Wohnzimmerfernsehgerät mit Donaudampfschifffahrtsgesellschaftsabonnement',
+        logo: LOGO,
+      },
+      userCode: 'ABCD-EFGH-IJKL-MNOP-QRST',
+      ip: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
+    },
+  },
   '/device-allowed': { template: 'device/allowed', model: {} },
   '/device-denied': { template: 'device/denied', model: {} },
   '/approval': {
     template: 'approval/ask',
     model: { client, ticket: 't', request: 'r', message: 'Payment 4711' },
+  },
+  '/approval-long': {
+    template: 'approval/ask',
+    model: {
+      client: { ...client, logo: LOGO },
+      ticket: 't',
+      request: 'r',
+      message: 'Überweisung an Donaudampfschifffahrtsgesellschaft 12345678901234',
+    },
   },
   '/approval-plain': { template: 'approval/ask', model: { client, ticket: 't', request: 'r' } },
   '/approval-allowed': { template: 'approval/allowed', model: {} },
@@ -371,6 +447,16 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/signed-out': { template: 'logout/signed-out', model: {} },
   '/error': new AuthError(400, 'invalid_request', 'The redirect_uri is not registered for this application.'),
+  '/error-request-uri': new AuthError(
+    400,
+    'invalid_request_uri',
+    'request_uri is invalid, expired, or was already used',
+  ),
+  '/error-request-object': new AuthError(
+    400,
+    'invalid_request_object',
+    `Request Object claims are invalid: https://application.example.test/${'a-long-address/'.repeat(12)}`,
+  ),
   '/error-server': new AuthError(500, 'server_error', 'An unexpected error occurred.'),
   '/home': {
     template: 'development/home',
