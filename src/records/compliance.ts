@@ -216,13 +216,16 @@ export const TOKEN_RULES: readonly Rule<ProfiledToken>[] = [
   },
 ];
 
-/** The clause of a rule for a profile; undefined where that does not demand it. */
+/**
+ * The clause of a rule for a profile, as an error says it: in the characters that an `error_description` may have (RFC 6749
+ * §5.2). Undefined where the profile does not demand it.
+ */
 export function clauseOf(
   { clauses }: Pick<Rule<never>, 'clauses'>,
   { standards }: Profile,
 ): string | undefined {
   const standard = standards.find((one) => clauses[one] !== undefined);
-  return standard && `${STANDARDS[standard]} ${clauses[standard]}`;
+  return standard && `${STANDARDS[standard]} ${clauses[standard]}`.replaceAll('§', 'section ');
 }
 
 /** The rules of a profile that something breaks, in words with their clauses. */

@@ -142,7 +142,7 @@ describe('an application with a compliance_level is refused by the tenant file',
   it('and implicit, but for the hybrid responses of FAPI 1.0', () => {
     const implicit = { grant_types: ['authorization_code', 'implicit'] };
     const sp = 'fapi2_sp_pkj_dpop';
-    expect(faultsOf({ ...fitting(sp, PROFILES[sp]), ...implicit })).to.include('§5.3.2.1 (2)');
+    expect(faultsOf({ ...fitting(sp, PROFILES[sp]), ...implicit })).to.include('section 5.3.2.1 (2)');
     const adv = 'fapi1_adv_pkj_par';
     expect(faultsOf({ ...fitting(adv, PROFILES[adv]), ...implicit })).to.equal('');
   });
@@ -233,7 +233,10 @@ describe('an application with a compliance_level', () => {
   const refused = (answer: Answer, clause: string) => {
     expect(answer.status, answer.text).to.equal(400);
     expect(answer.json().error).to.equal('invalid_request');
-    expect(answer.json().error_description).to.include(`(${clause})`);
+    expect(answer.json().error_description)
+      .to.include(`(${clause})`)
+      // The characters that it may have (RFC 6749 §5.2).
+      .and.match(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/);
   };
   const tokens = async (
     level: Level,

@@ -86,7 +86,6 @@ describe('users of upstream providers at the Management API', () => {
   const options = optionsFor({ url: 'https://idp.example.test' });
   for (const [what, wrong] of [
     ['an address without TLS', { ...options, tokenURL: 'http://idp.example.test/token' }],
-    ['no client_id', { ...options, client_id: null }],
     ['a header that the request has', { ...options, customHeaders: { Host: 'a' } }],
   ] as [string, object][]) {
     it(`come by no connection with ${what}`, async () => {
