@@ -90,8 +90,15 @@ function detailsOfToken(
     if (source === undefined) return nonEmpty(await ofClient(config, String(token.clientId), api, asked));
     const granted = grantedIn(source);
     refuseOthers(asked, granted);
+    // They were allowed for the API that was asked for then, not for another that the refresh token is good for, too.
+    if (resource !== undefined && !isFor(source, resource)) return undefined;
     return nonEmpty((asked.length > 0 ? asked : granted).filter(({ type }) => hasType(api, type)));
   };
+}
+
+function isFor(source: object, resource: string): boolean {
+  const { resource: own } = source as { resource?: string | readonly string[] };
+  return own === undefined || [own].flat().includes(resource);
 }
 
 function grantedIn(source: object): AuthorizationDetail[] {

@@ -91,7 +91,7 @@ export function normalizeRequest(
     ...(browser !== undefined && { browser }),
     ...(refused && { refused }),
     ...(pushed !== undefined && { pushed }),
-    ...(isSigned && { isFixed: true }),
+    ...((isSigned || pushed !== undefined) && { isFixed: true }),
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
     ...('fault' in api && { invalidTarget: api.fault }),
   };

@@ -89,7 +89,10 @@ export function parEndpoint({
     const { dpopJkt } = (entities.PushedAuthorizationRequest ?? {}) as { dpopJkt?: string };
     const kept = { ...parameters, ...(dpopJkt !== undefined && { dpop_jkt: dpopJkt }) };
     ctx.body = {
-      request_uri: await pushedRequests.keep(client.clientId, kept, seconds),
+      request_uri: await pushedRequests.keep(
+        { clientId: client.clientId, params: kept, isSigned: request.isSigned === true },
+        seconds,
+      ),
       expires_in: seconds,
     };
   };

@@ -20,6 +20,8 @@ export const OVER = 'request_uri is invalid, expired, or was already used';
 interface Kept {
   clientId: string;
   params: ParsedUrlQuery;
+  /** Whether they came in a request object. */
+  isSigned?: boolean;
   /** Until when a browser may come with it, epoch seconds. */
   until: number;
   /** The hash of the secret that the request has in its browser, once one has come. */
@@ -37,13 +39,16 @@ interface Coming {
 }
 
 export interface PushedRequests {
-  /** Keeps the parameters of a client. @param seconds for so long. @returns its `request_uri`. */
-  keep(clientId: string, params: ParsedUrlQuery, seconds: number): Promise<string>;
+  /** Keeps the request of a client. @param seconds for so long. @returns its `request_uri`. */
+  keep(request: Pick<Kept, 'clientId' | 'params' | 'isSigned'>, seconds: number): Promise<string>;
   /**
    * Gives the request to the first browser that comes; the same one may load it again until it is answered.
    * @returns its parameters, and what it is known by from here on; undefined when it is another client's or over.
    */
-  claim(uri: string, coming: Coming): Promise<{ params: ParsedUrlQuery; pushed: string } | undefined>;
+  claim(
+    uri: string,
+    coming: Coming,
+  ): Promise<{ params: ParsedUrlQuery; isSigned: boolean; pushed: string } | undefined>;
   /** A waiting request is begun anew in its browser, which has another secret for it now. Both are hashes. */
   rebind(pushed: string, before: string | undefined, browser: string): Promise<void>;
   /**
@@ -80,10 +85,10 @@ export function pushedRequests({
     return changed;
   };
   return {
-    keep: async (clientId, params, seconds) => {
+    keep: async (request, seconds) => {
       const id = random(32).toString('base64url');
       const until = epochSeconds(clock) + seconds;
-      const kept: Kept = { clientId, params, until };
+      const kept: Kept = { ...request, until };
       await artifacts.insert({
         id: artifactKey(PUSHED_MODEL, id),
         model: PUSHED_MODEL,
@@ -100,7 +105,7 @@ export function pushedRequests({
         const isTheirs = kept.browser !== undefined && brings(kept.browser);
         return kept.clientId === clientId && (isFree || isTheirs) ? { ...kept, browser } : undefined;
       });
-      return claimed && { params: { ...claimed.params }, pushed };
+      return claimed && { params: { ...claimed.params }, isSigned: claimed.isSigned === true, pushed };
     },
     rebind: async (pushed, before, browser) => {
       await change(pushed, (kept) => (kept.browser === before ? { ...kept, browser } : undefined));

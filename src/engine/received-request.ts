@@ -79,8 +79,11 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
         if (claimed === undefined) throw new AuthError(400, 'invalid_request_uri', OVER);
         // What was sent beside it does not count (RFC 9101 §6.3, RFC 9126 §4).
         const parameters = { ...claimed.params, client_id: clientId };
-        // Whether it was signed was looked at when it was pushed.
-        return held(client, { parameters, pushed: claimed.pushed, isSigned: true }, true);
+        const { pushed, isSigned } = claimed;
+        // The application may have come to be held to more since.
+        if (!isSigned && mustSign(client))
+          return refusedRequest(parameters, 'invalid_request', OBJECT_REQUIRED);
+        return held(client, { parameters, pushed, ...(isSigned && { isSigned }) }, true);
       }
       if (isPushedUri(uri))
         return refusedRequest(received, 'invalid_request', 'request and request_uri exclude each other');
@@ -120,6 +123,10 @@ function held(client: Client, request: ReceivedRequest, isPushed: boolean): Rece
   return fault === undefined ? request : refusedRequest(parameters, 'invalid_request', fault);
 }
 
+function mustSign({ signed_request_object: object }: Client): boolean {
+  return object?.required === true;
+}
+
 function mustPush(config: Pick<Config, 'settings'>, client: Client): boolean {
   const { flags } = config.settings().tenant;
   return (
@@ -136,7 +143,7 @@ async function withObject(
   const { request } = received;
   const { wallClock, issuer } = deps;
   const now = wallClock();
-  const isRequired = client.signed_request_object?.required === true;
+  const isRequired = mustSign(client);
   if (request === undefined && isRequired)
     return refusedRequest(received, 'invalid_request', OBJECT_REQUIRED);
   // Without keys of the client there is nothing to verify one by: the engine refuses it.

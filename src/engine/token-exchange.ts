@@ -151,6 +151,8 @@ async function ofAccessToken(
   if (typeof party !== 'string' || audience === undefined || claims.sub === undefined) return undefined;
   const client = await config.client(clientId);
   if ((await config.resourceServer(audience)) === undefined || client === undefined) return undefined;
+  // What an application was given ends with it.
+  if ((await config.client(party)) === undefined) return undefined;
   if (party !== clientId && !isOfApi(client, audience)) return undefined;
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
   const scopes = String(claims.scope ?? '').split(' ');

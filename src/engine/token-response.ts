@@ -10,6 +10,7 @@ import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
+import { exchangedOf } from './exchanged.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import type { ProvedKeys } from './proof-of-possession.ts';
@@ -145,6 +146,9 @@ async function refuseUnfit(
   });
   if (verdict.is === 'refused') throw verdict.refusal;
   if (verdict.is === 'complete') return verdict.user;
+  // The token for a second factor also enrols one: it is for who has just given the first, not for who holds a token.
+  if (exchangedOf(ctx) !== undefined)
+    throw new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};
   throw await secondFactor.refusal(login.userId, clientId, {
     scope: typeof scope === 'string' ? scope : '',

@@ -138,6 +138,8 @@ export function registerVendorGrant(
           keys,
         };
         await respondWithTokens(deps, ctx, login, asked);
+        // Nobody has logged in: an ID token would say so, of a session that may be over, and could be exchanged for more.
+        if (exchanged !== undefined) delete (ctx.body as { id_token?: string }).id_token;
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;

@@ -44,7 +44,8 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
   completes: true,
   authenticate: async (deps, { clientId, params, ctx }) => {
     const client = await deps.config.client(clientId);
-    if (client === undefined || authenticationMethod(client) === 'none')
+    // The user was asked for no consent: it may have become a third party's application while the request waited.
+    if (client?.is_first_party !== true || authenticationMethod(client) === 'none')
       throw new AuthError(
         403,
         'unauthorized_client',

@@ -52,6 +52,8 @@ export interface WaitingDevice extends DeviceRequest {
 /** A request that was allowed: by which login, and with which organization. */
 export interface Allowed {
   login: Login;
+  /** Whether the user was asked for consent: the application was a third party's. */
+  hasConsent: boolean;
   organization?: string;
 }
 

@@ -33,7 +33,10 @@ export const deviceGrant: GrantDeclaration<CodeDependencies> = {
     const polled = await poll(deps, requiredField(params, 'device_code'), clientId);
     if (polled.is !== 'allowed') throw REFUSALS[polled.is]();
     const { scope, audience } = polled.request;
-    const { login, organization } = polled.allowed;
+    const { login, organization, hasConsent } = polled.allowed;
+    const client = await deps.config.client(clientId);
+    // It may have become a third party's application since its user was asked for no consent.
+    if (client?.is_first_party === false && !hasConsent) throw REFUSALS.unknown();
     return {
       login,
       isFromPages: true,

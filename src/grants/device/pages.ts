@@ -92,7 +92,8 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   if (!(await isAsAsked(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
   const { userId, connection, credentialVersion, amr, acr, authTime, organization } = login;
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
-  const allowed = { login: proved, ...(organization !== undefined && { organization }) };
+  const hasConsent = (await deps.config.client(clientId))?.is_first_party === false;
+  const allowed = { login: proved, hasConsent, ...(organization !== undefined && { organization }) };
   if (!(await decide(deps, waiting, allowed))) return askForCode(deps, ctx, '', GONE);
   await deps.views.page(ctx, 'device/allowed', {});
 }
