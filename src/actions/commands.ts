@@ -108,8 +108,8 @@ const TAKE = {
   'user.setAppMetadata': member('appMetadata'),
   'accessToken.addScope': scope('addedScopes', 'removedScopes'),
   'accessToken.removeScope': scope('removedScopes', 'addedScopes'),
-  'multifactor.enable': taking(z.array(z.unknown()), (outcome, [provider]) => {
-    if (provider !== 'none') outcome.multifactor = true;
+  'multifactor.enable': taking(z.array(z.unknown()), (outcome, [asked]) => {
+    if (asked !== 'none') outcome.multifactor = true;
   }),
 };
 

@@ -104,6 +104,8 @@ export interface StrategyRecord {
   proves?: AddressKind;
   /** Whether its users log in at a provider elsewhere, which says who they are. */
   isUpstream?: true;
+  /** Whether the provider signs as `https://<domain>`, by the option `domain`, where nothing else is said. */
+  signsAsDomain?: true;
 }
 
 /** Users of a provider elsewhere are known by its own id for them alone. */
@@ -124,7 +126,7 @@ export const STRATEGIES = {
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: keptOAuth2OptionsSchema, lacking: lackingOAuth2 },
   oidc: { ...upstream, options: oidcOptionsSchema },
-  okta: { ...upstream, options: oktaOptionsSchema },
+  okta: { ...upstream, options: oktaOptionsSchema, signsAsDomain: true },
   waad: { ...upstream, options: waadOptionsSchema },
   adfs: { ...upstream, options: adfsOptionsSchema },
   'google-oauth2': { ...upstream, options: googleOptionsSchema },

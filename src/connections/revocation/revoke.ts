@@ -7,6 +7,7 @@ import type { Sessions } from '../../engine/sessions.ts';
 import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
 import { identityId } from '../../records/identities.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS } from '../../records/openid.ts';
@@ -114,7 +115,7 @@ const settings = z.object({
   domain: z.string().optional().catch(undefined),
 });
 
-/** Whose JWTs are taken: what the connection names, both or neither; of Okta's the organization itself. */
+/** Whose JWTs are taken: what the connection names, both or neither; or the provider's domain, where it signs as that. */
 function expectedOf({
   strategy,
   options,
@@ -126,8 +127,8 @@ function expectedOf({
   } = settings.parse(options ?? {});
   if (issuer !== undefined && subject !== undefined)
     return isHttpsOrLoopback(issuer) ? { issuer, subject } : undefined;
-  if (strategy !== 'okta' || domain === undefined || issuer !== undefined || subject !== undefined)
-    return undefined;
+  const isDomain = strategyRecord(strategy)?.signsAsDomain === true;
+  if (!isDomain || domain === undefined || issuer !== undefined || subject !== undefined) return undefined;
   return { issuer: `https://${domain.replace(/^https:\/\/|\/$/g, '')}`, subject: undefined };
 }
 

@@ -38,6 +38,10 @@ declare module '../../records/log-events.ts' {
 }
 
 const begin = {
+  summary: 'Ask a user to approve a login (CIBA)',
+  security: ['client'],
+  body: authorizationBody,
+  answers: { 200: { description: 'What to ask the token endpoint with', body: authorizationAnswer } },
   limit: 'bcAuthorize',
   cors: 'none',
   errors: oauthShape,
@@ -54,13 +58,7 @@ export const ciba = feature<CibaDependencies, CibaGrantDependencies>({
   events,
   grants: [cibaGrant],
   routes: {
-    'POST /bc-authorize': {
-      ...begin,
-      summary: 'Ask a user to approve a login (CIBA)',
-      security: ['client'],
-      body: authorizationBody,
-      answers: { 200: { description: 'What to ask the token endpoint with', body: authorizationAnswer } },
-    },
+    'POST /bc-authorize': begin,
     'POST /oauth/bc-authorize': begin,
     ...approvalPageRoutes,
   },
