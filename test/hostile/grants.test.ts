@@ -144,6 +144,35 @@ describe('grants that go on', () => {
     expect(await approved(() => server.users.update(sub, { blocked: true }))).to.equal('unauthorized');
   });
 
+  it('an approval is for an organization that its user is a member of, named as the tenant allows it', async () => {
+    const bank = cibaTenant.clients.find(({ client_id }) => client_id === 'mail-bank');
+    server = await startManaged({
+      ...cibaTenant,
+      guardianPolicies: { policies: [] },
+      organizations: [{ id: 'org_acme', name: 'acme', display_name: 'Acme' }],
+      clients: [
+        ...cibaTenant.clients.filter((one) => one !== bank),
+        { ...bank, organization_usage: 'allow' },
+      ],
+    });
+    const client = { client_id: 'mail-bank', client_secret: 'mail-bank-secret' };
+    const sub = (await server.users.withEmail(USER.email))[0]?.id ?? '';
+    const login_hint = JSON.stringify({ format: 'iss_sub', iss: server.issuer, sub });
+    const ask = (organization: string) =>
+      createAgent(server).request('/bc-authorize', {
+        form: { ...client, scope: 'openid', requested_expiry: '3600', login_hint, organization },
+      });
+    expect(told(await ask('acme'))[1]).to.equal('invalid_request');
+    const asked = (await ask('org_acme')).json();
+    const agent = createAgent(server);
+    const { link = '' } = await nextMessageTo(server, USER.email, 1, 'link');
+    const page = await submitLogin(agent, server, await follow(agent, await agent.get(link), server.url));
+    const { action, fields } = readForm(page, 'ticket');
+    await agent.request(action, { form: { ...fields, decision: 'accept' } });
+    const { auth_req_id } = asked;
+    expect((await token(agent, { grant_type: CIBA_GRANT, ...client, auth_req_id })).status).to.equal(403);
+  });
+
   it('what was allowed at one API is in no token for another', async () => {
     const details = { authorization_details: [{ type: 'payment' }] };
     server = await startManaged({

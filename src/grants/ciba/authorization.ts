@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { BACKCHANNEL_INTERVAL, issueBackchannel } from '../../engine/backchannel-requests.ts';
+import { namesAllowed } from '../../engine/organization-parameter.ts';
 import { bodyFields, requiredField } from '../../http/body-fields.ts';
 import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -139,7 +140,8 @@ async function organizationOf(
   if (usage === 'deny')
     throw refused('invalid_request', 'parameter organization is not allowed for this client');
   const found = await config.organization(sent);
-  if (found === undefined) throw refused('invalid_request', 'the organization was not found');
+  if (found === undefined || (found.id !== sent && !namesAllowed(config)))
+    throw refused('invalid_request', 'the organization was not found');
   return found.id;
 }
 
