@@ -203,15 +203,17 @@ function setPageHeaders(
 /** The error page's model; `kind` chooses the advice. */
 function describeError(ctx: Context, { status, error, error_description, extra }: AuthError): object {
   return {
-    kind: errorKind(status, extra.reason),
+    kind: errorKind(status, error, extra.reason),
     error,
     description: error_description,
     requestId: ctx.state.requestId,
   };
 }
 
-function errorKind(status: number, reason: unknown): string {
+function errorKind(status: number, error: string, reason: unknown): string {
   if (reason === 'form_expired' || reason === 'request_expired') return 'expired';
+  // A pushed request is used once and soon (RFC 9126 §2.2): people come back to it by their history.
+  if (error === 'invalid_request_uri') return 'expired';
   if (reason === 'link_expired') return 'link';
   if (status === 404) return 'missing';
   if (status === 429) return 'busy';
