@@ -90,6 +90,12 @@ const clientFields = z.looseObject({
       // An API that is a client of its own, and the client that sets connections up for others.
       'resource_server',
       'express_configuration',
+      // Services of others that the hosted service logs in to by its add-ons.
+      ...([
+        ...['rms', 'box', 'cloudbees', 'concur', 'dropbox', 'mscrm', 'echosign', 'egnyte', 'newrelic', 'oag'],
+        ...['office365', 'salesforce', 'sentry', 'sharepoint', 'slack', 'springcm', 'zendesk', 'zoom'],
+        'sso_integration',
+      ] as const),
     ])
     .default('regular_web'),
   callbacks: z.array(z.string().min(1)).default([]),

@@ -126,7 +126,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
 }
 
 /** The hosted service's default grant types by application type. */
-const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
+const GRANT_TYPES: Partial<Record<ClientRecord['app_type'], string[]>> & { regular_web: string[] } = {
   spa: ['authorization_code', 'implicit', 'refresh_token'],
   native: ['authorization_code', 'refresh_token'],
   regular_web: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials'],
@@ -137,7 +137,9 @@ const GRANT_TYPES: Record<ClientRecord['app_type'], string[]> = {
 
 /** The type's default grant types, without client_credentials for a public application. */
 export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
-  return GRANT_TYPES[app_type].filter((type) => method !== 'none' || type !== 'client_credentials');
+  // An integration with a service of others has those of a web application.
+  const all = GRANT_TYPES[app_type] ?? GRANT_TYPES.regular_web;
+  return all.filter((type) => method !== 'none' || type !== 'client_credentials');
 }
 
 function clientsOf(file: TenantFile, there: TenantRecords, random: Random): Records['clients'][] {

@@ -3,7 +3,7 @@
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
-import { managementClient, managementToken, startManaged } from './support.ts';
+import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
 describe('applications of the Management API', () => {
   let server: TestServer;
@@ -45,6 +45,26 @@ describe('applications of the Management API', () => {
     const rotated = await management.clients.rotateSecret(made.client_id ?? '');
     expect(rotated.client_secret).not.to.equal(made.client_secret);
     expect((await tokenFor(made.client_id ?? '', made.client_secret)).status).to.equal(401);
+  });
+
+  it('have metadata that is changed key by key, and any kind that the hosted service knows', async () => {
+    const made = await management.clients.create({
+      name: 'Integrated',
+      app_type: 'sso_integration',
+      client_metadata: { a: '1', b: '2' },
+    });
+    const id = made.client_id ?? '';
+    expect(made.app_type).to.equal('sso_integration');
+    const patch = async (client_metadata: Record<string, string | null>) => {
+      const answer = await callApi(server, 'PATCH', `/clients/${id}`, { client_metadata });
+      return { status: answer.status, metadata: ((await answer.json()) as typeof made).client_metadata };
+    };
+    expect((await patch({ b: null, c: '3' })).metadata).to.deep.equal({ a: '1', c: '3' });
+    const many = Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`k${n}`, 'x']));
+    expect((await patch(many)).status).to.equal(400);
+    expect((await patch({ a: null, c: null })).metadata).to.deep.equal({});
+    const refused = await callApi(server, 'POST', '/clients', { name: 'x', client_metadata: { a: null } });
+    expect(refused.status).to.equal(400);
   });
 
   it('are changed member by member, and gone once they are deleted', async () => {

@@ -8,6 +8,11 @@ const texts = z.array(z.string().max(2048)).max(1000);
 const object = z.record(z.string(), z.unknown());
 const nullable = <S extends z.ZodType>(schema: S) => schema.nullable();
 
+/** What an application's metadata may be. */
+export const clientMetadata = z
+  .record(text(255), text(255))
+  .refine((all) => Object.keys(all).length <= 10, 'At most 10 keys');
+
 /** Members that a caller sets. Those that mean something here are judged by the tenant file's schema beside. */
 const members = {
   name: text(255)
@@ -57,9 +62,7 @@ const members = {
   custom_login_page_preview: text(100_000),
   form_template: text(100_000),
   addons: object,
-  client_metadata: z
-    .record(text(255), text(255))
-    .refine((all) => Object.keys(all).length <= 10, 'At most 10 keys'),
+  client_metadata: clientMetadata,
   mobile: object,
   native_social_login: object,
   initiate_login_uri: text(),
@@ -79,9 +82,12 @@ const members = {
   redirection_policy: text(64),
 };
 
-/** The body that changes an application: null removes a member. */
-export const patchClientBody = z.strictObject(
+const body = z.strictObject(
   Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, nullable(schema).optional()])),
 );
+/** The body that changes an application: null removes a member, and a key of its metadata. */
+export const patchClientBody = body.extend({
+  client_metadata: z.record(text(255), text(255).nullable()).nullish(),
+});
 /** The body that makes one. */
-export const createClientBody = patchClientBody.extend({ name: members.name });
+export const createClientBody = body.extend({ name: members.name });

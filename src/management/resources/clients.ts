@@ -21,7 +21,7 @@ import { flag } from '../fields.ts';
 import { idOf, letters } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { isObject } from '../section.ts';
-import { createClientBody, patchClientBody } from './client-bodies.ts';
+import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { credentialBody } from './client-credentials.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
 
@@ -169,6 +169,13 @@ function applyRequestKeys<T extends object>(
   };
 }
 
+/** Metadata is changed key by key, as at the hosted service; null removes one. @throws AuthError 400 */
+function withMetadata(client: Client, body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  if (!isObject(body.client_metadata)) return { ...body };
+  const all = merged({ ...client.client_metadata }, body.client_metadata);
+  return { ...body, client_metadata: checkedBy(clientMetadata, all) };
+}
+
 /** How a secret is encoded is said at the creation alone: tools leave it out of a change. */
 function withEncoding({ jwt_configuration: { secret_encoded } }: Client, body: Record<string, unknown>) {
   if (!isObject(body.jwt_configuration) || secret_encoded === undefined) return body;
@@ -215,7 +222,8 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
-    const changed = merged(structuredClone(before) as Record<string, unknown>, withEncoding(client, body));
+    const members = withMetadata(client, withEncoding(client, body));
+    const changed = merged(structuredClone(before) as Record<string, unknown>, members);
     const asked =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
     const signing =

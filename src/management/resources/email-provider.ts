@@ -24,7 +24,12 @@ const PROVIDERS = [
 
 const providerMembers = {
   enabled: z.boolean().optional(),
-  default_from_address: z.string().max(255).nullish(),
+  // Terraform's provider says that there is none with an empty text.
+  default_from_address: z
+    .string()
+    .max(255)
+    .nullish()
+    .transform((address) => (address === '' ? null : address)),
   credentials: object,
   settings: object.nullish(),
 };
