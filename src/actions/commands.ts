@@ -9,10 +9,6 @@ export interface ActionOutcome {
   /** Claims, by name; those of the protocol are for the caller to refuse. */
   idToken: Record<string, unknown>;
   accessToken: Record<string, unknown>;
-  /** Attributes of a SAML assertion. */
-  saml: Record<string, unknown>;
-  addedScopes: string[];
-  removedScopes: string[];
   /** Members of the metadata, null for one that goes. */
   userMetadata: Record<string, unknown>;
   appMetadata: Record<string, unknown>;
@@ -25,9 +21,6 @@ export function nothingAsked(): ActionOutcome {
   return {
     idToken: {},
     accessToken: {},
-    saml: {},
-    addedScopes: [],
-    removedScopes: [],
     userMetadata: {},
     appMetadata: {},
     multifactor: false,
@@ -42,16 +35,10 @@ export const METHODS: Record<Trigger, readonly (keyof typeof TAKE)[]> = {
     'access.deny',
     'idToken.setCustomClaim',
     'accessToken.setCustomClaim',
-    'accessToken.addScope',
-    'accessToken.removeScope',
-    'samlResponse.setAttribute',
     'multifactor.enable',
     ...METADATA,
   ],
   'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim'],
-  'pre-user-registration': ['access.deny', 'validation.error', ...METADATA],
-  'post-user-registration': [],
-  'post-change-password': [],
 };
 
 const name = z.string().min(1).max(255);
@@ -73,7 +60,7 @@ function taking<T extends z.ZodType>(
 
 const pair = z.tuple([name, value]).rest(z.unknown());
 
-const member = (of: 'idToken' | 'accessToken' | 'saml' | 'userMetadata' | 'appMetadata') =>
+const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
   taking(pair, (outcome, [key, given]) => {
     Object.defineProperty(outcome[of], key, {
       value: given,
@@ -81,12 +68,6 @@ const member = (of: 'idToken' | 'accessToken' | 'saml' | 'userMetadata' | 'appMe
       configurable: true,
       writable: true,
     });
-  });
-
-const scope = (to: 'addedScopes' | 'removedScopes', from: 'addedScopes' | 'removedScopes') =>
-  taking(z.tuple([name]).rest(z.unknown()), (outcome, [one]) => {
-    outcome[from] = outcome[from].filter((other) => other !== one);
-    outcome[to].push(one);
   });
 
 /** What each method does; false for arguments that it does not take. */
@@ -98,16 +79,10 @@ const TAKE = {
         ? { code: first, reason: second.slice(0, 1000), userMessage: second.slice(0, 1000) }
         : { reason: first };
   }),
-  'validation.error': taking(z.tuple([text, text]).rest(z.unknown()), (outcome, [code, message]) => {
-    outcome.denied ??= { code, reason: message, userMessage: message };
-  }),
   'idToken.setCustomClaim': member('idToken'),
   'accessToken.setCustomClaim': member('accessToken'),
-  'samlResponse.setAttribute': member('saml'),
   'user.setUserMetadata': member('userMetadata'),
   'user.setAppMetadata': member('appMetadata'),
-  'accessToken.addScope': scope('addedScopes', 'removedScopes'),
-  'accessToken.removeScope': scope('removedScopes', 'addedScopes'),
   'multifactor.enable': taking(z.array(z.unknown()), (outcome, [asked]) => {
     if (asked !== 'none') outcome.multifactor = true;
   }),

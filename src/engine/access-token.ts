@@ -7,6 +7,7 @@ import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { exchangedOf } from './exchanged.ts';
+import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
@@ -26,6 +27,7 @@ export function userinfoAudience(issuer: string): string {
 interface AccessTokenDependencies {
   issuer: string;
   actions: Actions;
+  loginActions: Pick<LoginActions, 'claimsOf'>;
   config: Config;
   users: Users;
   organizations: Pick<Organizations, 'claims' | 'rolesOf'>;
@@ -38,6 +40,7 @@ interface AccessTokenDependencies {
 export function accessTokenFormat({
   issuer,
   actions,
+  loginActions,
   config,
   users,
   organizations,
@@ -56,9 +59,10 @@ export function accessTokenFormat({
     const gty = grantType(token, userId);
     const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
     const machine = { clientId: String(client), audience: api?.identifier, scope, organization };
-    // Not for our own API: an action that fails could not be mended by the API that it is kept by.
-    const runsActions = userId === undefined && api?.is_system !== true;
-    const ofActions = runsActions ? await machineClaims({ actions, config }, ctx, machine) : {};
+    const ofActions =
+      userId !== undefined
+        ? loginActions.claimsOf(ctx)?.accessToken
+        : await machineClaims({ actions, config }, ctx, { ...machine, isOurs: api?.is_system === true });
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       // First: they are no claim of ours.

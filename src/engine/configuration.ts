@@ -39,6 +39,7 @@ import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
 import { interactionPath } from './interaction.ts';
 import { lifetimes } from './lifetimes.ts';
+import type { LoginActions } from './login-actions.ts';
 import type { LogoutChannels } from './logout-channels.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { ErrorPage } from './message-modes.ts';
@@ -147,6 +148,7 @@ export function engineConfiguration(
   deps: EngineDependencies & {
     commits: Commits;
     judged: JudgedUsers;
+    loginActions: LoginActions;
     organizations: Organizations;
     machines: MachineOrganizations;
     customClaims: CustomClaims;
@@ -222,7 +224,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
 
 /** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
 function rotates(
-  deps: EngineDependencies & { targets: RefreshTargets },
+  deps: EngineDependencies & { targets: RefreshTargets; loginActions: LoginActions },
 ): Configuration['rotateRefreshToken'] {
   const { store, clock, wallClock } = deps;
   return async (ctx) => {
@@ -230,6 +232,7 @@ function rotates(
     if (token === undefined || client === undefined) return true;
     await deps.targets.decide(ctx, client, token);
     await refuseUnboundRefresh(deps, ctx, { client, token });
+    await deps.loginActions.atRefresh(ctx);
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
     await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
     return false;

@@ -14,6 +14,7 @@ import { toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
 import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
+import type { LoginActions } from './login-actions.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { permittedScopes } from './permitted.ts';
@@ -131,9 +132,10 @@ export interface GrantKeeper {
  * Stores a request's grant when all prompts are passed and the response is issued: a request that waits or fails must not
  * leave a grant behind.
  */
-export function keepGrants(provider: Provider): GrantKeeper {
+export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 'claimsOf'>): GrantKeeper {
   const saves = new WeakMap<IncomingMessage, Promise<unknown>>();
-  provider.on('authorization.accepted', ({ req, oidc }) => {
+  provider.on('authorization.accepted', (ctx) => {
+    const { req, oidc } = ctx;
     const { grant, session, client } = oidc;
     if (grant === undefined || session === undefined || client === undefined) return;
     const { uid: sessionUid, amr = [] } = session;
@@ -150,6 +152,7 @@ export function keepGrants(provider: Provider): GrantKeeper {
       factors: factorsOf(session),
       ...kept,
       ...way,
+      actions: loginActions.claimsOf(ctx),
     });
     Object.assign(session, kept);
     // The id is assigned synchronously; `kept` handles a failure.

@@ -3,6 +3,7 @@ import type { Client, KoaContextWithOIDC } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import type { CustomClaims } from './custom-claims.ts';
+import type { LoginActions } from './login-actions.ts';
 import { organizationOf } from './organizations.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
@@ -16,7 +17,11 @@ export interface IdTokenInstance extends IdTokenParts {
 /** Adapts the claims of the ID tokens that an engine makes. @param model the engine's class of them. */
 export function adaptIdToken(
   model: { prototype: IdTokenInstance },
-  { config, customClaims }: { config: Config; customClaims: CustomClaims },
+  {
+    config,
+    customClaims,
+    loginActions,
+  }: { config: Config; customClaims: CustomClaims; loginActions: Pick<LoginActions, 'claimsOf'> },
 ): void {
   const { payload } = model.prototype;
   model.prototype.payload = async function idTokenPayload(this: IdTokenInstance) {
@@ -30,7 +35,8 @@ export function adaptIdToken(
       userId: String(this.available.sub),
       organization: organizationOf(this.ctx),
     });
-    return { ...declared, ...(await payload.call(this)) };
+    const ofActions = loginActions.claimsOf(this.ctx)?.idToken;
+    return { ...declared, ...ofActions, ...(await payload.call(this)) };
   };
 }
 

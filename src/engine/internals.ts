@@ -25,6 +25,7 @@ import { adaptAddresses, type RequestClass } from './addresses.ts';
 import type { DetailTypes } from './authorization-details.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
+import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { readExtensions } from './request-extensions.ts';
 
@@ -156,13 +157,21 @@ export function adaptEngine(
     random,
     bind,
     customClaims,
-  }: { wallClock: Clock; config: Config; random: Random; bind: BindToken; customClaims: CustomClaims },
+    loginActions,
+  }: {
+    wallClock: Clock;
+    config: Config;
+    random: Random;
+    bind: BindToken;
+    customClaims: CustomClaims;
+    loginActions: LoginActions;
+  },
 ): void {
   knowAlgorithms(provider);
   adaptClients(provider);
   adaptAddresses((provider as unknown as EngineClasses).OIDCContext, provider, config);
   adaptSessions(provider, wallClock);
-  adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims });
+  adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
   adaptReplayDetection(provider, wallClock);
   bindAccessTokens(provider, bind);
@@ -244,7 +253,15 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
 
   // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
   // logged in, and for which organization.
-  extendPayload(Grant, ['sessionUid', 'amr', 'credentialVersion', 'factors', 'organization', 'connection']);
+  extendPayload(Grant, [
+    'sessionUid',
+    'amr',
+    'credentialVersion',
+    'factors',
+    'organization',
+    'connection',
+    'actions',
+  ]);
   extendPayload(Session, [
     'connection',
     'credentialVersion',

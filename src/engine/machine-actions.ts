@@ -15,6 +15,8 @@ interface MachineToken {
   clientId: string;
   audience: string | undefined;
   scope: string;
+  /** For an API of ours: an action that fails could not be mended by the API that it is kept by. */
+  isOurs: boolean;
   /** The id of the organization that it is for. */
   organization: string | undefined;
 }
@@ -23,9 +25,9 @@ interface MachineToken {
 export async function machineClaims(
   { actions, config }: MachineActionsDependencies,
   ctx: KoaContextWithOIDC | undefined,
-  { clientId, audience, scope, organization }: MachineToken,
+  { clientId, audience, scope, organization, isOurs }: MachineToken,
 ): Promise<Record<string, unknown>> {
-  if (ctx === undefined || !actions.isBound('credentials-exchange')) return {};
+  if (ctx === undefined || isOurs || !actions.isBound('credentials-exchange')) return {};
   const about = { client_id: clientId, ip: ctx.ip };
   const requested_scopes = scope.split(' ').filter((one) => one !== '');
   const outcome = await actions

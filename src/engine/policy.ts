@@ -5,6 +5,7 @@ import { isByConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
+import type { LoginActions } from './login-actions.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
@@ -23,6 +24,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   /** @see SecondFactor.description */
   lacksDescription: string;
   pushedRequests: Pick<PushedRequests, 'use'>;
+  loginActions: Pick<LoginActions, 'atAuthorization'>;
 }
 
 /** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
@@ -31,6 +33,7 @@ export function policy({
   lacksDescription,
   organizations,
   pushedRequests,
+  loginActions,
 }: PolicyDependencies): interactionPolicy.Prompt[] {
   const prompts = base();
   const login = prompts.get('login');
@@ -55,6 +58,10 @@ export function policy({
   prompts.add(new Prompt({ name: 'organization_name' }, asksFor('pre_login_prompt')), 0);
   const afterLogin = [...prompts].indexOf(login) + 1;
   prompts.add(new Prompt({ name: 'organization' }, asksFor('post_login_prompt')), afterLogin);
+  // Nobody is asked for anything more but for what actions ask: a second factor, as any login that lacks one.
+  const demanded = (ctx: KoaContextWithOIDC) => loginActions.atAuthorization(ctx);
+  const factor = new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', demanded);
+  prompts.add(new Prompt({ name: 'login' }, factor));
   // Last, when nobody is asked for anything more: the request is answered now.
   const use = new Check('request_uri', '', 'invalid_request_uri', async (ctx) => {
     await pushedRequests.use(ctx);

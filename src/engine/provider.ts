@@ -23,6 +23,7 @@ import { bindBrowser } from './interaction-browser.ts';
 import { adaptEngine } from './internals.ts';
 import type { Introspect } from './introspection.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
+import { type LoginActions, loginActions } from './login-actions.ts';
 import { machineOrganizations } from './machine-organizations.ts';
 import { registerMessageModes } from './message-modes.ts';
 import { createOrganizations, type Organizations } from './organizations.ts';
@@ -81,7 +82,7 @@ function nameIssuer(provider: Provider, issuer: string): void {
 }
 
 function adaptedProvider(
-  deps: EngineDependencies & { customClaims: CustomClaims },
+  deps: EngineDependencies & { customClaims: CustomClaims; loginActions: LoginActions },
   configuration: Configuration,
 ): Provider {
   const provider = new Provider(deps.settings.issuer, configuration);
@@ -103,9 +104,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const asking = { machines: machineOrganizations(config), targets: refreshTargets(config) };
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
-  const customClaims = createCustomClaims(deps);
-  const kept = { commits: createCommits(store), pushedRequests: pushedRequests(deps) };
-  const shared = { ...deps, ...kept, ...asking, customClaims, organizations, settle, judged, nonceSecret };
+  const kept = partsOf(deps, organizations);
+  const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, nonceSecret };
   const logins = browserLogins({
     ...deps,
     organizations,
@@ -130,7 +130,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   await hashOldKeys(store);
   const sessions = createSessions(provider, { store, clock, config, logoutChannels: deps.logoutChannels });
   const enter = engineEntrance(provider, renew);
-  const grants = keepGrants(provider);
+  const grants = keepGrants(provider, kept.loginActions);
   const waiting = interactions(provider, { store, users });
   const receiving = { enter, receive: receiveRequests({ ...shared, issuer: settings.issuer }) };
   const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
@@ -143,11 +143,20 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     interactions: waiting,
     settle,
     organizations,
-    customClaims,
+    customClaims: kept.customClaims,
     redeemOwnCode: redeemOwnCodes(provider),
     sessions,
     ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
     checkPossession,
+  };
+}
+
+function partsOf(deps: EngineDependencies, organizations: Organizations) {
+  return {
+    customClaims: createCustomClaims(deps),
+    loginActions: loginActions({ ...deps, organizations }),
+    commits: createCommits(deps.store),
+    pushedRequests: pushedRequests(deps),
   };
 }
 

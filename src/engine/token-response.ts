@@ -13,6 +13,7 @@ import type { Commits } from './commit.ts';
 import { exchangedOf } from './exchanged.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
+import type { LoginActions } from './login-actions.ts';
 import type { ProvedKeys } from './proof-of-possession.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
@@ -23,6 +24,7 @@ export interface TokenDependencies extends GrantDependencies {
   settle: Settle;
   commits: Commits;
   judged: JudgedUsers;
+  loginActions: Pick<LoginActions, 'atToken'>;
 }
 
 /** What a token request needs besides its parameters. */
@@ -70,6 +72,9 @@ export async function respondWithTokens(
   if (outside !== undefined) throw outside;
   deps.judged.set(ctx.oidc, user);
   const scopes = await grantableScopes(deps, ctx, resource);
+  const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
+  if (await deps.loginActions.atToken(ctx, { ...toJudge, protocol: protocolOf(asked.gty) }))
+    throw await lacksFactor(deps, ctx, login, { ...asked, clientId, resource });
   const grant = await buildGrant(
     deps,
     provider,
@@ -133,7 +138,7 @@ async function refuseUnfit(
   login: Login,
   asked: AskedTokens & { clientId: string; resource: string | undefined },
 ): Promise<User> {
-  const { clientId, resource, gty, userAddress, organization, isFromPages } = asked;
+  const { clientId, resource, userAddress, organization, isFromPages } = asked;
   const verdict = await settle.judge(login, {
     clientId,
     organization,
@@ -146,11 +151,25 @@ async function refuseUnfit(
   });
   if (verdict.is === 'refused') throw verdict.refusal;
   if (verdict.is === 'complete') return verdict.user;
+  throw await lacksFactor({ secondFactor }, ctx, login, asked);
+}
+
+/** As the hosted service calls a login at the token endpoint. */
+const protocolOf = (gty: string) => (gty === 'password' ? 'oauth2-password' : `oauth2-${gty}`);
+
+/** The refusal of a login that lacks a second factor, with the way to go on; one of our pages has none here. */
+async function lacksFactor(
+  { secondFactor }: Pick<TokenDependencies, 'secondFactor'>,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: AskedTokens & { clientId: string; resource: string | undefined },
+): Promise<AuthError> {
+  const { clientId, resource, gty, organization } = asked;
   // The token for a second factor also enrols one: it is for who has just given the first, not for who holds a token.
   if (exchangedOf(ctx) !== undefined)
-    throw new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
+    return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};
-  throw await secondFactor.refusal(login.userId, clientId, {
+  return secondFactor.refusal(login.userId, clientId, {
     scope: typeof scope === 'string' ? scope : '',
     gty,
     firstFactor: login,

@@ -6,9 +6,6 @@ import type { Frozen } from './record.ts';
 export const TRIGGER_ENTRIES = {
   'post-login': 'onExecutePostLogin',
   'credentials-exchange': 'onExecuteCredentialsExchange',
-  'pre-user-registration': 'onExecutePreUserRegistration',
-  'post-user-registration': 'onExecutePostUserRegistration',
-  'post-change-password': 'onExecutePostChangePassword',
 } as const;
 
 export type Trigger = keyof typeof TRIGGER_ENTRIES;

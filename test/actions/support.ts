@@ -27,6 +27,9 @@ export async function managed(server: TestServer, method: string, path: string, 
   return { status: answer.status, body: text === '' ? {} : JSON.parse(text) };
 }
 
+/** No two have one name. */
+let made = 0;
+
 /** Makes actions, deploys them and binds them to a trigger, in order. @returns their ids. */
 export async function bindActions(
   server: TestServer,
@@ -37,18 +40,18 @@ export async function bindActions(
   const bindings: object[] = [];
   for (const [
     index,
-    { name = `${trigger} ${index}`, code, secrets = {}, on_error, isDraft },
+    { name = `${trigger} ${index} ${++made}`, code, secrets = {}, on_error, isDraft },
   ] of actions.entries()) {
-    const made = await managed(server, 'POST', '/actions/actions', {
+    const answer = await managed(server, 'POST', '/actions/actions', {
       name,
       code,
       supported_triggers: [{ id: trigger, version: 'v3' }],
       secrets: Object.entries(secrets).map(([key, value]) => ({ name: key, value })),
     });
-    expect(made.status, JSON.stringify(made.body)).to.equal(201);
-    if (isDraft !== true) await managed(server, 'POST', `/actions/actions/${made.body.id}/deploy`);
-    ids.push(made.body.id);
-    bindings.push({ ref: { type: 'action_id', value: made.body.id }, ...(on_error && { on_error }) });
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(201);
+    if (isDraft !== true) await managed(server, 'POST', `/actions/actions/${answer.body.id}/deploy`);
+    ids.push(answer.body.id);
+    bindings.push({ ref: { type: 'action_id', value: answer.body.id }, ...(on_error && { on_error }) });
   }
   const bound = await managed(server, 'PATCH', `/actions/triggers/${trigger}/bindings`, { bindings });
   expect(bound.status, JSON.stringify(bound.body)).to.equal(200);

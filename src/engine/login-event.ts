@@ -1,0 +1,112 @@
+// `event` of `post-login`: the user, and how they logged in for what.
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Identity } from '../users/identities.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
+import { apiOf, clientOf, organizationPart, requestOf } from './action-event.ts';
+import { requestedAudience } from './audience.ts';
+import type { Organizations } from './organizations.ts';
+
+/** A login, as its actions are told of it. */
+export interface LoginToJudge {
+  user: User;
+  clientId: string;
+  /** The connection's name; empty where it is not known. */
+  connection: string;
+  organization: string | undefined;
+  amr: readonly string[];
+  /** Epoch seconds. */
+  authTime: number | undefined;
+  /** As the hosted service calls it, such as `oidc-basic-profile`. */
+  protocol: string;
+  scopes: readonly string[];
+  /** The session's own id, in the browser. */
+  sessionId?: string | undefined;
+}
+
+export interface LoginEventDependencies {
+  config: Pick<Config, 'client' | 'connection' | 'organization'>;
+  store: Store;
+  users: Pick<Users, 'identitiesOf'>;
+  organizations: Pick<Organizations, 'rolesOf'>;
+}
+
+/** The event, read from what is stored now. */
+export async function loginEvent(
+  deps: LoginEventDependencies,
+  ctx: KoaContextWithOIDC,
+  login: LoginToJudge,
+): Promise<Record<string, unknown>> {
+  const { user, clientId, connection, organization, sessionId } = login;
+  const { params } = ctx.oidc;
+  const [client, from, roles, identities] = await Promise.all([
+    deps.config.client(clientId),
+    connection === '' ? undefined : deps.config.connection(connection),
+    roleNames(deps, user, organization),
+    deps.users.identitiesOf(user.id),
+  ]);
+  const timestamp = new Date((login.authTime ?? 0) * 1000).toISOString();
+  return {
+    user: { ...userOf(user), identities: identities.map(identityOf) },
+    client: clientOf(client, clientId),
+    ...(from && {
+      connection: { id: from.id, name: from.name, strategy: from.strategy, metadata: metadataOf(from) },
+    }),
+    ...(await organizationPart(deps.config, organization)),
+    ...apiOf(requestedAudience(params)),
+    request: requestOf(ctx, params),
+    transaction: transactionOf(params, login),
+    authentication: { methods: login.amr.map((name) => ({ name, timestamp })) },
+    authorization: { roles },
+    stats: { logins_count: user.logins_count ?? 0 },
+    ...(sessionId === undefined ? {} : { session: { id: sessionId } }),
+  };
+}
+
+/** What is known of the user, without what only the server is concerned with. */
+function userOf(user: User): Record<string, unknown> {
+  const { id, email, email_verified, username, phone_number, phone_verified } = user;
+  const { name, given_name, family_name, nickname, picture, created_at, updated_at } = user;
+  const { user_metadata, app_metadata } = user;
+  const addresses = { email, email_verified, username, phone_number, phone_verified };
+  const profile = { name, given_name, family_name, nickname, picture, created_at, updated_at };
+  return { user_id: id, ...addresses, ...profile, user_metadata, app_metadata };
+}
+
+const identityOf = ({ connection, provider, upstream_id }: Identity) => ({
+  connection,
+  provider,
+  user_id: upstream_id,
+});
+
+const metadataOf = (from: object) => (from as { metadata?: object }).metadata ?? {};
+
+function transactionOf(params: KoaContextWithOIDC['oidc']['params'], { protocol, scopes }: LoginToJudge) {
+  const textOf = (name: string) => (typeof params?.[name] === 'string' ? params[name] : undefined);
+  const words = (name: string) => (textOf(name) ?? '').split(' ').filter((one) => one !== '');
+  return {
+    protocol,
+    requested_scopes: scopes,
+    acr_values: words('acr_values'),
+    ui_locales: words('ui_locales'),
+    prompt: words('prompt'),
+    redirect_uri: textOf('redirect_uri'),
+    response_type: words('response_type'),
+    response_mode: textOf('response_mode'),
+    state: textOf('state'),
+    login_hint: textOf('login_hint'),
+  };
+}
+
+/** The names of a user's roles, with those within the organization of the login. */
+async function roleNames(
+  { store, organizations }: LoginEventDependencies,
+  user: User,
+  organization: string | undefined,
+): Promise<string[]> {
+  const ids = new Set([...(user.roles ?? []), ...(await organizations.rolesOf(organization, user.id))]);
+  const roles = await Promise.all([...ids].map((id) => store.collection('roles').get(id)));
+  return roles.flatMap((role) => (role === undefined ? [] : [role.name]));
+}

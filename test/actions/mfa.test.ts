@@ -1,0 +1,85 @@
+// A second factor that an action asks for is given once, where the login is; the actions run again and know of it.
+import { expect } from 'chai';
+import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const clients = tenant.clients.map((client) =>
+  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
+);
+const CODE = `exports.onExecutePostLogin = async (event, api) => {
+  const methods = event.authentication.methods.map(({ name }) => name);
+  if (event.client.client_id === 'web') api.multifactor.enable('any');
+  api.idToken.setCustomClaim('https://example.test/methods', methods);
+};`;
+
+describe('a second factor that an action asks for', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients,
+        actions: [
+          { name: 'Second factor', code: CODE, deployed: true, supported_triggers: [{ id: 'post-login' }] },
+        ],
+        triggers: { 'post-login': [{ action_name: 'Second factor' }] },
+      },
+    });
+  });
+  after(() => server.stop());
+
+  it('is given at the pages, once for the session; the actions know of it', async () => {
+    const calls = callsOf(server);
+    const user = 'mfa-1@example.test';
+    const { secret } = await calls.enrollOtp(user, 'leeway');
+    const agent = createAgent(server);
+    const page = await logIn(agent, server, webRequest({ scope: 'openid' }), {
+      email: user,
+      password: USER.password,
+    });
+    const form = readForm(page, 'code');
+    const enter = (code: string) => agent.request(form.action, { form: { ...form.fields, code } });
+    const wrong = await enter('000000');
+    expect(wrong.location).not.to.contain('code=');
+    const again = await enter(codeOf(secret, Date.now() + 30_000));
+    const done = await follow(agent, again, server.url);
+    const { code } = responseOf(done);
+    expect(code, done.text).to.be.a('string');
+    const tokens = (
+      await token(agent, {
+        grant_type: 'authorization_code',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        code,
+        redirect_uri: WEB_CALLBACK,
+      })
+    ).json();
+    expect(payload(tokens.id_token)['https://example.test/methods']).to.include('mfa');
+    const silent = await authorize(agent, webRequest({ prompt: 'none' }));
+    expect(responseOf(silent)).to.have.property('code');
+  });
+
+  it('is given at the token endpoint, with the token that the refusal has', async () => {
+    const calls = callsOf(server);
+    const user = 'mfa-2@example.test';
+    const { secret } = await calls.enrollOtp(user, 'leeway');
+    const refused = await calls.login(user);
+    expect(refused.json().error).to.equal('mfa_required');
+    const { mfa_token } = refused.json();
+    const given = await calls.verify('otp', { mfa_token, otp: codeOf(secret, Date.now() + 30_000) });
+    expect(given.status, given.text).to.equal(200);
+    expect(payload(given.json().id_token)['https://example.test/methods']).to.include('mfa');
+  });
+});

@@ -1,0 +1,161 @@
+// Actions of post-login: whatever way a user came, they have run before there are tokens.
+import { expect } from 'chai';
+import { startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import {
+  API,
+  authorize,
+  tenant as base,
+  follow,
+  logIn,
+  payload,
+  pkce,
+  responseOf,
+  spaRequest,
+  spaTokens,
+  token,
+  USER,
+  webRequest,
+} from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { actionFailures, bindActions, managed } from './support.ts';
+
+const NS = 'https://example.test/';
+const TRIGGER = 'post-login';
+const tenant = { ...base, users: [{ ...USER, email_verified: true, app_metadata: { plan: 'gold' } }] };
+
+describe('actions of post-login', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+  });
+  afterEach(() => server.stop());
+
+  const bind = (...bodies: string[]) =>
+    bindActions(
+      server,
+      TRIGGER,
+      ...bodies.map((body) => ({
+        code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
+      })),
+    );
+  const password = async () => {
+    const answer = await token(createAgent(server), {
+      grant_type: 'password',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username: USER.email,
+      password: USER.password,
+      scope: 'openid offline_access',
+      audience: API,
+    });
+    return { status: answer.status, body: answer.json() };
+  };
+  const refresh = async (refresh_token: string) => {
+    const fields = { grant_type: 'refresh_token', client_id: 'spa', refresh_token };
+    const answer = await token(createAgent(server), fields);
+    return { status: answer.status, body: answer.json() };
+  };
+  const CLAIMS = `
+    api.idToken.setCustomClaim('${NS}plan', event.user.app_metadata.plan);
+    api.accessToken.setCustomClaim('${NS}by', event.transaction.protocol);`;
+
+  it('give tokens claims after a login in the browser, and set them anew at a refresh', async () => {
+    await bind(CLAIMS);
+    const tokens = await spaTokens(createAgent(server), server, {
+      scope: 'openid offline_access',
+      audience: API,
+    });
+    expect(payload(tokens.id_token)).to.include({ [`${NS}plan`]: 'gold' });
+    expect(payload(tokens.access_token)).to.include({ [`${NS}by`]: 'oidc-basic-profile' });
+    await bind(`api.accessToken.setCustomClaim('${NS}by', event.transaction.protocol);`);
+    const again = await refresh(tokens.refresh_token);
+    expect(payload(again.body.access_token)).to.include({ [`${NS}by`]: 'oauth2-refresh-token' });
+    expect(payload(again.body.id_token)).not.to.have.property(`${NS}plan`);
+  });
+
+  it('give them to tokens of a password', async () => {
+    await bind(CLAIMS);
+    const { body } = await password();
+    expect(payload(body.id_token)).to.include({ [`${NS}plan`]: 'gold' });
+    expect(payload(body.access_token)).to.include({ [`${NS}by`]: 'oauth2-password' });
+  });
+
+  it('never set claims of the protocol', async () => {
+    await bind(`for (const claim of ['sub', 'aud', 'nonce', 'amr', 'email_verified', 'org_id']) {
+      api.idToken.setCustomClaim(claim, 'evil'); api.accessToken.setCustomClaim(claim, 'evil'); }`);
+    const { body } = await password();
+    expect(JSON.stringify(payload(body.id_token))).not.to.contain('evil');
+    expect(payload(body.access_token).sub).not.to.equal('evil');
+    expect((await actionFailures(server)).join()).to.contain('amr');
+  });
+
+  it('deny a login by password, in the browser, by an open session, and at a refresh', async () => {
+    const agent = createAgent(server);
+    const { refresh_token } = await spaTokens(agent, server, { scope: 'openid offline_access' });
+    await bind(`api.access.deny('Not from ' + event.client.name + '.');`);
+    const denied = { error: 'access_denied', error_description: 'Not from Single page.' };
+    // The session of the browser answers without a login.
+    const { challenge } = pkce();
+    const open = await follow(agent, await authorize(agent, spaRequest(challenge)), server.url);
+    expect(responseOf(open)).to.include(denied);
+    const silent = await authorize(agent, spaRequest(challenge, { prompt: 'none' }));
+    expect(responseOf(silent)).to.include(denied);
+    expect(responseOf(await logIn(createAgent(server), server, spaRequest(challenge)))).to.include(denied);
+    expect(await refresh(refresh_token)).to.deep.equal({ status: 403, body: denied });
+    const { status, body } = await password();
+    expect(status).to.equal(403);
+    expect(body).to.deep.equal({ error: 'access_denied', error_description: 'Not from Web app.' });
+    // The token that was refused was not used up.
+    await bind('');
+    expect((await refresh(refresh_token)).status).to.equal(200);
+  });
+
+  it('that fail end a login', async () => {
+    await bind('event.nothing.deep;');
+    expect((await password()).status).to.equal(403);
+    const answer = responseOf(await logIn(createAgent(server), server, webRequest()));
+    expect(answer).to.include({ error: 'access_denied' }).and.not.have.property('code');
+  });
+
+  it('keep metadata of a first login, which the next action and the next login know', async () => {
+    await bind(
+      `if (event.user.app_metadata.since === undefined) api.user.setAppMetadata('since', event.stats.logins_count);
+       api.user.setAppMetadata('plan', null); api.user.setUserMetadata('theme', { dark: true });`,
+      `api.idToken.setCustomClaim('${NS}since', event.user.app_metadata.since);
+       api.idToken.setCustomClaim('${NS}plan', event.user.app_metadata.plan ?? 'none');`,
+    );
+    const first = payload((await password()).body.id_token);
+    const second = payload((await password()).body.id_token);
+    expect(second[`${NS}since`]).to.equal(first[`${NS}since`]);
+    expect(second[`${NS}plan`]).to.equal('none');
+    const { body } = await managed(server, 'GET', `/users/${encodeURIComponent(first.sub)}`);
+    expect(body.user_metadata).to.deep.equal({ theme: { dark: true } });
+  });
+
+  it('that ask for a second factor get one, or there are no tokens', async () => {
+    await bind(`if (event.client.client_id === 'web') api.multifactor.enable('any');`);
+    // The tenant has no factors: nobody could give one.
+    const none = responseOf(await logIn(createAgent(server), server, webRequest()));
+    expect(none).to.include({ error: 'access_denied' }).and.not.have.property('code');
+    const set = await managed(server, 'PUT', '/guardian/factors/otp', { enabled: true });
+    expect(set.status).to.equal(200);
+    const agent = createAgent(server);
+    const asked = await logIn(agent, server, webRequest());
+    expect(asked.location).not.to.contain('code=');
+    const page = await follow(agent, asked, server.url);
+    expect(page.location + page.text).to.match(/mfa/);
+    // Neither the session that is open now nor a silent request goes around it.
+    const silent = await authorize(agent, webRequest({ prompt: 'none' }));
+    expect(responseOf(silent)).to.include({ error: 'login_required' });
+    const { status, body } = await password();
+    expect(status).to.equal(403);
+    expect(body.error).to.equal('mfa_required');
+    expect(body).to.have.property('mfa_token');
+    // Others are not asked.
+    const { challenge } = pkce();
+    expect(responseOf(await logIn(createAgent(server), server, spaRequest(challenge)))).to.have.property(
+      'code',
+    );
+  });
+});
