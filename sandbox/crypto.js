@@ -52,7 +52,29 @@
     if (typeof done !== 'function') return bytes;
     setTimeout(done, 0, null, bytes);
   };
+  const pbkdf2Sync = (password, salt, iterations, keylen, digest = 'sha1') =>
+    Buffer.from(
+      host(
+        'pbkdf2',
+        bytesOf(password),
+        bytesOf(salt),
+        JSON.stringify({ iterations, keylen, digest: name(digest) }),
+      ),
+    );
+  const pbkdf2 = (password, salt, iterations, keylen, ...rest) => {
+    const done = rest.pop();
+    let key;
+    let failure = null;
+    try {
+      key = pbkdf2Sync(password, salt, iterations, keylen, ...rest);
+    } catch (error) {
+      failure = error;
+    }
+    setTimeout(done, 0, failure, key);
+  };
   module.exports = {
+    pbkdf2,
+    pbkdf2Sync,
     randomUUID: () => host('uuid'),
     getRandomValues,
     randomBytes,

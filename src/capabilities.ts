@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createActions } from './actions/actions.ts';
+import { customDatabases } from './connections/database/custom.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
@@ -138,7 +139,11 @@ function ownCode(
 ) {
   const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
   const { hostname } = new URL(settings.baseUrl);
-  return { scripts, actions: createActions({ config, scripts, events, wallClock, hostname }) };
+  return {
+    scripts,
+    customDatabases: customDatabases({ scripts, events }),
+    actions: createActions({ config, scripts, events, wallClock, hostname }),
+  };
 }
 
 /** What signs, and where keys are kept outside who keeps them. */

@@ -151,6 +151,7 @@ function routesOf(
     baseUrl,
     callers,
     challenges,
+    customDatabases: capabilities.customDatabases,
     directories: capabilities.directories,
     events,
     messages,

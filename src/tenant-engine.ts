@@ -157,7 +157,17 @@ function upstreamDependencies(
 /** What the engine asks the features for: grants and logout channels. */
 function engineParts(
   { store, users, log, clock, wallClock, random }: TenantDependencies,
-  { attempts, callers, challenges, config, directories, events, limitLogin, rateLimits }: Capabilities,
+  {
+    attempts,
+    callers,
+    challenges,
+    config,
+    customDatabases,
+    directories,
+    events,
+    limitLogin,
+    rateLimits,
+  }: Capabilities,
   own: {
     factors: ReturnType<typeof factorDependencies>;
     mfaApi: string;
@@ -169,7 +179,17 @@ function engineParts(
   },
 ) {
   const { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken } = own;
-  const proofs = { attempts, callers, challenges, config, directories, events, users, wallClock };
+  const proofs = {
+    attempts,
+    callers,
+    challenges,
+    config,
+    customDatabases,
+    directories,
+    events,
+    users,
+    wallClock,
+  };
   const firstFactors = [
     bindEngineParts(database, { ...proofs, limitLogin }),
     bindEngineParts(passwordless, proofs),

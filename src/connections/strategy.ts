@@ -11,6 +11,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import type { CustomDatabases } from './database/custom.ts';
 import type { Directories } from './ldap/directories.ts';
 import type { RedirectStrategy } from './redirect.ts';
 
@@ -21,6 +22,7 @@ export interface ProofDependencies {
   callers: KnownCallers;
   events: Events;
   directories: Directories;
+  customDatabases: CustomDatabases;
   /** What logins are dated by. */
   wallClock: Clock;
 }
@@ -94,7 +96,7 @@ interface Judged<Credentials, Read> {
 }
 
 /** Who gave the right credentials, and the version of the credential that the login goes by. */
-type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
+export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** How a strategy judges a proof. */
 interface Judgement<Credentials, Read, Right> {

@@ -1,5 +1,6 @@
 // Connections in the tenant file: databases, and all others.
 import { z } from 'zod';
+import { customScriptsSchema } from './custom-scripts.ts';
 import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { keptOAuth2OptionsSchema, lackingOAuth2 } from './oauth2.ts';
@@ -50,6 +51,13 @@ export const databaseOptionsSchema = z.looseObject({
   disable_signup: z.boolean().default(false),
   brute_force_protection: z.boolean().default(true),
   domain_aliases: domainAliases,
+  /** Whether the users are, or were, kept in a database elsewhere, which `customScripts` ask. */
+  enabledDatabaseCustomization: z.boolean().default(false),
+  /** Whether users move here at their first login. */
+  import_mode: z.boolean().default(false),
+  customScripts: customScriptsSchema.nullish(),
+  /** The global `configuration` of the scripts. */
+  configuration: z.record(z.string(), z.unknown()).nullish(),
 });
 
 const connectionFields = {

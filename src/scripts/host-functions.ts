@@ -8,11 +8,13 @@ import {
   createPublicKey,
   type JsonWebKeyInput,
   type KeyObject,
+  pbkdf2Sync,
   randomBytes,
   randomUUID,
   sign,
   verify,
 } from 'node:crypto';
+import bcrypt from 'bcryptjs';
 
 /** What passes between the sandbox and its host. */
 export type Plain = string | Uint8Array;
@@ -21,6 +23,12 @@ const HASHES = new Set(['md5', 'sha1', 'sha256', 'sha384', 'sha512']);
 const ENCODINGS = new Set(['utf8', 'hex', 'base64', 'base64url', 'latin1', 'utf16le']);
 /** As in browsers (Web Cryptography §10.1.1). Bytes. */
 const MOST_RANDOM = 65_536;
+/** Nothing ends a computation of Node's own before it is done: it must be short. Blocks that are hashed. */
+const MOST_ITERATIONS = 2_000_000;
+/** A run's time of the processor is over before the next cost (2^16) is computed. */
+const MOST_ROUNDS = 15;
+/** bcrypt looks at no more than 72 bytes. Characters. */
+const LONGEST_SECRET = 1024;
 
 /** The functions, by the name that the shims call them by. Each throws an Error whose message scripts may read. */
 export const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
@@ -38,6 +46,29 @@ export const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
   sign: (name, key, data) => signature(textOf(name)).sign(textOf(key), bytesOf(data)),
   verify: (name, key, data, value) =>
     String(signature(textOf(name)).verify(textOf(key), bytesOf(data), bytesOf(value))),
+  pbkdf2: (password, salt, parameters) => {
+    const { iterations, keylen, digest } = JSON.parse(textOf(parameters)) as Record<string, unknown>;
+    const [rounds, length] = [Number(iterations), Number(keylen)];
+    if (!Number.isInteger(rounds) || rounds < 1) throw new Error('the iterations are a number above 0');
+    if (!Number.isInteger(length) || length < 1 || length > 1024) throw new Error('keylen is from 1 to 1024');
+    const hash = hashOf(String(digest));
+    // RFC 8018 §5.2: so many for each block of the hash's length.
+    const blocks = Math.ceil(length / createHash(hash).digest().length);
+    if (rounds * blocks > MOST_ITERATIONS) throw new Error('it takes too many iterations');
+    return pbkdf2Sync(bytesOf(password), bytesOf(salt), rounds, length, hash);
+  },
+  bcryptSalt: (rounds) => bcrypt.genSaltSync(roundsOf(textOf(rounds))),
+  bcryptHash: (secret, salt) => {
+    roundsOf(textOf(salt).split('$')[2] ?? '');
+    return bcrypt.hashSync(shortText(secret), textOf(salt));
+  },
+  bcryptCompare: (secret, hash) => {
+    const expected = textOf(hash);
+    // As the module does: what is no hash is nobody's.
+    if (!/^\$2[abxy]?\$\d\d\$.{53}$/.test(expected)) return 'false';
+    roundsOf(expected.split('$')[2] ?? '');
+    return String(bcrypt.compareSync(shortText(secret), expected));
+  },
   url: (address, base) => {
     const url = base === '' ? URL.parse(textOf(address)) : URL.parse(textOf(address), textOf(base));
     return url === null ? '' : urlParts(url);
@@ -72,6 +103,19 @@ function urlParts(url: URL): string {
 function textOf(value: Plain | undefined): string {
   if (typeof value !== 'string') throw new Error('text is expected');
   return value;
+}
+
+function shortText(value: Plain | undefined): string {
+  const text = textOf(value);
+  if (text.length > LONGEST_SECRET) throw new Error(`at most ${LONGEST_SECRET} characters are hashed`);
+  return text;
+}
+
+function roundsOf(text: string): number {
+  const rounds = Number(text);
+  if (!Number.isInteger(rounds) || rounds < 4 || rounds > MOST_ROUNDS)
+    throw new Error(`the rounds are from 4 to ${MOST_ROUNDS}`);
+  return rounds;
 }
 
 function bytesOf(value: Plain | undefined): Uint8Array {

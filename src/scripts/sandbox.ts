@@ -14,12 +14,14 @@ import type { Plain } from './host-functions.ts';
 /** What scripts may require. */
 const MODULES = [
   'axios',
+  'bcrypt',
   'buffer',
   'crypto',
   'jose',
   'jsonwebtoken',
   'lodash',
   'node-fetch',
+  'pbkdf2',
   'querystring',
   'request',
   'url',

@@ -96,13 +96,20 @@ export function createScripts({
 
 /** An outcome without secrets in what is told of it. */
 function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
-  const secrets = hidden.filter((one) => one !== '');
+  const secrets = hidden.filter((one) => one !== '').flatMap(formsOf);
   if (secrets.length === 0) return outcome;
   const shown = (text: string) => secrets.reduce((rest, one) => rest.replaceAll(one, '***'), text);
   const printed = outcome.printed.map((line) => ({ ...line, text: shown(line.text) }));
   if (outcome.failure === undefined) return { ...outcome, printed };
   return { ...outcome, printed, failure: { ...outcome.failure, message: shown(outcome.failure.message) } };
 }
+
+/** A secret as it is, and as JSON and addresses have it. */
+const formsOf = (secret: string) => [
+  secret,
+  JSON.stringify(secret).slice(1, -1),
+  encodeURIComponent(secret.toWellFormed()),
+];
 
 /** Without what would become the prototype of a copy. */
 const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);

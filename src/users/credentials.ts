@@ -13,7 +13,7 @@ const NONE = '';
 /** Whether a password is right; @see Credentials.verify */
 export type PasswordCheck = (password: string) => Promise<number | undefined>;
 
-interface Credentials {
+export interface Credentials {
   /**
    * Whether a password is the user's; takes the same time for no user.
    * @returns the version of the credential that it was right for; undefined when it was wrong.
@@ -31,6 +31,10 @@ interface Credentials {
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
   /** Sets a password in place of the one there is. @param home as for {@link load} */
   set(userId: string, password: string, home?: string): Promise<void>;
+  /** Whether there is a password. @param home as for {@link load} */
+  has(home: string): Promise<boolean>;
+  /** Sets a password where there is none yet. @param home as for {@link load} */
+  setFirst(home: string, passwordHash: string): Promise<void>;
 }
 
 /** The credentials in a store. */
@@ -48,6 +52,14 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     load,
     verify: async (userId, password) => (await load(userId))(password),
     version: versionOfUser,
+    has: async (home) => ![undefined, NONE].includes((await credentials.get(home))?.passwordHash),
+    setFirst: async (home, passwordHash) => {
+      await credentials.upsert(home, (current) =>
+        current === undefined || current.passwordHash === NONE
+          ? { history: [], ...current, id: home, passwordHash }
+          : current,
+      );
+    },
     isUsedBefore: async (home, password, size) => {
       const credential = await credentials.get(home);
       if (credential === undefined) return false;

@@ -177,7 +177,10 @@ export async function renewGrant(
   });
 }
 
-function persistent({ profile, nonPersistent }: UpstreamUser): [string, unknown][] {
+function persistent({
+  profile,
+  nonPersistent,
+}: Pick<UpstreamUser, 'profile' | 'nonPersistent'>): [string, unknown][] {
   return Object.entries(profile).filter(([name]) => !nonPersistent.includes(name));
 }
 
@@ -185,7 +188,8 @@ function attributesOf(upstream: UpstreamUser): Record<string, unknown> {
   return Object.fromEntries(persistent(upstream).filter(([name]) => !OWN_NAMES.has(name)));
 }
 
-function rootProfile(upstream: UpstreamUser): RootProfile {
+/** What a profile sets of a user's record; @see RootProfile */
+export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersistent'>): RootProfile {
   const said = Object.fromEntries(persistent(upstream));
   const text = (name: string): string | undefined => {
     const value = said[name];

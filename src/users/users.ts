@@ -16,6 +16,7 @@ import {
 } from './identities.ts';
 import { declineLink, linkUser, unlinkIdentity } from './linking.ts';
 import type { Login } from './login.ts';
+import { type MovedUser, moveUser } from './moved.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
 import { renewGrant, type UpstreamUser, userFromUpstream } from './upstream.ts';
@@ -65,6 +66,10 @@ export interface Users {
     userId: string | undefined,
     by?: { connection: string; identifier: string },
   ): Promise<PasswordCheck>;
+  /** Whether a password is kept of whom an identity of a connection, as typed, is made with. */
+  hasPassword(by: { connection: string; identifier: string }): Promise<boolean>;
+  /** Makes a user of somebody who comes from an older database; @see moveUser */
+  move(moved: MovedUser): ReturnType<typeof moveUser>;
   /** The version of a user's credential; it grows with each password that is set. */
   credentialVersion(userId: string): Promise<number>;
   /**
@@ -136,6 +141,11 @@ export function createUsers(deps: UsersDependencies): Users {
       const identity = by && (await identityByName(store, by.connection, by.identifier));
       return credentials.load(userId, identity && homeOf(identity));
     },
+    hasPassword: async ({ connection, identifier }) => {
+      const identity = await identityByName(store, connection, identifier);
+      return identity !== undefined && credentials.has(homeOf(identity));
+    },
+    move: (moved) => moveUser(deps, credentials, moved),
     identityInConnection: ({ name }, identifier) => identityByName(store, name, identifier),
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),

@@ -33,6 +33,32 @@ describe('connections of the Management API', () => {
       },
     });
 
+  it('are refused with a script of a database that cannot be read, by its name', async () => {
+    const options = { enabledDatabaseCustomization: true, customScripts: { get_user: 'function ( {' } };
+    const refused = await management.connections.create({ name: 'unread', strategy: 'auth0', options }).then(
+      () => undefined,
+      (thrown: unknown) => String(thrown),
+    );
+    expect(refused).to.include('get_user').and.include('no JavaScript');
+  });
+
+  it('never tell the configuration of a database, and keep it where new options leave it out', async () => {
+    const customScripts = { login: 'module.exports = async () => ({})' };
+    const configuration = { KEY: 'a-secret-of-the-scripts' };
+    const made = await management.connections.create({
+      name: 'kept',
+      strategy: 'auth0',
+      options: { customScripts, configuration },
+    });
+    const id = made.id ?? '';
+    const changed = await management.connections.update(id, { options: { customScripts } });
+    const read = await management.connections.get(id);
+    expect(read.options?.customScripts).to.deep.equal(customScripts);
+    expect(JSON.stringify([made, changed, read])).not.to.include(configuration.KEY);
+    const stored = await server.store.collection('connections').get(id);
+    expect(stored?.options.configuration).to.deep.equal(configuration);
+  });
+
   it('are made, enabled for an application, and logged in with at the next request', async () => {
     await management.clients.update('example-web', {
       grant_types: ['http://auth0.com/oauth/grant-type/password-realm', 'authorization_code'],

@@ -1,8 +1,12 @@
 // What scripts find: globals and modules.
 import { generateKeyPairSync } from 'node:crypto';
+import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { exportJWK, importPKCS8, jwtVerify, SignJWT } from 'jose';
 import { type Provider, startProvider, startSandbox } from './support.ts';
+
+/** PBKDF2 of `password` and `salt` by HMAC-SHA-1, 2 iterations, 20 bytes (RFC 6070 §2). */
+const RFC6070 = 'ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957';
 
 describe('a script finds', () => {
   let provider: Provider;
@@ -37,6 +41,44 @@ describe('a script finds', () => {
       for (const [at, [expression, expected]] of cases.entries())
         expect(found[at], expression).to.deep.equal(expected);
     };
+
+  it(
+    'bcrypt and pbkdf2, in all of their forms',
+    gives(
+      [
+        ['bcrypt.compareSync("secret", hash)', true],
+        ['bcrypt.compareSync("other", hash)', false],
+        ['bcrypt.compareSync("secret", "no hash")', false],
+        ['bcrypt.compareSync("secret", bcrypt.hashSync("secret", 4))', true],
+        ['bcrypt.hashSync("secret", hash) === hash', true],
+        ['bcrypt.getRounds(bcrypt.genSaltSync(5))', 5],
+        ['await bcrypt.compare("secret", await bcrypt.hash("secret", 4))', true],
+        [
+          'await new Promise((done) => bcrypt.compare("secret", hash, (error, same) => done([error, same])))',
+          [null, true],
+        ],
+        [
+          'await new Promise((done) => bcrypt.hash("secret", 40, (error) => done(error.message)))',
+          'the rounds are from 4 to 15',
+        ],
+        // RFC 6070
+        ['pbkdf2.pbkdf2Sync("password", "salt", 2, 20, "sha1").toString("hex")', RFC6070],
+        [
+          'await new Promise((done) => require("crypto").pbkdf2("password", "salt", 2, 20, "sha1", (e, key) => done(key.toString("hex"))))',
+          RFC6070,
+        ],
+        [
+          '(() => { try { pbkdf2.pbkdf2Sync("p", "s", 3e6, 20, "sha1") } catch (error) { return error.message } })()',
+          'it takes too many iterations',
+        ],
+        [
+          '(() => { try { pbkdf2.pbkdf2Sync("p", "s", 2e9, 1e9, "sha512") } catch (error) { return error.message } })()',
+          'keylen is from 1 to 1024',
+        ],
+      ],
+      `const bcrypt = require('bcrypt@5.0.0'), pbkdf2 = require('pbkdf2'), hash = '${bcrypt.hashSync('secret', 4)}'`,
+    ),
+  );
 
   it(
     'Buffer',

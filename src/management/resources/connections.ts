@@ -69,13 +69,17 @@ const SECRETS = [
   'gateway_authentication',
 ];
 
+/** The same of a database, whose scripts' `configuration` is never read. */
+const DATABASE_SECRETS = [...SECRETS, 'configuration'];
+
 /** The new options, without what is null; secrets that they leave out stay. */
 function optionsOf(
-  current: Connection['options'] | undefined,
+  current: Pick<Connection, 'strategy' | 'options'> | undefined,
   asked: Readonly<Record<string, unknown>>,
 ): object {
-  const before = (current ?? {}) as Record<string, unknown>;
-  const kept = SECRETS.filter((name) => !(name in asked) && before[name] !== undefined);
+  const before = (current?.options ?? {}) as Record<string, unknown>;
+  const secrets = current?.strategy === DATABASE ? DATABASE_SECRETS : SECRETS;
+  const kept = secrets.filter((name) => !(name in asked) && before[name] !== undefined);
   return { ...Object.fromEntries(kept.map((name) => [name, before[name]])), ...merged({}, asked) };
 }
 
@@ -142,9 +146,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
       ...checked({
         ...merged(before, rest),
         options:
-          options == null
-            ? connection.options
-            : optionsOf(connection.options, options as Record<string, unknown>),
+          options == null ? connection.options : optionsOf(connection, options as Record<string, unknown>),
       }),
       id: connection.id,
     };
@@ -192,7 +194,10 @@ export function connectionView(connection: Connection): object {
 
 /** The deploy tool writes this option to each database that has none, so each has it when it is read, too. */
 function optionsView({ strategy, options }: Connection): object {
-  if (strategy === DATABASE) return { disable_self_service_change_password: false, ...options };
+  if (strategy === DATABASE) {
+    const { configuration: _secret, ...shown } = options;
+    return { disable_self_service_change_password: false, ...shown };
+  }
   return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }
 

@@ -1,0 +1,45 @@
+// The scripts of a database connection whose users are kept, or were kept, elsewhere.
+import { Script } from 'node:vm';
+import { z } from 'zod';
+
+/** What scripts are for, by the hosted service's names. */
+const CUSTOM_SCRIPTS = [
+  'login',
+  'get_user',
+  'create',
+  'verify',
+  'change_password',
+  'change_email',
+  'change_username',
+  'delete',
+] as const;
+export type CustomScriptName = (typeof CUSTOM_SCRIPTS)[number];
+
+/** As long as one may be that is run. Characters. */
+const LONGEST = 51_200;
+
+const scriptSchema = z
+  .string()
+  .max(LONGEST, `is longer than ${LONGEST} characters`)
+  .refine(isJavaScript, 'is no JavaScript')
+  .nullish();
+
+/** Their texts, by name; one that could not be run is refused by its name. */
+export const customScriptsSchema = z.looseObject(
+  Object.fromEntries(CUSTOM_SCRIPTS.map((name) => [name, scriptSchema])) as Record<
+    CustomScriptName,
+    typeof scriptSchema
+  >,
+);
+
+/** Whether a text can be read as the sandbox does: an expression, or the text of a module. Nothing of it is run. */
+function isJavaScript(text: string): boolean {
+  if (text.trim() === '') return true;
+  return [`(${text}\n)`, `(function () {${text}\n})`].some((source) => {
+    try {
+      return new Script(source) !== undefined;
+    } catch {
+      return false;
+    }
+  });
+}

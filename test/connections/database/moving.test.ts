@@ -1,0 +1,196 @@
+// Users who move here from a database elsewhere, at their first login.
+import { expect } from 'chai';
+import { createAgent } from '../../support/agent.ts';
+import {
+  tenant as base,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  WEB_CALLBACK,
+  webRequest,
+} from '../../support/flows.ts';
+import {
+  KEY,
+  type LegacyDatabase,
+  movingOptions,
+  startLegacyDatabase,
+} from '../../support/legacy-database.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+
+const PASSWORD = 'old';
+const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
+
+describe('users who move here from a database elsewhere', () => {
+  let legacy: LegacyDatabase;
+  let server: TestServer;
+  const generous = { capacity: 10_000, perMinute: 10_000 };
+  const database = (name: string, scripts: Record<string, string> = {}, more: object = {}) => ({
+    name,
+    enabled_clients: ['web', 'spa'],
+    options: { ...movingOptions(legacy, scripts), ...more },
+  });
+  before(async () => {
+    legacy = await startLegacyDatabase();
+    server = await startServer({
+      tenant: {
+        ...base,
+        attackProtection: {
+          rateLimits: { ...base.attackProtection.rateLimits, changePassword: generous, signup: generous },
+        },
+        clients: base.clients.map((one) =>
+          one.client_id === 'web' ? { ...one, grant_types: [...one.grant_types, REALM] } : one,
+        ),
+        databases: [
+          ...base.databases.filter(({ name }) => name !== 'users'),
+          database('users'),
+          database('other'),
+          database('loops', { login: 'function login(email, password, callback) { for (;;); }' }),
+          database('escapes', {
+            login: `function login(email, password, callback) {
+              const found = [typeof process, typeof WebAssembly, typeof globalThis.host];
+              try { require('fs'); found.push('fs'); } catch (error) { found.push(error.code); }
+              try { found.push(this.constructor.constructor('return typeof process')()); } catch { found.push('none'); }
+              console.log('tried', { email, password });
+              callback(new Error(found.join() + ' by ' + password));
+            }`,
+          }),
+          database('nameless', { login: 'function (e, p, callback) { callback(null, { email: e }); }' }),
+          database('off', {}, { enabledDatabaseCustomization: false }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await legacy?.stop();
+  });
+
+  let people = 0;
+  const someone = (more = {}) => {
+    const email = `mover-${++people}@example.test`;
+    return { email, user: legacy.add(email, PASSWORD, more) };
+  };
+  const grant = (username: string, password: string, realm = 'users') =>
+    token(createAgent(server), {
+      grant_type: REALM,
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username,
+      password,
+      realm,
+      scope: 'openid profile email',
+    });
+  const events = async (name: string) => {
+    const { records } = await server.store.collection('logs').list({ limit: 500 });
+    return records.filter(({ connection, type }) => connection === name && type === 'f');
+  };
+
+  it('are made here by the first login, as the script has them, and never asked for there again', async () => {
+    const { email, user } = someone();
+    const first = await grant(email, PASSWORD);
+    expect(first.status, first.text).to.equal(200);
+    expect(payload(first.json().id_token)).to.include({
+      sub: `auth0|${user.id}`,
+      email,
+      email_verified: true,
+      name: user.name,
+    });
+    const stored = await server.store.collection('users').get(`auth0|${user.id}`);
+    expect(stored?.app_metadata).to.deep.equal({ plan: 'old' });
+    const asked = legacy.seen.length;
+    legacy.users.delete(email);
+    expect((await grant(email, PASSWORD)).status).to.equal(200);
+    expect((await grant(email, 'wrong')).status).to.equal(403);
+    expect(legacy.seen.length).to.equal(asked);
+  });
+
+  it('log in at the hosted page; an address that is not verified there is not verified here', async () => {
+    const { email } = someone({ email_verified: false });
+    const agent = createAgent(server);
+    const answer = await logIn(agent, server, webRequest({ connection: 'users' }), {
+      email,
+      password: PASSWORD,
+    });
+    const { code } = responseOf(answer);
+    const tokens = await token(agent, {
+      grant_type: 'authorization_code',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      code,
+      redirect_uri: WEB_CALLBACK,
+    });
+    expect(payload(tokens.json().id_token)).to.include({ email, email_verified: false });
+  });
+
+  it('are told the same of a wrong password, an unknown user and a database that fails', async () => {
+    const { email } = someone();
+    const wrong = await grant(email, 'wrong');
+    const unknown = await grant('nobody@example.test', 'wrong');
+    legacy.misbehave = (response) => response.writeHead(500).end();
+    const failed = await grant(email, PASSWORD);
+    legacy.misbehave = undefined;
+    expect(wrong.status).to.equal(403);
+    expect([unknown.status, unknown.text]).to.deep.equal([wrong.status, wrong.text]);
+    expect([failed.status, failed.text]).to.deep.equal([wrong.status, wrong.text]);
+    const [event] = await events('users');
+    expect(event).to.include({ user_name: email, client_id: 'web' });
+    expect(event?.description).to.equal('The login script failed: status 500 for ***');
+    expect((await grant(email, PASSWORD)).status).to.equal(200);
+  });
+
+  it('are locked after ten wrong passwords, as all others are', async () => {
+    const { email } = someone();
+    const answers = [];
+    for (let n = 0; n < 11; n++) answers.push((await grant(email, `wrong-${n}`)).status);
+    expect(answers.at(0)).to.equal(403);
+    expect(answers.at(-1)).to.equal(429);
+    expect((await grant(email, PASSWORD)).status).to.equal(429);
+  });
+
+  it('are one user after fifty first logins at once', async () => {
+    const { email, user } = someone();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => grant(email, PASSWORD)));
+    const right = answers.filter(({ status }) => status === 200);
+    expect(right.length).to.equal(50);
+    const subjects = new Set(right.map((one) => payload(one.json().id_token).sub));
+    expect([...subjects]).to.deep.equal([`auth0|${user.id}`]);
+    const found = await server.store.collection('users').findBy('email', email);
+    expect(found.length).to.equal(1);
+  });
+
+  it('never become a user of another connection with the same id', async () => {
+    const { email, user } = someone();
+    expect((await grant(email, PASSWORD)).status).to.equal(200);
+    const again = `again-${email}`;
+    legacy.add(again, PASSWORD, { id: user.id });
+    expect((await grant(again, PASSWORD, 'other')).status).to.equal(403);
+    expect((await grant(email, PASSWORD, 'other')).status).to.equal(403);
+  });
+
+  it('do not come in by a script without end or without an id; nothing is reached, no password is kept', async () => {
+    const secret = 'a "password" of theirs';
+    for (const [connection, words] of [
+      ['loops', /used the processor for more than 5000 ms/],
+      ['nameless', /gave no user with a user_id/],
+      [
+        'escapes',
+        /^The login script failed: undefined,undefined,undefined,MODULE_NOT_FOUND,undefined by \*\*\*$/,
+      ],
+    ] as const) {
+      expect((await grant('ada@example.test', secret, connection)).status, connection).to.equal(403);
+      expect((await events(connection)).map(({ description }) => description ?? '').join()).to.match(words);
+    }
+    const shown = await createAgent(server).get('/dev/scripts.json?connection=escapes');
+    expect(shown.json()[0]).to.deep.include({ connection: 'escapes', script: 'login' });
+    expect(shown.text).to.include('tried').and.not.include('of theirs');
+    expect(server.logged()).not.to.include('of theirs').and.not.include(KEY);
+  });
+
+  it('stay where the connection is not customized', async () => {
+    const { email } = someone();
+    const asked = legacy.seen.length;
+    expect((await grant(email, PASSWORD, 'off')).status).to.equal(403);
+    expect(legacy.seen.length).to.equal(asked);
+  });
+});
