@@ -52,9 +52,9 @@ export const databaseOptionsSchema = z.looseObject({
   brute_force_protection: z.boolean().default(true),
   domain_aliases: domainAliases,
   /** Whether the users are, or were, kept in a database elsewhere, which `customScripts` ask. */
-  enabledDatabaseCustomization: z.boolean().default(false),
+  enabledDatabaseCustomization: z.boolean().optional(),
   /** Whether users move here at their first login. */
-  import_mode: z.boolean().default(false),
+  import_mode: z.boolean().optional(),
   customScripts: customScriptsSchema.nullish(),
   /** The global `configuration` of the scripts. */
   configuration: z.record(z.string(), z.unknown()).nullish(),

@@ -37,7 +37,11 @@ export interface CustomDatabases {
 /** Whether the users of a connection move here from a database elsewhere, as they log in. */
 export function movesUsers(connection: Connection): boolean {
   const { enabledDatabaseCustomization, import_mode } = databaseOptions(connection);
-  return enabledDatabaseCustomization && import_mode && sourceOf(connection, 'login') !== undefined;
+  return (
+    enabledDatabaseCustomization === true &&
+    import_mode === true &&
+    sourceOf(connection, 'login') !== undefined
+  );
 }
 
 function sourceOf(connection: Connection, name: CustomScriptName): string | undefined {
