@@ -17,6 +17,8 @@ interface SignUp {
   password: string;
   username?: string | undefined;
   profile?: Profile;
+  /** Whether the address is somebody's in a database elsewhere, whose users move here. */
+  isTakenElsewhere?: (() => Promise<boolean>) | undefined;
 }
 
 /** Why there is no new user. */
@@ -44,6 +46,11 @@ export async function signUp(
   const refusal = refusalOf(options, request);
   if (refusal !== undefined) return refusal;
   const { connection, email, password, username, profile } = request;
+  if ((await request.isTakenElsewhere?.()) === true) {
+    // As long as the hash of a new user's password takes.
+    await users.verifyPassword(undefined, password);
+    return { reason: 'taken', key: 'email' };
+  }
   const created = await users.create({
     connection: connection.name,
     email,

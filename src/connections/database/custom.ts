@@ -4,6 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { CustomScriptName } from '../../records/custom-scripts.ts';
 import { databaseOptions } from '../../records/database-options.ts';
+import { normalizeEmail } from '../../records/email.ts';
 import type { ScriptFailure } from '../../scripts/limits.ts';
 import type { Scripts } from '../../scripts/scripts.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -42,6 +43,19 @@ export function movesUsers(connection: Connection): boolean {
     import_mode === true &&
     sourceOf(connection, 'login') !== undefined
   );
+}
+
+/**
+ * Asks whether an address is somebody's there who has not moved here yet: nobody else may sign up with it.
+ * @throws AuthError as {@link CustomDatabases.find}
+ */
+export function takenElsewhere(
+  { customDatabases }: { customDatabases: CustomDatabases },
+  asked: Asked,
+): () => Promise<boolean> {
+  const identifier = normalizeEmail(asked.identifier) ?? asked.identifier;
+  return async () =>
+    movesUsers(asked.connection) && (await customDatabases.find({ ...asked, identifier })) !== undefined;
 }
 
 function sourceOf(connection: Connection, name: CustomScriptName): string | undefined {

@@ -22,6 +22,7 @@ import { FIRST_VERSION } from '../../users/login.ts';
 import { signUp } from '../../users/signup.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
+import { takenElsewhere } from './custom.ts';
 import type { LimitLogin } from './limit-login.ts';
 import { isSignUpOpen, loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
@@ -189,6 +190,7 @@ async function postSignUp(
     email,
     password,
     username: username === '' ? undefined : username,
+    isTakenElsewhere: takenElsewhere(deps, { connection, identifier: email, clientId, ip: ctx.ip }),
   });
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
   if (!('user' in result)) {

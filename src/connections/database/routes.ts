@@ -13,6 +13,7 @@ import { type SignUpRefusal, signUp } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './change-password.ts';
+import { type CustomDatabases, takenElsewhere } from './custom.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
 import { type SignUpBody, signUpAnswer, signUpBody } from './signup.ts';
@@ -20,6 +21,7 @@ import { askToVerify, type VerificationDependencies } from './verification-link.
 
 export interface DatabaseDependencies extends ResetLinkDependencies, VerificationDependencies {
   log: Logger;
+  customDatabases: CustomDatabases;
 }
 
 const api = { limit: 'other', cors: 'applications', errors: legacyShape } as const;
@@ -56,6 +58,12 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
     password,
     username,
     profile: profileOf(body),
+    isTakenElsewhere: takenElsewhere(deps, {
+      connection,
+      identifier: email,
+      clientId: body.client_id,
+      ip: ctx.ip,
+    }),
   });
   const seen = {
     connection: connection.name,

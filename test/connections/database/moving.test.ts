@@ -187,6 +187,21 @@ describe('users who move here from a database elsewhere', () => {
     expect(server.logged()).not.to.include('of theirs').and.not.include(KEY);
   });
 
+  it('are nobody whom a stranger signs up as before their first login, nor while their database fails', async () => {
+    const { email } = someone();
+    const signUp = (address: string) =>
+      createAgent(server).request('/dbconnections/signup', {
+        json: { client_id: 'web', connection: 'users', email: address, password: 'Of-A-Stranger-1' },
+      });
+    const taken = await signUp(email.toUpperCase());
+    expect(taken.json()).to.include({ code: 'invalid_signup' });
+    legacy.misbehave = (response) => response.writeHead(500).end();
+    expect((await signUp(email)).status).to.equal(503);
+    legacy.misbehave = undefined;
+    expect((await grant(email, PASSWORD)).status).to.equal(200);
+    expect((await signUp('new-one@example.test')).status).to.equal(200);
+  });
+
   it('stay where the connection is not customized', async () => {
     const { email } = someone();
     const asked = legacy.seen.length;
