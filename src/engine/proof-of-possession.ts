@@ -80,7 +80,11 @@ export function proofOfPossession(
       if (cnf !== undefined && thumbprint === undefined && jkt === undefined)
         throw refusal(ctx, 'Bearer', 'The access token is bound to an unknown key');
       if (cnf !== undefined && ctx.query.access_token !== undefined)
-        throw refusal(ctx, 'Bearer', 'A bound access token does not come in a query');
+        throw refusal(
+          ctx,
+          jkt === undefined ? 'Bearer' : 'DPoP',
+          'A bound access token does not come in a query',
+        );
       if (thumbprint !== undefined && !showsCertificate(certificates.of(ctx.req), thumbprint))
         throw refusal(ctx, 'Bearer', 'The access token is bound to another client certificate');
       const request = proved.get(ctx.req);

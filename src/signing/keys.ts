@@ -19,9 +19,9 @@ interface KeySet {
 
 type State = SigningKeyRecord['state'];
 
-/** Whether a key is kept outside: its record has no private half. */
+/** Whether a key is kept outside: its record has no part of a private half. One that has lost some of it is damaged. */
 export function isHeld({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
-  return jwk.d === undefined;
+  return jwk.d === undefined && jwk.p === undefined;
 }
 
 /** What keys are made from, or taken from: the holder where there is one. */
