@@ -41,7 +41,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const { settings, users, log, clock, wallClock, random, pause } = deps;
   const { certificates, config, events, challenges, outbound, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
-  const checkPossession: Engine['checkPossession'] = (...asked) => engine.checkPossession(...asked);
+  const { checkPossession, redeemOwnCode, ...asking } = later(() => engine);
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
@@ -50,10 +50,9 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
-  const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...later(() => engine) });
-  const own = { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken, upstream };
+  const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...asking });
+  const own = { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken, upstream, ...asking };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
-  const redeemOwnCode: Engine['redeemOwnCode'] = (value, expected) => engine.redeemOwnCode(value, expected);
   const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
@@ -92,8 +91,13 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
 }
 
 /** What features ask of the engine that is made with them. */
-function later(engine: () => Engine): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> {
+function later(
+  engine: () => Engine,
+): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> &
+  Pick<Engine, 'checkPossession' | 'redeemOwnCode'> {
   return {
+    checkPossession: (...asked) => engine().checkPossession(...asked),
+    redeemOwnCode: (value, expected) => engine().redeemOwnCode(value, expected),
     readIdTokenHint: (token) => engine().readIdTokenHint(token),
     isOpen: (sid) => engine().sessions.isOpen(sid),
   };
@@ -175,6 +179,7 @@ function engineParts(
     backChannel: BackChannel;
     idp: IdentityProvider;
     exchangeToken: ExchangeToken;
+    isOpen: ExchangeDependencies['isOpen'];
     upstream: ReturnType<typeof upstreamDependencies>;
   },
 ) {
@@ -198,7 +203,7 @@ function engineParts(
     ...firstFactors,
     bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, exchangeToken }),
     bindEngineParts(ciba, { challenges, config }),
-    bindEngineParts(device, { challenges, config, clock, random }),
+    bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
     bindEngineParts(logout, { config, backChannel }),
     bindEngineParts(saml, { clock, config, idp, random, store }),

@@ -196,6 +196,15 @@ describe('the device flow', () => {
     expect(told(await poll(codes.device_code))[1]).to.equal('unauthorized');
   });
 
+  it('gives nothing once the sessions of its user were ended', async () => {
+    const codes = (await begin()).json();
+    await connect(codes);
+    const artifacts = server.store.collection('artifacts');
+    for (const { id, model } of (await artifacts.list({ limit: 1000 })).records)
+      if (model === 'Session') await artifacts.delete(id);
+    expect(told(await poll(codes.device_code))[1]).to.equal('invalid_grant');
+  });
+
   it('is in the metadata', async () => {
     const found = (await createAgent(server).get('/.well-known/openid-configuration')).json();
     expect(found.device_authorization_endpoint).to.equal(`${server.url}/oauth/device/code`);

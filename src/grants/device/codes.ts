@@ -52,6 +52,8 @@ export interface WaitingDevice extends DeviceRequest {
 /** A request that was allowed: by which login, and with which organization. */
 export interface Allowed {
   login: Login;
+  /** The session that it was made in: what ends all of a user's sessions ends what waits to be fetched, too. */
+  sessionUid: string;
   /** Whether the user was asked for consent: the application was a third party's. */
   hasConsent: boolean;
   organization?: string;

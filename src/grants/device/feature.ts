@@ -8,8 +8,7 @@ import {
   authorizationBody,
   authorizeDevice,
 } from './authorization.ts';
-import type { CodeDependencies } from './codes.ts';
-import { deviceGrant } from './grant.ts';
+import { type DeviceGrantDependencies, deviceGrant } from './grant.ts';
 import { type DevicePageDependencies, devicePageRoutes } from './pages.ts';
 
 interface DeviceDependencies extends AuthorizationDependencies, DevicePageDependencies {}
@@ -40,7 +39,7 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const device = feature<DeviceDependencies, CodeDependencies>({
+export const device = feature<DeviceDependencies, DeviceGrantDependencies>({
   name: 'device',
   limits,
   events,

@@ -22,7 +22,12 @@ const REFUSALS: Readonly<Record<Exclude<Polled['is'], 'allowed'>, () => AuthErro
   unknown: () => new AuthError(403, 'invalid_grant', 'Invalid or expired device code.'),
 };
 
-export const deviceGrant: GrantDeclaration<CodeDependencies> = {
+export interface DeviceGrantDependencies extends CodeDependencies {
+  /** Whether a session is there still. */
+  isOpen(sessionUid: string): Promise<boolean>;
+}
+
+export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
   grantType: DEVICE_GRANT,
   summary: 'A login that was made elsewhere for a device',
   parameters: z.object({ device_code: required('As `/oauth/device/code` gave it.') }),
@@ -33,7 +38,8 @@ export const deviceGrant: GrantDeclaration<CodeDependencies> = {
     const polled = await poll(deps, requiredField(params, 'device_code'), clientId);
     if (polled.is !== 'allowed') throw REFUSALS[polled.is]();
     const { scope, audience } = polled.request;
-    const { login, organization, hasConsent } = polled.allowed;
+    const { login, organization, hasConsent, sessionUid } = polled.allowed;
+    if (!(await deps.isOpen(sessionUid))) throw REFUSALS.unknown();
     const client = await deps.config.client(clientId);
     // It may have become a third party's application since its user was asked for no consent.
     if (client?.is_first_party === false && !hasConsent) throw REFUSALS.unknown();

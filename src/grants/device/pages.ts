@@ -90,10 +90,15 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   if (waiting?.id !== id || waiting.clientId !== clientId) return askForCode(deps, ctx, '', GONE);
   if ('error' in login) return refuse(deps, ctx, waiting, login);
   if (!(await isAsAsked(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
-  const { userId, connection, credentialVersion, amr, acr, authTime, organization } = login;
+  const { userId, connection, credentialVersion, amr, acr, authTime, organization, sessionUid } = login;
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
   const hasConsent = (await deps.config.client(clientId))?.is_first_party === false;
-  const allowed = { login: proved, hasConsent, ...(organization !== undefined && { organization }) };
+  const allowed = {
+    login: proved,
+    sessionUid,
+    hasConsent,
+    ...(organization !== undefined && { organization }),
+  };
   if (!(await decide(deps, waiting, allowed))) return askForCode(deps, ctx, '', GONE);
   await deps.views.page(ctx, 'device/allowed', {});
 }
