@@ -183,10 +183,16 @@ export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
     isMet: ({ parameters }) => isGiven(parameters.redirect_uri),
   },
   {
+    name: 'scope',
+    demand: 'there is a scope',
+    clauses: { fapi1: 'Part 2 §5.2.3 (8)' },
+    isMet: ({ parameters }) => isGiven(parameters.scope),
+  },
+  {
     name: 'nonce',
     demand: 'there is a nonce with the scope openid, and a state without',
     clauses: { fapi1: 'Part 1 §5.2.2.2, §5.2.2.3' },
-    isMet: ({ parameters: { scope = 'openid', nonce, state } }) =>
+    isMet: ({ parameters: { scope, nonce, state } }) =>
       isGiven(wordsOf(scope).includes('openid') ? nonce : state),
   },
 ];

@@ -287,6 +287,7 @@ describe('an application with a compliance_level', () => {
       { ...request, code_challenge: verifier, code_challenge_method: 'plain' },
     ],
     redirect_uri: (request) => [without(request, 'redirect_uri')],
+    scope: (request) => [without(request, 'scope')],
     nonce: (request) => [without(request, 'nonce'), { ...without(request, 'state'), scope: 'profile' }],
   };
 
