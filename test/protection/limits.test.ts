@@ -227,6 +227,7 @@ describe('the counters of limits', () => {
       const headers = new Map<string, string>();
       const ctx = {
         set: (name: string, value: string) => headers.set(name, value),
+        res: { setHeader: (name: string, value: string) => headers.set(name, value) },
         response: { get: () => '' },
       } as unknown as Context;
       const address = (i: number) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
