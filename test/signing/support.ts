@@ -41,7 +41,7 @@ export function outsideKeys(...kids: string[]): OutsideKeys {
     add,
     keys,
     seen: () => JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')),
-    remove: () => rmSync(directory, { recursive: true, force: true }),
+    remove: () => rmSync(directory, { maxRetries: 10, recursive: true, force: true }),
   };
 }
 
