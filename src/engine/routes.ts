@@ -24,6 +24,7 @@ import { feature } from './feature.ts';
 import { takesPushedRequests } from './par-endpoint.ts';
 import type { Engine } from './provider.ts';
 import { CHECK_SESSION, hasSessionManagement, sendCheckSession } from './session-management.ts';
+import { hasStandardClaims } from './standard-claims.ts';
 
 interface EngineRoutesDependencies
   extends Pick<
@@ -192,6 +193,8 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   await enter(ctx);
   const metadata = { ...(ctx.body as Record<string, unknown>) };
   if (!takesPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
+  // The hosted service names it by a template, which is no URL: who wants the standard is not told.
+  if (hasStandardClaims(config, undefined)) delete metadata.global_token_revocation_endpoint;
   if (hasSessionManagement(config))
     metadata.check_session_iframe = `${String(metadata.issuer)}${CHECK_SESSION.slice(1)}`;
   const origin = deps.mtlsOrigin ?? (await edgeOrigin(config));

@@ -6,7 +6,7 @@ import type { ApplicationSettings } from './applications.ts';
 type Choice = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
 
 /** Whether an application gets the standard's claims: its own setting, else the tenant's. */
-export function hasStandardClaims(config: Config, application: Choice): boolean {
+export function hasStandardClaims(config: Pick<Config, 'settings'>, application: Choice): boolean {
   return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
 }
 

@@ -66,6 +66,11 @@ describe('config/examples/conformance.yaml', () => {
     expect(Object.keys(given)).to.have.lengthOf(20);
   });
 
+  it('has metadata without the address of global token revocation, which is no URL', async () => {
+    const metadata = (await createAgent(server).get('/.well-known/openid-configuration')).json();
+    expect(metadata).to.include.keys('issuer').and.not.have.property('global_token_revocation_endpoint');
+  });
+
   it('gives no more than was asked for', async () => {
     expect(Object.keys(await claims('openid email'))).to.have.members(['sub', 'email', 'email_verified']);
   });
