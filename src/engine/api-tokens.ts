@@ -1,11 +1,9 @@
 // Verifies access tokens for our own APIs.
-import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { type JWTPayload, errors as joseErrors } from 'jose';
 import type { Context } from 'koa';
-import { SIGNING_ALGS } from '../records/signing-algs.ts';
-import type { Clock } from '../runtime/clock.ts';
 import { hashSecret } from '../runtime/secrets.ts';
+import { type TokenVerification, verifyOwnToken } from './own-tokens.ts';
 import { type BoundToken, type CheckPossession, confirmationOf } from './proof-of-possession.ts';
-import type { PublishedKeys } from './published-keys.ts';
 
 /** A verified access token. */
 export interface ApiToken {
@@ -17,7 +15,6 @@ export interface ApiToken {
   claims: Readonly<Record<string, unknown>>;
 }
 
-/**
 /**
  * Verifies the access token of a request.
  * @returns undefined when it is invalid, expired, or for another audience.
@@ -42,10 +39,7 @@ export type CallerTokenReader = (
   audience: string,
 ) => Promise<CallerToken | { fault: 'expired' | 'signature' | 'invalid' }>;
 
-interface ReaderDependencies {
-  issuer: string;
-  keys: PublishedKeys;
-  clock: Clock;
+interface ReaderDependencies extends TokenVerification {
   checkPossession: CheckPossession;
 }
 
@@ -55,7 +49,7 @@ const MACHINE = 'client-credentials';
 export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   return async (ctx, token, audience) => {
     try {
-      const payload = await verify(deps, token, audience);
+      const payload = await verifyOwnToken(deps, token, { audience });
       await deps.checkPossession(ctx, token, boundToken(payload));
       // A client_credentials token has no user.
       if (payload.gty === MACHINE) return undefined;
@@ -77,7 +71,7 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
 export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
   return async (ctx, token, audience) => {
     try {
-      const payload = await verify(deps, token, audience);
+      const payload = await verifyOwnToken(deps, token, { audience });
       await deps.checkPossession(ctx, token, boundToken(payload));
       return {
         subject: String(payload.sub),
@@ -92,21 +86,6 @@ export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
       throw thrown;
     }
   };
-}
-
-async function verify(
-  { issuer, keys, clock }: ReaderDependencies,
-  token: string,
-  audience: string,
-): Promise<JWTPayload> {
-  const { payload } = await jwtVerify(token, keys.find, {
-    issuer,
-    audience,
-    algorithms: [...SIGNING_ALGS],
-    requiredClaims: ['exp', 'iat', 'sub'],
-    currentDate: new Date(clock()),
-  });
-  return payload;
 }
 
 function boundToken(payload: JWTPayload): BoundToken {

@@ -1,7 +1,8 @@
 // Which claims a scope gives (OpenID Connect Core §5.4; spec "User profile"), and the engine's account.
 import { type Account, errors, type FindAccount, type KoaContextWithOIDC } from 'oidc-provider';
+import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';
-import { PROFILE_CLAIMS, standardClaims } from '../users/profile.ts';
+import { standardClaims } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';

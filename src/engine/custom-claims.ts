@@ -12,8 +12,6 @@ export interface ClaimsAbout extends ClaimsWanted {
   userId?: string | undefined;
   /** The id of the organization that the login is for. */
   organization?: string | undefined;
-  /** The name of the connection that the user came by; that of the user's first identity where it is not known. */
-  connection?: string | undefined;
 }
 
 /** A declared claim with its value. */
@@ -53,13 +51,11 @@ export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims
 
 async function sourcesOf(
   { config, users }: CustomClaimsDependencies,
-  { userId, clientId, organization, connection }: ClaimsAbout,
+  { userId, clientId, organization }: ClaimsAbout,
 ): Promise<ClaimSources> {
   const user = userId === undefined ? undefined : await users.get(userId);
   const from =
-    user === undefined
-      ? undefined
-      : (connection ?? primaryIdentity(await users.identitiesOf(user.id))?.connection);
+    user === undefined ? undefined : primaryIdentity(await users.identitiesOf(user.id))?.connection;
   return {
     user: user && { ...user, user_id: user.id },
     client: await config.client(clientId),

@@ -1,27 +1,22 @@
 // POST /oauth/introspect (RFC 7662): an API asks whether an access token that it was given is good. Only tokens for that
 // API are; whatever else a token is, the answer is the same.
-import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
 import { bodyFields, requiredField } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { ResourceServer } from '../records/collections.ts';
-import { SIGNING_ALGS } from '../records/signing-algs.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import type { Organizations } from './organizations.ts';
-import type { PublishedKeys } from './published-keys.ts';
+import { readOwnToken, type TokenVerification } from './own-tokens.ts';
 
-interface IntrospectionDependencies {
+interface IntrospectionDependencies extends TokenVerification {
   authenticateClient(ctx: Context): Promise<string>;
-  issuer: string;
   config: Config;
   users: Pick<Users, 'get'>;
   organizations: Pick<Organizations, 'isMember'>;
-  keys: PublishedKeys;
-  clock: Clock;
 }
 
 /** What is answered (RFC 7662 §2.2). */
@@ -59,25 +54,12 @@ async function apiOf({ config }: IntrospectionDependencies, clientId: string): P
 
 /** The claims of a token that we have signed for that API and that is not over. */
 async function verified(
-  { issuer, keys, clock }: IntrospectionDependencies,
+  deps: TokenVerification,
   token: string,
   api: ResourceServer,
 ): Promise<JWTPayload | undefined> {
-  const rules = {
-    issuer,
-    audience: api.identifier,
-    requiredClaims: ['exp', 'iat', 'sub'],
-    currentDate: new Date(clock()),
-  };
-  try {
-    if (api.signing_alg !== 'HS256')
-      return (await jwtVerify(token, keys.find, { ...rules, algorithms: [...SIGNING_ALGS] })).payload;
-    const secret = Buffer.from(api.signing_secret ?? '');
-    return (await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] })).payload;
-  } catch (thrown) {
-    if (thrown instanceof joseErrors.JOSEError) return undefined;
-    throw thrown;
-  }
+  const secret = api.signing_alg === 'HS256' && { secret: Buffer.from(api.signing_secret ?? '') };
+  return readOwnToken(deps, token, { audience: api.identifier, ...secret });
 }
 
 /** Whether whom a token is of may still come in: the application is there, the user neither gone nor blocked. */

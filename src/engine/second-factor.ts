@@ -15,6 +15,32 @@ export interface CompletedRequest {
   firstFactor: Login;
 }
 
+/**
+ * The request that a login of another kind completes: one that waited for its user elsewhere, or quotes a token.
+ * @param gty the grant type, as access tokens have it in `gty`.
+ */
+export function completedRequest(
+  gty: string,
+  firstFactor: Login,
+  { scope, resource, organization }: RequestedAccess,
+): CompletedRequest {
+  return {
+    scope,
+    gty,
+    firstFactor,
+    ...(resource !== undefined && { resource }),
+    ...(organization !== undefined && { organization }),
+  };
+}
+
+interface RequestedAccess {
+  scope: string;
+  /** @see CompletedRequest.resource */
+  resource: string | undefined;
+  /** @see CompletedRequest.organization */
+  organization: string | undefined;
+}
+
 /** Whether a login needs a second factor, and what is answered where it lacks one. */
 export interface SecondFactor {
   /** Whether a second factor is needed that the login has not had. */

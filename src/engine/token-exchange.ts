@@ -1,10 +1,9 @@
 // Token exchange of tokens of our own (RFC 8693): an application gets another token for the same user by one that it was
 // given, for the same API or less.
-import { decodeJwt, type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { decodeJwt, type JWTPayload } from 'jose';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { Client } from '../records/collections.ts';
-import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
@@ -13,7 +12,9 @@ import type { Users } from '../users/users.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { ReadIdTokenHint } from './id-token-hint.ts';
+import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
+import { completedRequest } from './second-factor.ts';
 import type { Granted, GrantRequest } from './tokens.ts';
 
 /** RFC 8693 §2.1 and §3. */
@@ -73,16 +74,13 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
       credentialVersion: await deps.users.credentialVersion(subject.userId),
     };
     const resource = resourceOf(deps, subject, params.resource);
-    const { organization } = subject;
     return {
       login,
-      completes: {
+      completes: completedRequest(TOKEN_EXCHANGE, login, {
         scope,
-        gty: TOKEN_EXCHANGE,
-        firstFactor: login,
-        ...(resource !== undefined && { resource }),
-        ...(organization !== undefined && { organization }),
-      },
+        resource,
+        organization: subject.organization,
+      }),
       exchanged: { secondsLeft: Number(subject.claims.exp) - epochSeconds(deps.wallClock), act },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
@@ -142,7 +140,7 @@ async function ofAccessToken(
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
-  const claims = await verified({ issuer, keys, wallClock }, token);
+  const claims = await readOwnToken({ issuer, keys, clock: wallClock }, token);
   // A bound token is proved with its key, which a request that only quotes it does not have.
   if (claims === undefined || claims.gty === 'client-credentials' || claims.cnf !== undefined)
     return undefined;
@@ -161,24 +159,6 @@ async function ofAccessToken(
 
 function isOfApi({ app_type, resource_server_identifier }: Client, audience: string): boolean {
   return app_type === 'resource_server' && resource_server_identifier === audience;
-}
-
-async function verified(
-  { issuer, keys, wallClock }: Pick<ExchangeDependencies, 'issuer' | 'keys' | 'wallClock'>,
-  token: string,
-): Promise<JWTPayload | undefined> {
-  try {
-    const { payload } = await jwtVerify(token, keys.find, {
-      issuer,
-      algorithms: [...SIGNING_ALGS],
-      requiredClaims: ['exp', 'iat', 'sub'],
-      currentDate: new Date(wallClock()),
-    });
-    return payload;
-  } catch (thrown) {
-    if (thrown instanceof joseErrors.JOSEError) return undefined;
-    throw thrown;
-  }
 }
 
 /** Who acts (RFC 8693 §4.1), by a token that the application was given itself; who acted before stays beneath. */

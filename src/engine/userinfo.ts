@@ -1,14 +1,12 @@
 // GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send: JWTs
 // and tokens bound to an API (docs/wire/token.md).
 import { randomUUID } from 'node:crypto';
-import { errors as joseErrors, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { profileOf } from '../records/compliance-levels.ts';
 import type { Frozen } from '../records/record.ts';
-import { SIGNING_ALGS } from '../records/signing-algs.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
@@ -20,6 +18,7 @@ import { OIDC_SCOPES } from './claims.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { dpopChallenge } from './dpop.ts';
 import type { Organizations } from './organizations.ts';
+import { readOwnToken } from './own-tokens.ts';
 import {
   type CheckPossession,
   type Confirmation,
@@ -172,28 +171,18 @@ function accessToken(ctx: Context): { value: string } | Refusal {
 function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
   const audience = userinfoAudience(provider.issuer);
   const readJwt = async (token: string): Promise<Presented | undefined> => {
-    try {
-      const { payload } = await jwtVerify(token, keys.find, {
-        issuer: provider.issuer,
-        audience,
-        algorithms: [...SIGNING_ALGS],
-        requiredClaims: ['exp', 'iat', 'sub'],
-        currentDate: new Date(clock()),
-      });
-      return {
-        userId: String(payload.sub),
-        clientId: String(payload.azp ?? payload.client_id),
-        scopes: String(payload.scope ?? '').split(' '),
-        issuedAt: Number(payload.iat),
-        // An API's JWT has no record of them.
-        claims: [],
-        organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
-        cnf: confirmationOf(payload),
-      };
-    } catch (thrown) {
-      if (thrown instanceof joseErrors.JOSEError) return undefined;
-      throw thrown;
-    }
+    const payload = await readOwnToken({ issuer: provider.issuer, keys, clock }, token, { audience });
+    if (payload === undefined) return undefined;
+    return {
+      userId: String(payload.sub),
+      clientId: String(payload.azp ?? payload.client_id),
+      scopes: String(payload.scope ?? '').split(' '),
+      issuedAt: Number(payload.iat),
+      // An API's JWT has no record of them.
+      claims: [],
+      organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
+      cnf: confirmationOf(payload),
+    };
   };
   return async (token: string): Promise<Presented | undefined> => {
     if (token.split('.').length === 3) return readJwt(token);

@@ -1,5 +1,6 @@
 // Claims that a tenant declares beside those of the protocol and the profile: a name, and where its value is found.
 import { z } from 'zod';
+import { PROFILE_CLAIMS } from './users.ts';
 
 /** Where a declared claim goes. */
 export const CLAIM_TARGETS = ['id_token', 'access_token', 'userinfo', 'saml'] as const;
@@ -16,17 +17,17 @@ const PROTOCOL_CLAIMS = new Set(
 );
 
 /** Claims of the profile (OpenID Connect Core §5.1), which ID tokens and userinfo have of the user alone. */
-const PROFILE = new Set(
-  `name given_name family_name middle_name nickname preferred_username profile picture website gender birthdate zoneinfo
-  locale address email email_verified phone_number phone_number_verified`.split(/\s+/),
-);
+const PROFILE = new Set<string>([
+  ...PROFILE_CLAIMS,
+  ...['address', 'email', 'email_verified', 'phone_number', 'phone_number_verified'],
+]);
 
 /** What a value may be taken from; secrets, and what only the server is concerned with, are not among them. */
 const SOURCES: Record<string, ReadonlySet<string>> = {
   user: new Set([
-    ...`user_id email email_verified username phone_number phone_verified name given_name family_name middle_name nickname
-    preferred_username profile picture website gender birthdate zoneinfo locale address user_metadata app_metadata
-    created_at updated_at last_login logins_count`.split(/\s+/),
+    ...PROFILE_CLAIMS,
+    ...`user_id email email_verified username phone_number phone_verified address user_metadata app_metadata created_at
+    updated_at last_login logins_count`.split(/\s+/),
   ]),
   client: new Set(['client_id', 'name', 'client_metadata']),
   organization: new Set(['id', 'name', 'display_name', 'metadata']),

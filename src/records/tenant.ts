@@ -13,6 +13,7 @@ import { tenantLogoutSchema } from './logout.ts';
 import { pageSchema } from './pages.ts';
 import { attackProtectionSchema } from './protection.ts';
 import { roleSchema } from './roles.ts';
+import { PROFILE_CLAIMS, type ProfileClaim } from './users.ts';
 
 const hours = z.number().positive();
 
@@ -136,21 +137,14 @@ export const brandingSchema = z.looseObject({
   templates: z.array(z.looseObject({ template: z.string(), body: z.string() })).optional(),
 });
 
-/** The profile of a development user (OpenID Connect Core §5.1). */
+/** The claims of the profile (OpenID Connect Core §5.1), each of one kind. */
+function profileClaims<T>(kind: T): Record<ProfileClaim, T> {
+  return Object.fromEntries(PROFILE_CLAIMS.map((claim) => [claim, kind])) as Record<ProfileClaim, T>;
+}
+
+/** The profile of a development user. */
 export const developmentProfileSchema = z.object({
-  name: z.string().exactOptional(),
-  given_name: z.string().exactOptional(),
-  family_name: z.string().exactOptional(),
-  middle_name: z.string().exactOptional(),
-  nickname: z.string().exactOptional(),
-  preferred_username: z.string().exactOptional(),
-  profile: z.string().exactOptional(),
-  picture: z.string().exactOptional(),
-  website: z.string().exactOptional(),
-  gender: z.string().exactOptional(),
-  birthdate: z.string().exactOptional(),
-  zoneinfo: z.string().exactOptional(),
-  locale: z.string().exactOptional(),
+  ...profileClaims(z.string().exactOptional()),
   phone_number: z.string().exactOptional(),
   phone_verified: z.boolean().exactOptional(),
   address: z.record(z.string(), z.string()).exactOptional(),

@@ -1,6 +1,25 @@
 // Who the users are, and what they prove it by.
 import type { Stored } from './record.ts';
 
+/** The claims of scope `profile` that a user's record holds as they are. */
+export const PROFILE_CLAIMS = [
+  'name',
+  'family_name',
+  'given_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
+] as const;
+
+export type ProfileClaim = (typeof PROFILE_CLAIMS)[number];
+
 /** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits, such as `auth0|5f7c…`. */
 export interface UserRecord extends Stored {
   email?: string;

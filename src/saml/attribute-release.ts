@@ -3,7 +3,7 @@
 
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
-import { PROFILE_CLAIMS } from '../users/profile.ts';
+import { PROFILE_CLAIMS } from '../records/users.ts';
 
 type User = Frozen<UserRecord>;
 

@@ -1,9 +1,9 @@
 // Linking: another user's identities become those of a user, and back. Whoever logs in with one of them is that user.
 import type { UserRecord } from '../records/users.ts';
+import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
 import type { Login } from './login.ts';
-import { PROFILE_CLAIMS } from './profile.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** What an identity keeps of the user that it was: what the connection says, and nothing of what we do. */

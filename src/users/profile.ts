@@ -1,24 +1,7 @@
 // The standard claims of a user by scope (spec "User profile"; OpenID Connect Core §5.4).
 
 import type { Frozen } from '../records/record.ts';
-import type { UserRecord } from '../records/users.ts';
-
-/** The claims of scope `profile` that a user's record holds as they are. */
-export const PROFILE_CLAIMS = [
-  'name',
-  'family_name',
-  'given_name',
-  'middle_name',
-  'nickname',
-  'preferred_username',
-  'profile',
-  'picture',
-  'website',
-  'gender',
-  'birthdate',
-  'zoneinfo',
-  'locale',
-] as const;
+import { PROFILE_CLAIMS, type UserRecord } from '../records/users.ts';
 
 /**
  * How `updated_at` is written: epoch seconds as a number (OpenID Connect Core §5.1) or as text (the hosted

@@ -5,11 +5,11 @@ import { normalizeEmail } from '../records/email.ts';
 import { type IdentityRecord, identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import type { UserRecord } from '../records/users.ts';
+import { PROFILE_CLAIMS } from '../records/users.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { updateUser } from './changes.ts';
 import { newUserWrites } from './create.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
-import { PROFILE_CLAIMS } from './profile.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** Somebody as an upstream provider knows them, verified by the connection's strategy. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { toResource } from '../../engine/audience.ts';
 import { type PolledBackchannel, pollBackchannel } from '../../engine/backchannel-requests.ts';
+import { completedRequest } from '../../engine/second-factor.ts';
 import type { GrantDeclaration } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
@@ -59,13 +60,11 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     return {
       login,
       isFromPages: true,
-      completes: {
+      completes: completedRequest(CIBA_GRANT, login, {
         scope,
-        gty: CIBA_GRANT,
-        firstFactor: login,
-        ...(audience !== undefined && { resource: toResource(audience) }),
-        ...(organization !== undefined && { organization }),
-      },
+        resource: audience === undefined ? undefined : toResource(audience),
+        organization,
+      }),
     };
   },
 };

@@ -1,6 +1,7 @@
 // The grant of a device code (RFC 8628 §3.4, §3.5): the login that was made for it at our pages.
 import { z } from 'zod';
 import { toResource } from '../../engine/audience.ts';
+import { completedRequest } from '../../engine/second-factor.ts';
 import type { GrantDeclaration } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
@@ -46,13 +47,11 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
     return {
       login,
       isFromPages: true,
-      completes: {
+      completes: completedRequest(DEVICE_GRANT, login, {
         scope,
-        gty: DEVICE_GRANT,
-        firstFactor: login,
-        ...(audience !== undefined && { resource: toResource(audience) }),
-        ...(organization !== undefined && { organization }),
-      },
+        resource: audience === undefined ? undefined : toResource(audience),
+        organization,
+      }),
     };
   },
 };
