@@ -82,6 +82,11 @@ export function answerBackchannel(
   return challenges.decide(PURPOSE, userId, id, state, login && { login });
 }
 
+/** Ends all requests of a user, those that were approved and not fetched yet, too. */
+export function endBackchannelOf({ challenges }: Deps, userId: string): Promise<void> {
+  return challenges.endAllOf(PURPOSE, userId);
+}
+
 /** What an application that polls is told. */
 export type PolledBackchannel =
   | { is: 'pending' | 'too-fast' | 'rejected' | 'unknown' }

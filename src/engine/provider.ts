@@ -128,7 +128,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   });
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
-  const sessions = createSessions(provider, { store, clock, config, logoutChannels: deps.logoutChannels });
+  const sessions = createSessions(provider, deps);
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider, kept.loginActions);
   const waiting = interactions(provider, { store, users });

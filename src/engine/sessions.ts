@@ -1,6 +1,7 @@
 // Browser sessions: reading the current one, and ending sessions with everything bound to them.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
+import type { Challenges } from '../protection/challenges.ts';
 import { sessionUid } from '../records/artifacts.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
@@ -8,6 +9,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Login } from '../users/login.ts';
+import { endBackchannelOf } from './backchannel-requests.ts';
 import { providerSessionOf } from './browser-login.ts';
 import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
@@ -57,7 +59,7 @@ export interface Sessions {
    */
   end(sid: string, options: EndOptions): Promise<string | undefined>;
   /**
-   * Ends the sessions of a user and unfinished logins.
+   * Ends the sessions of a user and unfinished logins, those that were approved elsewhere and not fetched yet, too.
    * @returns how many sessions were ended.
    */
   endAllOf(userId: string, options: EndAllOptions): Promise<number>;
@@ -68,6 +70,7 @@ export interface Sessions {
 interface SessionsDependencies {
   config: Config;
   store: Store;
+  challenges: Challenges;
   clock: Clock;
   logoutChannels: LogoutChannels;
 }
@@ -116,6 +119,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       // Interactions with a finished login would outlive the sessions by an hour.
       const doomed = others.filter(({ model }) => refreshTokens || model === 'Interaction');
       await Promise.all(doomed.map(({ id }) => artifacts.delete(id)));
+      await endBackchannelOf(deps, userId);
       return sids.length;
     },
     forget: (ctx) => {

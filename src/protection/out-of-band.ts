@@ -47,6 +47,8 @@ export interface OutOfBand {
   ): Promise<boolean>;
   /** Removes a ticket and what is kept of it. @returns true to one of any number of racers. */
   end(purpose: string, ticket: string): Promise<boolean>;
+  /** Removes all tickets of a subject: what waits, and what was answered and not fetched yet. */
+  endAllOf(purpose: string, subject: string): Promise<void>;
 }
 
 /** The out-of-band challenges among the records. */
@@ -85,6 +87,9 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
     end: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found !== undefined && (await all.take(found.id)) !== undefined;
+    },
+    endAllOf: async (purpose, subject) => {
+      await all.deleteBy('subject', idOf(purpose, subject));
     },
     decide: async (purpose, subject, id, state, data) => {
       let isDone = false;

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { devicesOf } from '../factors/device.ts';
 import { callsOf as mfaCallsOf } from '../factors/tenant.ts';
+import { callApi, startManaged } from '../management/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { API, follow, payload, submitLogin, token, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -14,7 +15,7 @@ describe('CIBA', () => {
   let users = 0;
   const devices = devicesOf(() => ({ server, calls, someone: () => `mfa-${users++}@example.test` }));
   beforeEach(async () => {
-    server = await startServer({ tenant: cibaTenant });
+    server = await startManaged(cibaTenant);
     calls = mfaCallsOf(server);
     users = 0;
   });
@@ -181,6 +182,14 @@ describe('CIBA', () => {
     await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
     await server.users.update(sub, { blocked: true });
     expect(told(await poll(asked.auth_req_id))[1]).to.equal('unauthorized');
+  });
+
+  it('gives nothing once the sessions of its user were ended, though a device approved it', async () => {
+    const { sub, device, asked } = await begun();
+    await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
+    const ended = await callApi(server, 'DELETE', `/users/${encodeURIComponent(sub)}/sessions`);
+    expect(ended.status).to.equal(202);
+    expect(told(await poll(asked.auth_req_id))[1]).to.equal('invalid_grant');
   });
 
   describe('by e-mail', () => {
