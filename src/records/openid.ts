@@ -26,7 +26,11 @@ const address = z
   .transform((text) => (text === '' ? undefined : text))
   .optional();
 
-const clientId = z.string().min(1).max(255);
+/** Exports have connections without one, which are kept: nobody can log in with them. */
+const clientId = z
+  .string()
+  .max(255)
+  .transform((text) => (text === '' ? undefined : text));
 
 const SCOPE = z.union([z.string().max(4096), z.array(z.string().max(255)).max(200)]);
 
@@ -83,20 +87,43 @@ function optionsOf<Shape extends z.ZodRawShape>(more: Shape) {
   return z.looseObject({ ...openIdMembers, ...more });
 }
 
-/** Whether the provider is named: by its issuer or discovery document, or by each endpoint that a login needs. */
-function namesProvider(options: OpenIdOptions): boolean {
-  const { discovery_url, issuer, authorization_endpoint, oidc_metadata } = options;
-  return Boolean(discovery_url ?? issuer ?? authorization_endpoint ?? oidc_metadata.issuer);
+type KeptOptions = Readonly<Record<string, unknown>>;
+
+/** The options that name any provider: by its issuer or document, or by each endpoint that a login needs. */
+const PROVIDER_NAMES = ['discovery_url', 'issuer', 'authorization_endpoint'];
+
+/**
+ * The members without which nobody can log in, of those that options lack: `client_id`, and what names the provider.
+ * @param names members of which any names it, beside those of all OpenID providers.
+ */
+export function lackingOpenId(options: KeptOptions, names: readonly string[] = []): string[] {
+  const { issuer } = (options.oidc_metadata ?? {}) as { issuer?: unknown };
+  const isNamed = Boolean(issuer) || [...PROVIDER_NAMES, ...names].some((name) => isSet(options[name]));
+  return [...lackingClient(options), ...(isNamed ? [] : [names[0] ?? 'discovery_url'])];
 }
 
+/** As {@link lackingOpenId}, of `waad`: one for all organizations, or of WS-Federation, needs no domain. */
+export function lackingWaad(options: KeptOptions): string[] {
+  const { useCommonEndpoint, use_wsfed, waad_protocol } = options;
+  const needsNone = useCommonEndpoint === true || use_wsfed === true || waad_protocol === 'ws-federation';
+  return needsNone ? lackingClient(options) : lackingOpenId(options, ['tenant_domain', 'domain', 'tenantId']);
+}
+
+/** As {@link lackingOpenId}, of `google-apps`: accounts of no domain are nobody's. */
+export function lackingGoogleApps(options: KeptOptions): string[] {
+  const { tenant_domain, domain, domain_aliases } = options;
+  const hasDomain = [tenant_domain, domain].some(isSet) || [domain_aliases ?? []].flat().length > 0;
+  return [...lackingClient(options), ...(hasDomain ? [] : ['tenant_domain'])];
+}
+
+function lackingClient({ client_id }: KeptOptions): string[] {
+  return isSet(client_id) ? [] : ['client_id'];
+}
+
+const isSet = (value: unknown) => (value ?? '') !== '';
+
 /** Of `oidc`. */
-export const oidcOptionsSchema = z.preprocess(
-  withoutNull,
-  optionsOf({ client_id: clientId }).refine(namesProvider, {
-    path: ['discovery_url'],
-    message: 'or issuer is required',
-  }),
-);
+export const oidcOptionsSchema = z.preprocess(withoutNull, optionsOf({}));
 
 /** A host name, without scheme and path. */
 const domain = z
@@ -104,14 +131,10 @@ const domain = z
   .max(255)
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/, 'must be a host name');
 
+const noDomain = z.union([z.literal(''), domain]).optional();
+
 /** Of `okta`. */
-export const oktaOptionsSchema = z.preprocess(
-  withoutNull,
-  optionsOf({ client_id: clientId, domain: domain.optional() }).refine(
-    (options) => options.domain !== undefined || namesProvider(options),
-    { path: ['domain'], message: 'is required' },
-  ),
-);
+export const oktaOptionsSchema = z.preprocess(withoutNull, optionsOf({ domain: noDomain }));
 
 const flag = z.boolean().optional();
 
@@ -119,10 +142,9 @@ const flag = z.boolean().optional();
 export const waadOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
-    client_id: clientId,
-    domain: z.union([z.literal(''), domain]).optional(),
-    tenant_domain: z.union([z.literal(''), domain]).optional(),
-    tenantId: z.union([z.literal(''), domain]).optional(),
+    domain: noDomain,
+    tenant_domain: noDomain,
+    tenantId: noDomain,
     identity_api: z
       .enum(['microsoft-identity-platform-v2.0', 'azure-active-directory-v1.0'])
       .default('microsoft-identity-platform-v2.0'),
@@ -155,9 +177,8 @@ export const googleOptionsSchema = z.preprocess(
 export const googleAppsOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
-    client_id: clientId,
-    domain: z.union([z.literal(''), domain]).optional(),
-    tenant_domain: z.union([z.literal(''), domain]).optional(),
+    domain: noDomain,
+    tenant_domain: noDomain,
     map_user_id_to_id: z.boolean().default(false),
   }),
 );

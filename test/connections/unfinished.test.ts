@@ -22,6 +22,13 @@ const UNFINISHED: [string, string, object, string[]][] = [
     ['tokenURL'],
   ],
   ['saml', 'samlp', {}, ['signInEndpoint', 'signingCert']],
+  ['oidc', 'oidc', {}, ['client_id', 'discovery_url']],
+  ['keyless-oidc', 'oidc', { client_id: '', issuer: AT, discovery_url: null }, ['client_id']],
+  ['nowhere', 'oidc', { client_id: 'ours', discovery_url: '' }, ['discovery_url']],
+  ['okta', 'okta', { client_id: 'ours', domain: '' }, ['domain']],
+  ['waad', 'waad', {}, ['client_id', 'tenant_domain']],
+  ['waad-nowhere', 'waad', { client_id: 'ours', tenant_domain: '' }, ['tenant_domain']],
+  ['google', 'google-apps', {}, ['client_id', 'tenant_domain']],
   ['certless', 'samlp', { signInEndpoint: `${AT}/sso` }, ['signingCert']],
 ];
 

@@ -1,5 +1,6 @@
 // A connection to an OpenID provider, as it is meant: its options, and what the provider publishes of itself.
 import type { Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../records/openid.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
@@ -28,8 +29,10 @@ export async function openConnection<Options extends OpenIdOptions>(
 ): Promise<OpenIdConnection<Options>> {
   const options = preset.parse(kept);
   const { client_id: clientId, type = preset.type } = options;
-  // Exports have connections whose keys are the hosted service's own: nobody is asked for those.
-  if (clientId === undefined) throw upstreamFault('invalid_request', 'The connection has no client_id.');
+  // Exports have connections whose keys are the hosted service's own, and nobody is asked for those; and unfinished ones.
+  const lacking = strategyRecord(preset.name)?.lacking?.(kept) ?? [];
+  if (clientId === undefined || lacking.length > 0)
+    throw upstreamFault('invalid_request', `The connection has no ${lacking.join(', ') || 'client_id'}.`);
   const found = await metadataOf(deps, preset, options);
   if (found.issuer === undefined) throw upstreamFault('invalid_request', 'The connection names no issuer.');
   const metadata = { ...found, issuer: found.issuer };

@@ -32,7 +32,7 @@ const okta = openIdStrategy({
   parse: (options) => oktaOptionsSchema.parse(options),
   type: 'back_channel',
   scope: SCOPE,
-  discovery: ({ domain }) => (domain === undefined ? undefined : `https://${domain}`),
+  discovery: ({ domain }) => (domain ? `https://${domain}` : undefined),
 });
 
 const GOOGLE = 'https://accounts.google.com';

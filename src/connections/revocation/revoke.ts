@@ -128,7 +128,7 @@ function expectedOf({
   if (issuer !== undefined && subject !== undefined)
     return isHttpsOrLoopback(issuer) ? { issuer, subject } : undefined;
   const isDomain = strategyRecord(strategy)?.signsAsDomain === true;
-  if (!isDomain || domain === undefined || issuer !== undefined || subject !== undefined) return undefined;
+  if (!isDomain || !domain || issuer !== undefined || subject !== undefined) return undefined;
   return { issuer: `https://${domain.replace(/^https:\/\/|\/$/g, '')}`, subject: undefined };
 }
 
