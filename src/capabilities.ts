@@ -28,6 +28,8 @@ import { AuthError } from './http/errors.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
 import { managementApi, withApi } from './management/api.ts';
+import { measureEvents } from './metrics/logins.ts';
+import type { Metrics } from './metrics/registry.ts';
 import { createViews } from './pages/views.ts';
 import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
@@ -62,6 +64,8 @@ export interface TenantDependencies {
   random: Random;
   /** How the pauses between tries of a message are waited for. */
   pause?: Pause;
+  /** Where they are on. */
+  metrics?: Metrics | undefined;
 }
 
 interface CapabilityDependencies extends TenantDependencies {
@@ -75,13 +79,13 @@ interface CapabilityDependencies extends TenantDependencies {
  * @throws Error when the store holds no tenant.
  */
 export async function createCapabilities(deps: CapabilityDependencies, viewsDirectory: string) {
-  const { settings, store, users, log, clock, wallClock, random } = deps;
+  const { settings, store, users, log, clock, wallClock, random, metrics } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
-  const budget = createEventBudget(clock);
-  const events = createEvents({ store, clock, random, log, budget, types: new Set(Object.keys(EVENTS)) });
+  const events = tenantLog(deps, config);
   const challenges = createChallenges({ store, clock, random });
-  const rateLimits = createRateLimits({ store, config, clock, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
+  const limiting = { store, config, clock, measures: metrics?.measures };
+  const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const background = createBackground(log);
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
@@ -130,6 +134,14 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
       { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },
     ),
   };
+}
+
+/** The tenant's log, its events counted where metrics are on. */
+function tenantLog({ store, clock, random, log, metrics }: TenantDependencies, config: Config): Events {
+  const budget = createEventBudget(clock);
+  const types = new Set(Object.keys(EVENTS));
+  const measure = metrics && measureEvents(metrics.measures, config);
+  return createEvents({ store, clock, random, log, budget, types, measure });
 }
 
 /** What runs the tenant's own code. */
@@ -188,7 +200,7 @@ function withMtlsOrigin(config: Config, settings: Settings): Config {
 
 /** E-mail and SMS. */
 function delivery(
-  { settings, log, clock, random, pause = timerPause }: TenantDependencies,
+  { settings, log, clock, random, pause = timerPause, metrics }: TenantDependencies,
   {
     config,
     events,
@@ -205,7 +217,18 @@ function delivery(
     mailFrom,
     log,
   });
-  return { outbox, messages: createMessages({ templates, ...transports, events, log, clock, pause }) };
+  return {
+    outbox,
+    messages: createMessages({
+      templates,
+      ...transports,
+      events,
+      log,
+      clock,
+      pause,
+      measures: metrics?.measures,
+    }),
+  };
 }
 
 /** What the second factors keep. */

@@ -19,6 +19,7 @@ import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
 import { management } from './management/feature.ts';
+import { metricsFeature } from './metrics/serve.ts';
 import { protection } from './protection/declaration.ts';
 import type { Declaration, EventMeanings } from './records/declaration.ts';
 import type { Limits } from './records/limits.ts';
@@ -46,6 +47,7 @@ export const FEATURES: readonly Feature<never>[] = [
   management,
   development,
   health,
+  metricsFeature,
 ];
 
 /** What every part declares. */

@@ -1,5 +1,4 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import Koa from 'koa';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
@@ -34,8 +33,10 @@ import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
 import { management, managementArea } from './management/feature.ts';
 import { managementOpenApi } from './management/openapi.ts';
+import { metricsRoutes } from './metrics/serve.ts';
 import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
+import { VERSION } from './runtime/version.ts';
 import { saml } from './saml/feature.ts';
 import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
@@ -61,8 +62,6 @@ export interface Tenant {
   close(deadline?: Deadline): Promise<void>;
 }
 
-const { version: VERSION } = createRequire(import.meta.url)('../package.json') as { version: string };
-
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 
 /** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. Bytes. */
@@ -76,7 +75,7 @@ const MOST_AT_ONCE = 1_000;
  * @throws Error when the store holds no tenant.
  */
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
-  const { settings, log, clock, random } = deps;
+  const { settings, log } = deps;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
   const capabilities = await createCapabilities({ ...deps, ending: ending.signal }, VIEWS);
@@ -90,7 +89,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
-  app.use(requestLog(log, clock, random));
+  app.use(requestLog(deps, deps.metrics?.measures));
   // What was changed before a request came is in force for it.
   app.use(async (_ctx, next) => {
     await config.refresh();
@@ -256,6 +255,7 @@ function routesOf(
       wallClock,
     }),
     ...bind(management, managementDependencies(deps, capabilities, tenantEngine, { ...endings, ending })),
+    ...metricsRoutes(deps.metrics, settings.metrics),
     ...(isForThisMachine(settings)
       ? bind(development, {
           baseUrl,

@@ -43,6 +43,13 @@ export function crossFaults(read: Environment): string[] {
   if (read.DATABASE_URL !== undefined) {
     faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
   }
+  if (read.METRICS_HOST !== undefined && read.METRICS_PORT === undefined) {
+    faults.push('METRICS_HOST: means something with METRICS_PORT alone');
+  }
+  if (read.METRICS_PORT !== undefined && read.METRICS_PORT !== 0) {
+    const other = (['PORT', 'MTLS_PORT'] as const).find((name) => read[name] === read.METRICS_PORT);
+    if (other !== undefined) faults.push(`METRICS_PORT: is that of ${other}`);
+  }
   faults.push(...signingFaults(read), ...deliveryFaults(read));
   if (read.NODE_ENV === 'production') {
     if (read.TLS === 'auto') faults.push('TLS: auto is for development; use files or proxy in production');

@@ -106,6 +106,17 @@ export const environment = z.object({
     .string()
     .optional()
     .meta({ description: 'points the client at another address, for tests' }),
+  METRICS_PORT: port.optional().meta({
+    description: 'a port of their own for metrics, by plain HTTP at `/metrics`; 0 takes a free port',
+  }),
+  METRICS_HOST: z.string().min(1).optional().meta({
+    description: 'with `METRICS_PORT`: the address that metrics are listened for on',
+    fallback: '`127.0.0.1`',
+  }),
+  METRICS_TOKEN: z.string().min(22).optional().meta({
+    description:
+      'what has to be brought for metrics (`Authorization: Bearer …`), 22 characters and more; without `METRICS_PORT` they are at `/metrics` of `BASE_URL`',
+  }),
   // A misspelt `production` must not be served with the rules of development.
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development').meta({
     description: '`development`, `test` or `production`, which refuses what is for development alone',

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { SmsSettings } from './delivery/sms.ts';
 import { isLoopback } from './http/loopback.ts';
 import { LOOPBACK_RANGES } from './http/outbound-rules.ts';
+import type { MetricsSettings } from './metrics/serve.ts';
 import { crossFaults, list } from './settings-faults.ts';
 import { type Environment, environment } from './settings-schema.ts';
 import type { SigningSettings } from './signing/place.ts';
@@ -38,6 +39,8 @@ export interface Settings {
   mtlsBaseUrl?: string;
   /** DNS servers that are asked whose a custom domain is; the system's without it. */
   dnsServers?: readonly string[];
+  /** Where metrics are asked for; they are off without it. */
+  metrics?: MetricsSettings;
   production: boolean;
   logLevel: string;
 }
@@ -81,6 +84,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     ...(read.OUTBOUND_ALLOW !== undefined && { outboundAllow: list(read.OUTBOUND_ALLOW) }),
     ...mtlsOf(read),
     ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
+    ...metricsOf(read),
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };
@@ -127,6 +131,17 @@ function deliveryOf(read: Environment): Pick<Settings, 'mail' | 'sms'> {
           ...(read.TWILIO_API_URL !== undefined && { apiUrl: read.TWILIO_API_URL }),
         },
       }),
+  };
+}
+
+function metricsOf({ METRICS_PORT, METRICS_HOST, METRICS_TOKEN }: Environment): Pick<Settings, 'metrics'> {
+  if (METRICS_PORT === undefined && METRICS_TOKEN === undefined) return {};
+  return {
+    metrics: {
+      host: METRICS_HOST ?? '127.0.0.1',
+      ...(METRICS_PORT !== undefined && { port: METRICS_PORT }),
+      ...(METRICS_TOKEN !== undefined && { token: METRICS_TOKEN }),
+    },
   };
 }
 

@@ -12,11 +12,15 @@ import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
 import { managementAudience } from './management/audience.ts';
+import type { Metrics } from './metrics/registry.ts';
+import { serveMetrics } from './metrics/serve.ts';
+import { switchMetricsOn } from './metrics/switch.ts';
 import { unknownLimits } from './protection/settings.ts';
 import type { TenantFile } from './records/tenant.ts';
 import { because } from './runtime/because.ts';
 import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
 import { type Random, systemRandom } from './runtime/random.ts';
+import { VERSION } from './runtime/version.ts';
 import { createTenant, type Tenant } from './server.ts';
 import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
@@ -50,6 +54,8 @@ export interface Running {
   settings: Settings;
   /** The CA to trust, in development. */
   caFile: string | undefined;
+  /** Where metrics are asked for, where they have a port of their own. */
+  metricsPort?: number;
   store: Store;
   users: Users;
   tenant: Tenant;
@@ -90,15 +96,20 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     }
   }
 
-  const store = await open({ dataDir: read.dataDir, secretsKey: read.secretsKey, clock, log, random });
+  const opened = await open({ dataDir: read.dataDir, secretsKey: read.secretsKey, clock, log, random });
   try {
+    const { store, metrics } =
+      read.metrics === undefined
+        ? { store: opened, metrics: undefined }
+        : await switchMetricsOn({ store: opened, hasher, clock: wallClock, version: VERSION });
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
     const { pause } = options;
     const tenant = { settings: read, store, users, log, clock, wallClock, random, ...(pause && { pause }) };
-    return await serve({ ...tenant, file: loaded.tenant });
+    const running = await serve({ ...tenant, metrics, file: loaded.tenant });
+    return await serveMetricsBeside(running, metrics);
   } catch (thrown) {
-    await store.close();
+    await opened.close();
     throw thrown;
   }
 }
@@ -191,6 +202,22 @@ async function listenAll(
     throw thrown;
   });
   return { ...settings, mtls: { ...mtls, port } };
+}
+
+/** Listens at the port of metrics, too, where they have one. @throws Error with the reason. */
+async function serveMetricsBeside(running: Running, metrics: Metrics | undefined): Promise<Running> {
+  const asked = running.settings.metrics;
+  if (metrics === undefined || asked?.port === undefined) return running;
+  const { port, host } = asked;
+  const server = await serveMetrics(metrics, { ...asked, port }).catch(async (thrown: unknown) => {
+    await running.stop();
+    return because(`METRICS_HOST, METRICS_PORT: cannot listen on port ${port} of ${host}`)(thrown);
+  });
+  const stop = (within?: number) => {
+    server.close();
+    return running.stop(within);
+  };
+  return { ...running, metricsPort: server.port, stop };
 }
 
 /** @returns the port in use. @throws Error with the reason. */

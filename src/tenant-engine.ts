@@ -57,6 +57,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
     ...deps,
+    measures: deps.metrics?.measures,
     config,
     challenges,
     events,

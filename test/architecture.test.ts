@@ -22,7 +22,7 @@ const LAYERS: string[][] = [
   ['settings.ts'],
   ['settings-faults.ts'],
   ['settings-schema.ts'],
-  ['connections', 'factors', 'grants', 'logout', 'saml', 'management', 'development', 'health.ts'],
+  ['connections', 'factors', 'grants', 'logout', 'saml', 'management', 'development', 'metrics', 'health.ts'],
   ['flow'],
   ['engine'],
   ['actions'],

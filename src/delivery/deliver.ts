@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Measures } from '../runtime/measures.ts';
 import type { Events } from '../tenant/events.ts';
 import { type Carried, DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
 import { createQueue, type Pause, type Queue, timerPause } from './queue.ts';
@@ -17,6 +18,7 @@ interface MessagesDependencies {
   log: Logger;
   clock: Clock;
   pause?: Pause;
+  measures?: Pick<Measures, 'message'> | undefined;
 }
 
 /** How long a caller waits for the outcome over all tries, milliseconds. */
@@ -139,12 +141,13 @@ const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr',
 
 /** Records the outcome of a message, never its content. */
 function report(
-  { events, log }: MessagesDependencies,
+  { events, log, measures }: MessagesDependencies,
   kind: MessageKind,
   notice: Notice,
   error?: unknown,
 ): void {
   const { application, connection, user, to, ip } = notice;
+  measures?.message(kind, isSms(kind) ? 'sms' : 'email', error === undefined ? 'sent' : 'failed');
   const type = error === undefined ? SENT[kind] : (NOT_SENT[kind] ?? 'fn');
   if (type !== undefined) {
     events.record({

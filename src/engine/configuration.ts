@@ -7,6 +7,7 @@ import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Measures } from '../runtime/measures.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
@@ -88,6 +89,7 @@ export interface EngineDependencies {
   certificates: ClientCertificates;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
+  measures?: Pick<Measures, 'tokensIssued'> | undefined;
 }
 
 /** Binds a waiting request to its browser. */

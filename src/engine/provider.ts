@@ -81,6 +81,15 @@ function nameIssuer(provider: Provider, issuer: string): void {
   });
 }
 
+/** Counts the answers of the authorization endpoint that have tokens in them. */
+function measureImplicit(provider: Provider, { measures }: Pick<EngineDependencies, 'measures'>): void {
+  if (measures === undefined) return;
+  provider.on('authorization.success', (_ctx, response) => {
+    if (response?.access_token !== undefined || response?.id_token !== undefined)
+      measures.tokensIssued('implicit');
+  });
+}
+
 function adaptedProvider(
   deps: EngineDependencies & { customClaims: CustomClaims; loginActions: LoginActions },
   configuration: Configuration,
@@ -91,6 +100,7 @@ function adaptedProvider(
   adaptEngine(provider, { ...deps, bind: certificateBinding(deps) });
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
+  measureImplicit(provider, deps);
   announceSessions(provider, deps);
   return provider;
 }

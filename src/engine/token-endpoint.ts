@@ -6,6 +6,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
+import type { Measures } from '../runtime/measures.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
 import { namedApi, toResource } from './audience.ts';
@@ -39,6 +40,7 @@ interface TokenEndpointDependencies {
   machines: Pick<MachineOrganizations, 'ask'>;
   targets: Pick<RefreshTargets, 'ask'>;
   signing: Pick<Signing, 'ready'>;
+  measures?: Pick<Measures, 'tokensIssued'> | undefined;
 }
 
 const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
@@ -60,6 +62,7 @@ export function tokenEndpoint({
   machines,
   targets,
   signing,
+  measures,
 }: TokenEndpointDependencies): TokenEndpoint {
   const goesOn = new Set([...GOES_ON, secondFactor.error]);
   const failureEvent = (grantType: string | undefined): EventType | undefined =>
@@ -86,6 +89,8 @@ export function tokenEndpoint({
     token: async (ctx, fields = bodyFields(ctx)) => {
       ctx.url = '/oauth/token';
       const error = await answer(ctx, fields);
+      // Only a registered grant type ends well.
+      if (ctx.status === 200) measures?.tokensIssued(fields.grant_type ?? 'none');
       if (error === undefined || goesOn.has(error.error)) return;
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))

@@ -63,6 +63,7 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
     const found = findPath(tree, ctx.path);
     // Any of them: what matters before the method is known is the same for all methods of a path.
     const [first] = found?.at.values() ?? [];
+    ctx.state.route = first?.path;
     const answer = () => respond(router, ctx, found && { methods: found.at, params: found.params });
     await rules[first?.cors ?? 'none'](ctx, answer);
   };

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Bucket, Limit, LimitName, Limits } from '../records/limits.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Measures } from '../runtime/measures.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { addressKey } from './addresses.ts';
@@ -36,6 +37,7 @@ interface RateLimitDependencies {
   limits: Limits;
   /** Those of routes: each process counts for itself, lest every request wait for the store. */
   ofRoutes: ReadonlySet<string>;
+  measures?: Pick<Measures, 'limited'> | undefined;
 }
 
 /** The rate limits of a tenant; sizes are read from its settings at each request. */
@@ -45,6 +47,7 @@ export function createRateLimits({
   clock,
   limits,
   ofRoutes,
+  measures,
 }: RateLimitDependencies): RateLimits {
   const [local, stored] = [localCounters(), storedCounters(store)];
   const countersOf = (name: LimitName) => (ofRoutes.has(name) ? local : stored);
@@ -63,6 +66,7 @@ export function createRateLimits({
       const fullAt = Math.ceil(now / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
       return { level: { tokens, at: now }, fullAt };
     });
+    if (left < 0) measures?.limited(name);
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {

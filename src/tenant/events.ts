@@ -43,10 +43,20 @@ interface EventsDependencies {
   budget: EventBudget;
   /** The types that are declared: no other is written. */
   types: ReadonlySet<string>;
+  /** Told of each event, recorded or not, with the connection's name as the event has it. */
+  measure?: ((type: string, connection: string | undefined) => void) | undefined;
 }
 
 /** The event log of a tenant, in its store. */
-export function createEvents({ store, clock, random, log, budget, types }: EventsDependencies): Events {
+export function createEvents({
+  store,
+  clock,
+  random,
+  log,
+  budget,
+  types,
+  measure,
+}: EventsDependencies): Events {
   const pending = new Set<Promise<void>>();
   const listeners: (() => void)[] = [];
   return {
@@ -55,6 +65,7 @@ export function createEvents({ store, clock, random, log, budget, types }: Event
         log.error({ event: event.type }, 'an event that nobody declares was not recorded');
         return;
       }
+      measure?.(event.type, event.connection);
       const { isRecorded, leftOut } = budget(event);
       if (!isRecorded) return;
       const record: LogEventRecord = {

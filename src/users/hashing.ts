@@ -6,6 +6,7 @@ import bcrypt from 'bcryptjs';
 import PQueue from 'p-queue';
 import { AuthError } from '../http/errors.ts';
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
+import type { Measures } from '../runtime/measures.ts';
 import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 
 /** What one hash costs: memory in KiB, and passes over it. */
@@ -30,6 +31,10 @@ export interface Hasher {
   verify(hash: string, password: string): Promise<Verification>;
   /** Takes the time of a verification: for a user who does not exist. */
   verifyNothing(password: string): Promise<void>;
+  /** How many wait for their turn. */
+  waiting?(): number;
+  /** From now on the waits and the work are measured. */
+  measure?(measures: Pick<Measures, 'hashed'>): void;
 }
 
 /**
@@ -45,7 +50,7 @@ export function createHasher(
   const current = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=1$`;
   // Unknown users are verified against it, at the same cost as others; the hash of no password, all bytes zero.
   const nobody = `${current}${'A'.repeat(22)}$${'A'.repeat(43)}`;
-  const enqueue = boundedQueue(concurrency, maxQueued);
+  const { enqueue, waiting, measure } = boundedQueue(concurrency, maxQueued);
   const verify = (hash: string, password: string): Promise<boolean> => {
     const normal = normalizePassword(password);
     if (Buffer.byteLength(normal) > LONGEST_PASSWORD) return Promise.resolve(false);
@@ -65,6 +70,8 @@ export function createHasher(
     verifyNothing: async (password) => {
       await verify(nobody, password);
     },
+    waiting,
+    measure,
   };
 }
 
@@ -73,13 +80,32 @@ async function verifyForeign(hash: string, password: string): Promise<boolean> {
   return isImported(hash) && verifyImported(hash, password);
 }
 
-function boundedQueue(concurrency: number, maxQueued: number): <T>(work: () => Promise<T>) => Promise<T> {
+function boundedQueue(concurrency: number, maxQueued: number) {
   // With a concurrency of 0 all is refused below; the library knows none under 1.
   const queue = new PQueue({ concurrency: Math.max(1, concurrency) });
-  return async (work) => {
-    if (queue.pending + queue.size >= concurrency + maxQueued) {
-      throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
+  let measures: Pick<Measures, 'hashed'> | undefined;
+  const measured = async <T>(work: () => Promise<T>, { hashed }: Pick<Measures, 'hashed'>): Promise<T> => {
+    const asked = performance.now();
+    let began = asked;
+    try {
+      return await queue.add(() => {
+        began = performance.now();
+        return work();
+      });
+    } finally {
+      hashed((began - asked) / 1000, (performance.now() - began) / 1000);
     }
-    return queue.add(work);
+  };
+  return {
+    enqueue: async <T>(work: () => Promise<T>): Promise<T> => {
+      if (queue.pending + queue.size >= concurrency + maxQueued) {
+        throw new AuthError(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.');
+      }
+      return measures === undefined ? queue.add(work) : measured(work, measures);
+    },
+    waiting: () => queue.size,
+    measure: (to: Pick<Measures, 'hashed'>) => {
+      measures = to;
+    },
   };
 }

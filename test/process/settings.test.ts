@@ -39,6 +39,15 @@ describe('settings', () => {
     });
   });
 
+  it('have metrics on the loopback address, and refuse a port that is taken or a token that could be guessed', () => {
+    expect(readSettings({ METRICS_PORT: '9464' }).metrics).to.deep.equal({ host: '127.0.0.1', port: 9464 });
+    expect(faultsOf({ METRICS_PORT: '3000' })).to.deep.equal(['METRICS_PORT: is that of PORT']);
+    expect(faultsOf({ METRICS_HOST: '0.0.0.0' })).to.deep.equal([
+      'METRICS_HOST: means something with METRICS_PORT alone',
+    ]);
+    expect(faultsOf({ METRICS_TOKEN: 'short' })).to.have.length(1);
+  });
+
   it('that are empty count as not set', () => {
     const empty = { PORT: '', BASE_URL: '', TLS: '', DATABASE_URL: '', NODE_ENV: '', LOG_LEVEL: '' };
     expect(readSettings(empty)).to.deep.equal(readSettings({}));
