@@ -8,7 +8,15 @@ import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import { createActionCache } from './cache.ts';
-import { type ActionOutcome, commandsSchema, METHODS, nothingAsked, takeCommand } from './commands.ts';
+import {
+  type ActionOutcome,
+  type Command,
+  commandsSchema,
+  METHODS,
+  nothingAsked,
+  takeCommand,
+} from './commands.ts';
+import { runRules } from './rules.ts';
 
 /** What actions are told; what is the same for all of a tenant is added here. */
 export type ActionEvent = Readonly<Record<string, unknown>>;
@@ -21,10 +29,10 @@ export interface ActionsAbout {
 }
 
 export interface Actions {
-  /** Whether any action would run; where none does, nothing has to be read for it. */
+  /** Whether any action or rule would run; where none does, nothing has to be read for it. */
   isBound(trigger: Trigger): boolean;
   /**
-   * Runs the actions of a trigger, each knowing what those before it set of the user.
+   * Runs the actions of a trigger, each knowing what those before it set of the user; at a login after the rules.
    * @returns what they asked for together; nothing after one that denied.
    * @throws AuthError 403 `access_denied` when one fails, or takes too long.
    */
@@ -34,7 +42,7 @@ export interface Actions {
 }
 
 interface ActionsDependencies {
-  config: Pick<Config, 'actions' | 'settings'>;
+  config: Pick<Config, 'actions' | 'rules' | 'settings'>;
   scripts: Pick<Scripts, 'run'>;
   events: Pick<Events, 'record'>;
   /** Epoch milliseconds. */
@@ -71,20 +79,35 @@ export function createActions(deps: ActionsDependencies): Actions {
     const read = commandsSchema.safeParse(result);
     return read.success ? { commands: read.data } : { fault: 'what it recorded cannot be read' };
   };
+  const hasRules = (trigger: Trigger) => trigger === 'post-login' && config.rules().enabled.length > 0;
+  const take = (trigger: Trigger, outcome: ActionOutcome, command: Command) =>
+    cache.take(trigger, command) || takeCommand(trigger, outcome, command);
+  const applyRules = async (outcome: ActionOutcome, event: ActionEvent, about: ActionsAbout) => {
+    const { commands, refused, fault } = await runRules(deps, event);
+    if (fault !== undefined) {
+      note(fault, about);
+      throw failure();
+    }
+    if (refused !== undefined) outcome.denied = { error: 'unauthorized', reason: refused };
+    for (const command of commands)
+      if (!take('post-login', outcome, command)) note(`A rule was refused ${command.method}.`, about);
+  };
   return {
-    isBound: (trigger) => config.actions(trigger).length > 0,
+    isBound: (trigger) => config.actions(trigger).length > 0 || hasRules(trigger),
     refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
     run: async (trigger, event, about) => {
       const outcome = nothingAsked();
+      if (hasRules(trigger)) await applyRules(outcome, event, about);
+      if (outcome.denied !== undefined) return outcome;
       for (const action of config.actions(trigger)) {
         const { commands = [], fault } = await ask(trigger, action, withMetadata(event, outcome));
         if (fault !== undefined) {
           note(`The action ${action.name} (${trigger}) failed: ${fault}`, about);
           if (action.isOptional) continue;
-          throw new AuthError(403, 'access_denied', 'The request could not be completed.');
+          throw failure();
         }
         for (const command of commands) {
-          if (cache.take(trigger, command) || takeCommand(trigger, outcome, command)) continue;
+          if (take(trigger, outcome, command)) continue;
           note(`The action ${action.name} (${trigger}) was refused ${command.method}.`, about);
         }
         if (outcome.denied !== undefined) break;
@@ -93,6 +116,9 @@ export function createActions(deps: ActionsDependencies): Actions {
     },
   };
 }
+
+/** What is told of an action or a rule that failed: why is for the log alone. */
+const failure = () => new AuthError(403, 'access_denied', 'The request could not be completed.');
 
 /** The event as the next action sees it. */
 function withMetadata(event: ActionEvent, { userMetadata, appMetadata }: ActionOutcome): ActionEvent {

@@ -4,8 +4,8 @@ import type { Trigger } from '../records/actions.ts';
 
 /** What all actions of a trigger asked for together. */
 export interface ActionOutcome {
-  /** Why it is refused; no action ran after the one that said so. */
-  denied?: { code?: string; reason: string; userMessage?: string };
+  /** Why it is refused; no action ran after the one that said so. `error` where it is not `access_denied`. */
+  denied?: { code?: string; reason: string; userMessage?: string; error?: 'unauthorized' };
   /** Claims, by name; those of the protocol are for the caller to refuse. */
   idToken: Record<string, unknown>;
   accessToken: Record<string, unknown>;

@@ -117,7 +117,7 @@ async function outcomeOf(
   if (denied === undefined) return outcome;
   deps.events.record({ type: 'f', ...about, description: denied.reason });
   // `deny(code, reason)` is not of this trigger: the code is the protocol's.
-  throw new errors.CustomOIDCProviderError('access_denied', denied.reason);
+  throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
 }
 
 async function keepMetadata(

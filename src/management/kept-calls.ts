@@ -96,7 +96,7 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
       body: resource.createBody,
       handle: async (deps, { body }) => {
         const at = deps.now();
-        const whole = { ...merged({ ...resource.usual }, body), ...resource.made?.(deps, body) };
+        const whole = { ...merged({ ...resource.usual }, body), ...(await resource.made?.(deps, body)) };
         resource.judge?.(whole);
         const record: DocumentRecord = {
           id: resource.newId(deps.random),

@@ -29,7 +29,10 @@ export interface Kept {
   /** What a new one has beside its body. */
   usual?: Record<string, unknown>;
   /** What is made for a new one. */
-  made?(deps: KeptDependencies, body: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  made?(
+    deps: KeptDependencies,
+    body: Readonly<Record<string, unknown>>,
+  ): Record<string, unknown> | Promise<Record<string, unknown>>;
   /** Which member no two share. */
   uniqueMember?: string;
   list: ListShape;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { customDomainSchema } from './custom-domains.ts';
 import type { Stored } from './record.ts';
+import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
 
 export interface DocumentRecord extends Stored {
   /** Which resource it is of. */
@@ -46,6 +47,7 @@ export const usualMembers = {
     status: 'built',
     all_changes_deployed: false,
   },
+  rules: { enabled: true, stage: 'login_success' },
   'log-stream': { name: 'Log stream', status: 'active' },
   'custom-domain': { status: 'pending_verification', primary: true, tls_policy: 'recommended' },
   theme: {},
@@ -60,6 +62,8 @@ const named = (name: string) =>
 export const documentSections = {
   actions: z.array(named('name')).optional(),
   triggers: z.record(text, z.array(named('action_name'))).optional(),
+  rules: z.array(members.and(ruleSchema)).optional(),
+  rulesConfigs: z.array(ruleVariableSchema).optional(),
   themes: z.array(members).max(1).optional(),
   logStreams: z.array(named('type')).optional(),
   customDomains: z.array(customDomainSchema).optional(),

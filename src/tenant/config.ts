@@ -14,6 +14,7 @@ import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts
 import type { SigningKeyRecord } from '../records/engine.ts';
 import { leadingDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
+import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/rules.ts';
 import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
@@ -43,6 +44,8 @@ export interface Config {
   authorizationDetailsTypes(): ReadonlySet<string>;
   /** The actions that run at a trigger, in order; a tenant without any has none. */
   actions(trigger: string): readonly BoundAction[];
+  /** The rules that run at a login, and what they are configured with. */
+  rules(): Rules;
   /** Takes over what was written since the last reading: what is read without waiting is as of then. */
   refresh(): Promise<void>;
   client(clientId: string): Promise<Client | undefined>;
@@ -84,6 +87,7 @@ interface Snapshot {
   detailsTypes: ReadonlySet<string>;
   /** By trigger. */
   actions: ReadonlyMap<string, readonly BoundAction[]>;
+  rules: Rules;
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
   /** By name, in name order. */
@@ -122,6 +126,7 @@ export async function openConfig(store: Store): Promise<Config> {
     signingAlgs: () => snapshot.signingAlgs,
     authorizationDetailsTypes: () => snapshot.detailsTypes,
     actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
+    rules: () => snapshot.rules,
     refresh: async () => {
       await current();
     },
@@ -196,14 +201,18 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
 }
 
 /** What of the configuration is kept in documents. */
-async function readDocuments(store: Store): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions'>> {
+async function readDocuments(
+  store: Store,
+): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules'>> {
   const documents = store.collection('documents');
-  const [texts, template, domains, actions, triggers] = await Promise.all([
+  const [texts, template, domains, actions, triggers, rules, variables] = await Promise.all([
     documents.findBy('kind', 'custom-text'),
     documents.get('universal-login'),
     documents.findBy('kind', 'custom-domain'),
     documents.findBy('kind', 'action'),
     documents.findBy('kind', 'trigger'),
+    documents.findBy('kind', RULE),
+    documents.findBy('kind', RULE_VARIABLE),
   ]);
   return {
     look: {
@@ -212,6 +221,7 @@ async function readDocuments(store: Store): Promise<Pick<Snapshot, 'look' | 'cus
     },
     customDomains: customDomainsOf(domains),
     actions: boundActions(actions, triggers),
+    rules: rulesOf(rules, variables),
   };
 }
 

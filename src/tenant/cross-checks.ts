@@ -45,6 +45,8 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(entries('roles', file.roles ?? []), nameOf),
     ...repeated(entries('roles', file.roles ?? []), idOf),
     ...repeated(entries('actions', file.actions ?? []), ({ name }) => String(name).toLowerCase()),
+    ...repeated(entries('rules', file.rules ?? []), ({ name }) => name.toLowerCase()),
+    ...repeated(entries('rulesConfigs', file.rulesConfigs ?? []), ({ key }) => key),
     ...repeated(entries('customDomains', file.customDomains ?? []), ({ domain }) =>
       String(domain).toLowerCase(),
     ),

@@ -1,8 +1,9 @@
-// Documents of the store in the tenant file, and back: actions and their triggers, themes, log streams, custom domains,
+// Documents of the store in the tenant file, and back: actions and their triggers, rules, themes, log streams, custom domains,
 // texts and parts of prompts, page templates.
 import { createHash } from 'node:crypto';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
+import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
 type Item = Record<string, unknown>;
@@ -12,7 +13,7 @@ type Document = Frozen<DocumentRecord>;
 type Declared = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
 
 interface ListSection {
-  section: 'actions' | 'themes' | 'logStreams' | 'customDomains';
+  section: 'actions' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
   kind: keyof typeof usualMembers;
   /** The member that holds the id. */
   id: string;
@@ -32,6 +33,14 @@ const LISTS: readonly ListSection[] = [
     unique: (label) => label.toLowerCase(),
     newId: (hex) =>
       `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`,
+  },
+  {
+    section: 'rules',
+    kind: RULE,
+    id: 'id',
+    label: ({ name }) => String(name),
+    unique: (label) => label.toLowerCase(),
+    newId: (hex) => `rul_${hex.slice(0, 16)}`,
   },
   {
     section: 'themes',
@@ -87,7 +96,7 @@ function bindingsOf(body: Readonly<Item>): Item[] {
 
 /** Whether the file has a section for documents of a kind. */
 export function isDeclarable(kind: string): boolean {
-  const others = ['trigger', 'custom-text', 'partials', TEMPLATE];
+  const others = ['trigger', RULE_VARIABLE, 'custom-text', 'partials', TEMPLATE];
   return others.includes(kind) || LISTS.some((one) => one.kind === kind);
 }
 
@@ -97,6 +106,7 @@ export function declares(file: TenantFile, kind: string): boolean {
   if (list !== undefined) return file[list.section] !== undefined;
   const sections: Record<string, unknown> = {
     trigger: file.triggers,
+    [RULE_VARIABLE]: file.rulesConfigs,
     'custom-text': file.prompts?.customText,
     partials: file.prompts?.partials,
     [TEMPLATE]: file.branding.templates,
@@ -110,16 +120,25 @@ export function declares(file: TenantFile, kind: string): boolean {
  * @param now ISO 8601.
  */
 export function documentsOf(file: TenantFile, there: readonly Document[], now: string): DocumentRecord[] {
-  const lists = LISTS.flatMap((list) => (file[list.section] ?? []).map((item) => listed(list, item, there)));
+  const lists = LISTS.flatMap((list) => inOrder(file, list).map((item) => listed(list, item, there)));
   const dated = (one: Declared): DocumentRecord => {
     const before = there.find(({ id }) => id === one.id);
     return { ...one, created_at: before?.created_at ?? now, updated_at: now };
   };
-  const documents = [...lists, ...textsOf(file)].map(dated);
+  const documents = [...lists, ...variablesOf(file), ...textsOf(file)].map(dated);
   const actions = documents.filter(({ kind }) => kind === 'action');
   const known = actions.length > 0 ? actions : there.filter(({ kind }) => kind === 'action');
   return [...documents, ...triggersOf(file, known, now).map(dated)];
 }
+
+/** Rules that do not say when they run do it in the order of the file. */
+function inOrder(file: TenantFile, { section }: ListSection): readonly Readonly<Item>[] {
+  const items = file[section] ?? [];
+  return section === 'rules' ? items.map((item, index) => ({ order: index + 1, ...item })) : items;
+}
+
+const variablesOf = ({ rulesConfigs = [] }: TenantFile): Declared[] =>
+  rulesConfigs.map(({ key, value }) => ({ id: ruleVariableId(key), kind: RULE_VARIABLE, body: { value } }));
 
 function listed(list: ListSection, item: Readonly<Item>, there: readonly Document[]): Declared {
   const { [list.id]: given, ...rest } = item;
@@ -189,6 +208,10 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
       .map((one) => ({ [id]: one.id, ...one.body })),
   ]);
   const triggers = ofKind('trigger').map(({ name = '', body }) => [name, bindingsOf(body)]);
+  const rulesConfigs = ofKind(RULE_VARIABLE).map(({ id, body }) => ({
+    key: ruleVariableKey(id),
+    value: body.value,
+  }));
   const customText: Record<string, Item> = {};
   for (const { id, body } of ofKind('custom-text')) {
     const [, prompt = '', language = ''] = id.split('/');
@@ -199,6 +222,7 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
   return {
     ...Object.fromEntries(lists),
     triggers: Object.fromEntries(triggers),
+    rulesConfigs,
     prompts: { customText, partials: Object.fromEntries(partials) },
     branding: { templates },
   };

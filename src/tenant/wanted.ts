@@ -105,6 +105,8 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     roles,
     actions,
     triggers,
+    rules,
+    rulesConfigs,
     themes,
     logStreams,
     customDomains,

@@ -115,8 +115,8 @@ describe('a tenant file, applied to a server that runs', function () {
       String((await sendOrder(server.dataDir, { command: 'export' }))?.result).split('\n');
     const words = async () => (await exported()).filter((line) => line.startsWith('# Not in it'));
     expect(await words()).to.deep.equal([]);
-    await json('POST', '/rules', { name: 'enrich', script: 'function () {}' });
-    expect(await words()).to.deep.equal(['# Not in it, as management tools keep it: rules (1)']);
+    await json('POST', '/hooks', { name: 'enrich', script: 'x', triggerId: 'credentials-exchange' });
+    expect(await words()).to.deep.equal(['# Not in it, as management tools keep it: hooks (1)']);
   });
 
   it('is completed by a second apply where the first ended between two records', async () => {

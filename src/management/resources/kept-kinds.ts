@@ -1,8 +1,10 @@
-// The kinds of what deploy tools write and read back, and what nothing here acts on: rules and hooks of older tenants,
-// forms and flows, profiles of enterprise sign-up, event streams. Each is kept as it was sent; docs/decisions.md says why.
+// The kinds of what deploy tools write and read back: rules, which run at logins; and what nothing here acts on: hooks of
+// older tenants, forms and flows, profiles of enterprise sign-up, event streams. Each is kept as it was sent;
+// docs/decisions.md says why.
 import { z } from 'zod';
+import { usualMembers } from '../../records/documents.ts';
 import { flag } from '../fields.ts';
-import type { Kept } from '../kept.ts';
+import { documentsOf, type Kept, type KeptDependencies } from '../kept.ts';
 
 const object = z.record(z.string(), z.unknown());
 const objects = z.array(object).max(1000);
@@ -23,6 +25,7 @@ export interface Settings
     | 'hasDates'
     | 'isPutToo'
     | 'removed'
+    | 'made'
     | 'hidden'
     | 'uniqueMember'
     | 'usual'
@@ -35,6 +38,12 @@ export interface Settings
   /** Members that are there from the beginning and stay as they are. */
   fixed?: z.ZodRawShape;
   missing?: string;
+}
+
+/** A rule that does not say when it runs is the last. */
+async function nextOrder(store: KeptDependencies['store']): Promise<number> {
+  const rules = await documentsOf(store, 'rules');
+  return Math.max(0, ...rules.map(({ body }) => Number(body.order ?? 0))) + 1;
 }
 
 const hydrate = { hydrate: texts.optional() };
@@ -61,7 +70,8 @@ export const KINDS: readonly Settings[] = [
     needed: { name, script },
     more: { order: z.number(), enabled: z.boolean() },
     fixed: { stage: z.enum(['login_success', 'login_failure', 'user_registration', 'pre_authorize']) },
-    usual: { enabled: true, stage: 'login_success' },
+    usual: usualMembers.rules,
+    made: async ({ store }, { order }) => ({ order: order ?? (await nextOrder(store)) }),
     uniqueMember: 'name',
     filters: { enabled: flag.optional() },
   },

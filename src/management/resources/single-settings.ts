@@ -1,6 +1,9 @@
 // Single settings that deploy tools write back as they have read them, and that nothing here acts on: risk assessments,
-// signals of others, the variables of rules.
+// signals of others; and the variables of rules.
+
 import { z } from 'zod';
+import { RULE_VARIABLE_KEY } from '../../records/rule-sections.ts';
+import { RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../../records/rules.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
 import { documentsOf, type KeptDependencies } from '../kept.ts';
 import { pageQuery } from '../list.ts';
@@ -66,9 +69,6 @@ const settingCalls: Call<KeptDependencies>[] = PARTS.flatMap(({ path, name, noun
   ];
 });
 
-const VARIABLE = 'rules-config';
-const variableId = (key = '') => `${VARIABLE}/${key}`;
-
 /** Variables of rules are secrets: their names alone are read. */
 const variableCalls: Call<KeptDependencies>[] = [
   call({
@@ -78,7 +78,7 @@ const variableCalls: Call<KeptDependencies>[] = [
     summary: 'List the variables of rules',
     query: z.strictObject(pageQuery),
     handle: async ({ store }) =>
-      ok((await documentsOf(store, VARIABLE)).map(({ id }) => ({ key: id.slice(VARIABLE.length + 1) }))),
+      ok((await documentsOf(store, RULE_VARIABLE)).map(({ id }) => ({ key: ruleVariableKey(id) }))),
   }),
   call({
     method: 'PUT',
@@ -88,11 +88,11 @@ const variableCalls: Call<KeptDependencies>[] = [
     isBodySecret: true,
     body: z.strictObject({ value: z.string().max(10_000) }),
     handle: async (deps, { params: { key = '' }, body }) => {
-      const id = variableId(checkedSegment(key, /^[A-Za-z0-9_\-@*+:]{1,127}$/, 'key'));
+      const id = ruleVariableId(checkedSegment(key, RULE_VARIABLE_KEY, 'key'));
       const at = deps.now();
       await deps.store.collection('documents').upsert(id, (current) => ({
         id,
-        kind: VARIABLE,
+        kind: RULE_VARIABLE,
         body,
         created_at: current?.created_at ?? at,
         updated_at: at,
@@ -106,7 +106,7 @@ const variableCalls: Call<KeptDependencies>[] = [
     scopes: ['delete:rules_configs'],
     summary: 'Delete a variable of rules',
     handle: async ({ store }, { params }) => {
-      await store.collection('documents').delete(variableId(params.key));
+      await store.collection('documents').delete(ruleVariableId(params.key ?? ''));
       return noContent({ before: { key: params.key } });
     },
   }),

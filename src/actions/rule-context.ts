@@ -1,0 +1,108 @@
+// `user` and `context` of rules, made of the event that actions are told; and what rules left of them, as what actions
+// would have asked for.
+import { z } from 'zod';
+import type { Command } from './commands.ts';
+
+/** What rules are called with, and what they leave. */
+export interface RuleState {
+  user: Readonly<Record<string, unknown>>;
+  context: Readonly<Record<string, unknown>>;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** An object; undefined for anything else. */
+const membersOf = (value: unknown): Members | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined;
+
+/** The state before the first rule. @param tenant its name. */
+export function ruleState(event: Members, tenant: string): RuleState {
+  const of = (name: string): Members => membersOf(event[name]) ?? {};
+  const { user, client, connection, transaction, organization, authentication, session } = {
+    user: of('user'),
+    client: of('client'),
+    connection: of('connection'),
+    transaction: of('transaction'),
+    organization: membersOf(event.organization),
+    authentication: of('authentication'),
+    session: of('session'),
+  };
+  const { user_agent: userAgent, ...request } = of('request');
+  return {
+    user,
+    context: {
+      tenant,
+      clientID: client.client_id,
+      clientName: client.name,
+      clientMetadata: client.metadata ?? {},
+      connection: connection.name,
+      connectionID: connection.id,
+      connectionStrategy: connection.strategy,
+      connectionMetadata: connection.metadata ?? {},
+      connectionOptions: {},
+      protocol: transaction.protocol,
+      stats: { loginsCount: of('stats').logins_count },
+      // Who else is logged in where is told nobody.
+      sso: { with_auth0: false, with_dbconn: false, current_clients: [] },
+      accessToken: {},
+      idToken: {},
+      samlConfiguration: {},
+      request: { ...request, userAgent },
+      authentication,
+      authorization: { roles: of('authorization').roles ?? [] },
+      sessionID: session.id,
+      ...(organization && { organization }),
+    },
+  };
+}
+
+/** What a run of a rule answers. */
+export const ruleAnswerSchema = z.object({
+  user: z.record(z.string(), z.unknown()),
+  context: z.record(z.string(), z.unknown()),
+  updates: z.array(
+    z.object({
+      member: z.enum(['user_metadata', 'app_metadata']),
+      metadata: z.record(z.string(), z.unknown()),
+    }),
+  ),
+});
+
+export type RuleUpdate = z.output<typeof ruleAnswerSchema>['updates'][number];
+
+/** The metadata that rules wrote, as the method of actions that does the same. */
+const METADATA = { user_metadata: 'user.setUserMetadata', app_metadata: 'user.setAppMetadata' };
+
+/** What rules asked for together. @param requested the scopes of the request. */
+export function ruleCommands(
+  { context }: RuleState,
+  updates: readonly RuleUpdate[],
+  requested: readonly string[],
+): Command[] {
+  const { scope, ...accessToken } = membersOf(context.accessToken) ?? {};
+  const claims = (method: string, of: Members) =>
+    Object.entries(of).map(([claim, value]) => ({ method, args: [claim, value] }));
+  const { provider = 'any', allowRememberBrowser } = membersOf(context.multifactor) ?? {};
+  const factor = membersOf(context.multifactor) && {
+    method: 'multifactor.enable',
+    args: [provider, { allowRememberBrowser }],
+  };
+  return [
+    ...updates.flatMap(({ member, metadata }) => claims(METADATA[member], metadata)),
+    ...claims('idToken.setCustomClaim', membersOf(context.idToken) ?? {}),
+    ...claims('accessToken.setCustomClaim', accessToken),
+    ...scopeCommands(scope, requested),
+    ...(factor === undefined ? [] : [factor]),
+  ];
+}
+
+/** `context.accessToken.scope` says which scopes there are in the end. */
+function scopeCommands(scope: unknown, requested: readonly string[]): Command[] {
+  if (!Array.isArray(scope)) return [];
+  const wanted = scope.filter((one) => typeof one === 'string');
+  const command = (method: string) => (one: string) => ({ method, args: [one] });
+  return [
+    ...wanted.filter((one) => !requested.includes(one)).map(command('accessToken.addScope')),
+    ...requested.filter((one) => !wanted.includes(one)).map(command('accessToken.removeScope')),
+  ];
+}

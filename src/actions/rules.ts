@@ -1,0 +1,61 @@
+// Runs the rules of a tenant at a login, before its actions, one after the other: each is called with what the one before
+// it left of `user` and `context`. As with actions, what they asked for is returned as data.
+import { readFileSync } from 'node:fs';
+import type { Scripts } from '../scripts/scripts.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Command } from './commands.ts';
+import { type RuleUpdate, ruleAnswerSchema, ruleCommands, ruleState } from './rule-context.ts';
+
+/** What became of the rules. */
+export interface RulesOutcome {
+  /** What they asked for together; nothing, where one refused or failed. */
+  commands: Command[];
+  /** A refusal, in a rule's own words. */
+  refused?: string;
+  /** Which one failed, and why. */
+  fault?: string;
+}
+
+interface RulesDependencies {
+  config: Pick<Config, 'rules'>;
+  scripts: Pick<Scripts, 'run'>;
+  /** The tenant's own host name. */
+  hostname: string;
+}
+
+const AROUND = readFileSync(new URL('../../sandbox/rule.js', import.meta.url), 'utf8');
+
+/** @param event what actions of `post-login` are told. */
+export async function runRules(
+  { config, scripts, hostname }: RulesDependencies,
+  event: Readonly<Record<string, unknown>>,
+): Promise<RulesOutcome> {
+  const { enabled, configuration } = config.rules();
+  const updates: RuleUpdate[] = [];
+  let state = ruleState(event, hostname.split('.')[0] ?? hostname);
+  for (const { name, script } of enabled) {
+    const { result, failure } = await scripts.run({
+      of: `rule ${name}`,
+      source: AROUND,
+      entry: 'rule',
+      args: [state.user, state.context, hostname, script],
+      globals: { configuration },
+      hidden: Object.values(configuration),
+    });
+    // A refusal of the rule itself, which the application is told.
+    if (failure?.kind === 'script' && failure.name === 'UnauthorizedError')
+      return { commands: [], refused: failure.message };
+    if (failure !== undefined) return failed(name, `${failure.kind}: ${failure.message}`);
+    const read = ruleAnswerSchema.safeParse(result);
+    if (!read.success) return failed(name, 'what it left cannot be read');
+    state = read.data;
+    updates.push(...read.data.updates);
+  }
+  const { requested_scopes: requested = [] } = (event.transaction ?? {}) as { requested_scopes?: string[] };
+  return { commands: ruleCommands(state, updates, requested) };
+}
+
+const failed = (name: string, why: string): RulesOutcome => ({
+  commands: [],
+  fault: `The rule ${name} failed: ${why}`,
+});
