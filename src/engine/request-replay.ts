@@ -1,4 +1,4 @@
-// Request objects that count once, by their `jti` (RFC 7519 §4.1.7).
+// What counts once: JWTs that ask for something, by their `jti` (RFC 7519 §4.1.7) or as a whole.
 import { SET_BACK } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
@@ -11,7 +11,7 @@ const MODEL = 'ReplayDetection';
 export const USED = 'The request object is invalid: it was used before';
 
 /**
- * Marks an object as used, where it says which one it is and until when it is good.
+ * Marks a request object as used, where it says which one it is and until when it is good.
  * @returns whether it was not; of racers one is the first.
  */
 export async function useOnce(
@@ -20,7 +20,21 @@ export async function useOnce(
   { jti, expiresAt }: RequestObject,
 ): Promise<boolean> {
   if (jti === undefined || expiresAt === undefined) return true;
-  const id = artifactKey(MODEL, sha256(JSON.stringify(['request', clientId, jti])));
+  return isFirstUse(store, ['request', clientId, jti], expiresAt);
+}
+
+/**
+ * Notes a use of something that is good once. What is used up stays so when the clock is set back.
+ * @param named what it is, unique among all that is noted here: its kind first.
+ * @param expiresAt epoch seconds after which it is refused anyway.
+ * @returns whether it is the first; of racers one is.
+ */
+export async function isFirstUse(
+  store: Store,
+  named: readonly string[],
+  expiresAt: number,
+): Promise<boolean> {
+  const id = artifactKey(MODEL, sha256(JSON.stringify(named)));
   try {
     await store
       .collection('artifacts')

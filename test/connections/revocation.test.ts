@@ -1,4 +1,5 @@
 // Identity providers end the sessions of their users (global token revocation), and nobody else does.
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type JWTPayload, SignJWT } from 'jose';
 import { createAgent } from '../support/agent.ts';
@@ -50,7 +51,12 @@ describe('global token revocation', () => {
     const [key] = provider.keys;
     if (key === undefined) throw new Error('the provider has no key');
     const now = Math.floor(Date.now() / 1000);
-    const usual = { iss: provider.url, sub: 'the-app', aud: `${server.url}${path('acme')}`, jti: 'j' };
+    const usual = {
+      iss: provider.url,
+      sub: 'the-app',
+      aud: `${server.url}${path('acme')}`,
+      jti: randomUUID(),
+    };
     return new SignJWT({ ...usual, iat: now, exp: now + 300, ...claims })
       .setProtectedHeader({ alg: key.alg, kid: key.kid, typ })
       .sign(key.privateKey);
@@ -130,6 +136,17 @@ describe('global token revocation', () => {
       expect(
         (await revoke(grace(), await sign({ aud: `${server.url}${path(name)}` }), name)).status,
       ).to.equal(401);
+    expect(await user.hasSession()).to.equal(true);
+  });
+
+  it('takes a JWT once, whomever it is sent about, of any number at once', async () => {
+    const user = await loggedIn();
+    const jwt = await sign();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => revoke({ ...grace(), sub: 'nobody' }, jwt)),
+    );
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([...Array(9).fill(401), 404]);
+    expect((await revoke(grace(), jwt)).status).to.equal(401);
     expect(await user.hasSession()).to.equal(true);
   });
 

@@ -3,6 +3,7 @@
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { isFirstUse } from '../../engine/request-replay.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -11,7 +12,7 @@ import { strategyRecord } from '../../records/connections.ts';
 import { identityId } from '../../records/identities.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS } from '../../records/openid.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -54,16 +55,18 @@ type SubjectId = z.output<typeof revocationBody>['sub_id'];
  * @throws AuthError 401 without a good JWT of the connection's provider, 400 for no such subject identifier, 404 for nobody.
  */
 export async function revokeGlobally(deps: RevocationDependencies, ctx: Context): Promise<void> {
-  const { config, events, sessions } = deps;
+  const { config, events, sessions, store, wallClock } = deps;
   const connection = await config.connection(String(ctx.params.connection));
-  const issuer = await verifiedIssuer(
-    deps,
-    connection,
-    /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1],
-  );
-  if (connection === undefined) throw UNAUTHORIZED();
+  const jwt = /^Bearer ([^\s]+)$/i.exec(ctx.get('Authorization'))?.[1];
+  const issuer = await verifiedIssuer(deps, connection, jwt);
+  if (connection === undefined || jwt === undefined) throw UNAUTHORIZED();
   const read = revocationBody.safeParse(bodyOf(ctx));
   if (!read.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
+  // The JWT does not say whom it is about: used again it could end the sessions of anybody. Without its signature, of
+  // which some algorithms allow others.
+  const signed = jwt.slice(0, jwt.lastIndexOf('.'));
+  const forgotten = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
+  if (!(await isFirstUse(store, ['revocation', connection.name, signed], forgotten))) throw UNAUTHORIZED();
   const userId = await userOf(deps, connection, issuer, read.data.sub_id);
   const about = { connection: connection.name, ip: ctx.ip };
   if (userId === undefined) {
