@@ -1,6 +1,6 @@
 // What is around an action in the sandbox: its module, and an `api` that records what it asks for. Nothing here protects
 // anybody: what was recorded is checked by the server.
-async (event, code, entry, methods, kept) => {
+async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = [] } = {}) => {
   const commands = [];
   const api = {};
   const at = (path) => {
@@ -14,6 +14,57 @@ async (event, code, entry, methods, kept) => {
     at(path)[name] = (...args) => {
       commands.push({ method, args });
       return api;
+    };
+  }
+  if (api.redirect !== undefined) {
+    const { user, request } = event;
+    const refuse = (why) => {
+      throw new Error(`The session token is invalid: ${why}`);
+    };
+    Object.assign(api.redirect, {
+      canRedirect: () => canRedirect,
+      encodeToken: ({ secret, payload = {}, expiresInSeconds = 900 }) => {
+        const claims = {
+          iss: issuer,
+          iat: now,
+          exp: now + Number(expiresInSeconds),
+          sub: user.user_id,
+          ip: request.ip,
+        };
+        return require('jsonwebtoken').sign({ ...claims, ...payload }, secret, { algorithm: 'HS256' });
+      },
+      validateToken: ({ secret, tokenParameterName = 'session_token' }) => {
+        const sent = { ...request.query, ...request.body };
+        const token = Object.hasOwn(sent, tokenParameterName) ? sent[tokenParameterName] : undefined;
+        if (typeof token !== 'string')
+          throw new Error(
+            `There is no parameter called '${tokenParameterName}' available in either the POST body or query string.`,
+          );
+        let claims;
+        try {
+          const rules = { algorithms: ['HS256'], ignoreExpiration: true, clockTimestamp: now };
+          claims = require('jsonwebtoken').verify(token, secret, rules);
+        } catch {
+          refuse('Failed signature validation');
+        }
+        if (sent.state === undefined || claims.state !== sent.state)
+          refuse('State in the token does not match the /continue state.');
+        if (['sub', 'iss', 'exp', 'iat'].some((name) => claims[name] === undefined))
+          refuse('Missing or invalid standard claims');
+        if (claims.sub !== user.user_id) refuse('The sub claim does not match the user_id.');
+        if (!(Number(claims.exp) > now)) refuse('Token has expired.');
+        return claims;
+      },
+    });
+  }
+  if (api.redirect !== undefined) api.rules = { wasExecuted: (id) => rules.includes(id) };
+  if (api.transaction !== undefined) {
+    const { setMetadata } = api.transaction;
+    api.transaction.setMetadata = (key, value) => {
+      const { metadata } = event.transaction;
+      if (value === null) delete metadata[key];
+      else metadata[key] = value;
+      return setMetadata(key, value);
     };
   }
   const cache = new Map(Object.entries(kept));

@@ -137,13 +137,14 @@ function routesOf(
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
     capabilities;
   const { outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
-  const { engine, finish, credentialGrants, readApiToken, idp, delegatedLogins, deviceLogins } = tenantEngine;
+  const { away, engine, finish, credentialGrants, readApiToken, idp, delegatedLogins, deviceLogins } =
+    tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { config, csrf, finish, interactions, views };
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, events, log };
   const loginPageOf = loginPages(elsewhere);
-  const pages = { ...page, baseUrl, loginPageOf, organizations, random, tickets, users };
+  const pages = { ...page, away, baseUrl, events, loginPageOf, organizations, random, tickets, users };
   const firstFactor = {
     ...page,
     attempts,
@@ -174,7 +175,6 @@ function routesOf(
       ...pages,
       credentialGrants,
       describeConnections: (clientId, organization) => describeConnections(config, clientId, organization),
-      events,
       hasRealm: tenantEngine.approving.hasRealm,
       rateLimits,
     }),

@@ -24,6 +24,7 @@ import { mfa } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
 import { approvingDevices } from './factors/push/approvals.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
+import { awayUsers } from './flow/away.ts';
 import { type DelegatedLoginDependencies, delegatedLogins } from './flow/delegated-login.ts';
 import { createFinish } from './flow/finish.ts';
 import { approvalCallbacks } from './grants/ciba/callbacks.ts';
@@ -77,6 +78,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   });
   return {
     engine,
+    away: awayUsers({ challenges, clock, random }),
     ...loginEnds(deps, capabilities, engine),
     /** Those of a first factor: what is given to them may be given for a login ticket, too. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),

@@ -2,20 +2,14 @@
 // themselves: what they asked for is returned as data, for the caller to check and apply.
 import { readFileSync } from 'node:fs';
 import { AuthError } from '../http/errors.ts';
-import { type BoundAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import type { BoundAction, Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import { createActionCache } from './cache.ts';
-import {
-  type ActionOutcome,
-  type Command,
-  commandsSchema,
-  METHODS,
-  nothingAsked,
-  takeCommand,
-} from './commands.ts';
+import { type ActionOutcome, type Command, commandsSchema, METHODS, takeCommand } from './commands.ts';
+import { type ActionRun, type Asking, type Progress, wayThrough } from './progress.ts';
 import { runRules } from './rules.ts';
 
 /** What actions are told; what is the same for all of a tenant is added here. */
@@ -28,15 +22,22 @@ export interface ActionsAbout {
   ip?: string | undefined;
 }
 
+interface RunOptions {
+  /** Where they go on. */
+  progress?: Progress | undefined;
+  /** Whether the user may be sent elsewhere: there is a browser, and it may show pages. */
+  canRedirect?: boolean;
+}
+
 export interface Actions {
   /** Whether any action or rule would run; where none does, nothing has to be read for it. */
   isBound(trigger: Trigger): boolean;
   /**
    * Runs the actions of a trigger, each knowing what those before it set of the user; at a login after the rules.
-   * @returns what they asked for together; nothing after one that denied.
+   * @returns what they asked for together; nothing after one that denied, or that sends the user elsewhere.
    * @throws AuthError 403 `access_denied` when one fails, or takes too long.
    */
-  run(trigger: Trigger, event: ActionEvent, about: ActionsAbout): Promise<ActionOutcome>;
+  run(trigger: Trigger, event: ActionEvent, about: ActionsAbout, options?: RunOptions): Promise<ActionRun>;
   /** Records that an action asked for what it may not have. */
   refused(trigger: Trigger, what: string, about: ActionsAbout): void;
 }
@@ -55,77 +56,131 @@ const AROUND = readFileSync(new URL('../../sandbox/action.js', import.meta.url),
 
 /** The actions of a tenant. */
 export function createActions(deps: ActionsDependencies): Actions {
-  const { config, scripts, events, wallClock, hostname } = deps;
+  const { config, events, wallClock } = deps;
   const cache = createActionCache(wallClock);
   const note = (description: string, about: ActionsAbout) => {
     const known = Object.entries(about).filter(([, value]) => value !== undefined);
     events.record({ type: 'actions_execution_failed', description, ...Object.fromEntries(known) });
   };
-  const ask = async (trigger: Trigger, action: BoundAction, event: ActionEvent) => {
-    const { result, failure } = await scripts.run({
-      of: `action ${action.name}`,
-      source: AROUND,
-      entry: TRIGGER_ENTRIES[trigger],
-      args: [
-        { ...event, secrets: action.secrets, configuration: {}, tenant: { id: hostname.split('.')[0] } },
-        action.code,
-        TRIGGER_ENTRIES[trigger],
-        METHODS[trigger],
-        cache.of(trigger),
-      ],
-      hidden: Object.values(action.secrets),
-    });
-    if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}` };
-    const read = commandsSchema.safeParse(result);
-    return read.success ? { commands: read.data } : { fault: 'what it recorded cannot be read' };
+  /** Adds commands to what was asked for. @returns that, or which of them must not be left out and cannot be taken. */
+  const take: TakeAll = (trigger, { commands, methods, of, about }, outcome) => {
+    // Nothing is left of one that fails in the middle.
+    const asked = structuredClone(outcome);
+    for (const command of commands) {
+      const taken = cache.take(trigger, command) || takeCommand(methods, asked, command);
+      if (taken === 'failed') return { fault: `${command.method} was called with what it does not take` };
+      if (!taken) note(`${of} was refused ${command.method}.`, about);
+    }
+    return { asked };
   };
   const hasRules = (trigger: Trigger) => trigger === 'post-login' && config.rules().enabled.length > 0;
-  const take = (trigger: Trigger, outcome: ActionOutcome, command: Command) =>
-    cache.take(trigger, command) || takeCommand(trigger, outcome, command);
-  const applyRules = async (outcome: ActionOutcome, event: ActionEvent, about: ActionsAbout) => {
-    const { commands, refused, fault } = await runRules(deps, event);
-    if (fault !== undefined) {
-      note(fault, about);
-      throw failure();
-    }
-    if (refused !== undefined) outcome.denied = { error: 'unauthorized', reason: refused };
-    for (const command of commands)
-      if (!take('post-login', outcome, command)) note(`A rule was refused ${command.method}.`, about);
-  };
   return {
     isBound: (trigger) => config.actions(trigger).length > 0 || hasRules(trigger),
     refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
-    run: async (trigger, event, about) => {
-      const outcome = nothingAsked();
-      if (hasRules(trigger)) await applyRules(outcome, event, about);
-      if (outcome.denied !== undefined) return outcome;
-      for (const action of config.actions(trigger)) {
-        const { commands = [], fault } = await ask(trigger, action, withMetadata(event, outcome));
-        if (fault !== undefined) {
-          note(`The action ${action.name} (${trigger}) failed: ${fault}`, about);
-          if (action.isOptional) continue;
-          throw failure();
-        }
-        for (const command of commands) {
-          if (take(trigger, outcome, command)) continue;
-          note(`The action ${action.name} (${trigger}) was refused ${command.method}.`, about);
-        }
-        if (outcome.denied !== undefined) break;
+    run: async (trigger, event, about, { progress: before, canRedirect = false } = {}) => {
+      const bound = config.actions(trigger);
+      const rules = hasRules(trigger) ? config.rules() : undefined;
+      const way = wayThrough(trigger, { bound, rules }, before);
+      const fail = (what: string) => {
+        note(what, about);
+        // Why is for the log alone.
+        return new AuthError(403, 'access_denied', 'The request could not be completed.');
+      };
+      if (way.isNew && rules !== undefined) {
+        const ran = await applyRules(deps, take, { event, about, outcome: way.outcome() });
+        if ('fault' in ran) throw fail(ran.fault);
+        if (way.begin(ran.asked)) return ran.asked;
       }
-      return outcome;
+      for (const [index, action] of bound.entries()) {
+        if (index < way.next) continue;
+        const { request, how } = way.step(index, canRedirect);
+        const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
+        const answer = await ask(deps, action, {
+          event: request === undefined ? told : { ...told, request },
+          how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
+          kept: cache.of(trigger),
+        });
+        const of = `The action ${action.name} (${trigger})`;
+        const ran =
+          'fault' in answer ? answer : take(trigger, { ...answer, ...how, of, about }, way.outcome());
+        if ('fault' in ran && !action.isOptional) throw fail(`${of} failed: ${ran.fault}`);
+        if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
+        if (way.done(index, 'fault' in ran ? way.outcome() : ran.asked)) break;
+      }
+      return { ...way.outcome(), progress: way.progress() };
     },
   };
 }
 
-/** What is told of an action or a rule that failed: why is for the log alone. */
-const failure = () => new AuthError(403, 'access_denied', 'The request could not be completed.');
+type TakeAll = (
+  trigger: Trigger,
+  given: { commands: readonly Command[]; methods: readonly string[]; of: string; about: ActionsAbout },
+  outcome: ActionOutcome,
+) => { asked: ActionOutcome } | { fault: string };
 
-/** The event as the next action sees it. */
-function withMetadata(event: ActionEvent, { userMetadata, appMetadata }: ActionOutcome): ActionEvent {
+/** Runs the rules of a tenant, and takes what they asked for. */
+async function applyRules(
+  deps: ActionsDependencies,
+  take: TakeAll,
+  { event, about, outcome }: { event: ActionEvent; about: ActionsAbout; outcome: ActionOutcome },
+): Promise<ReturnType<TakeAll>> {
+  const { commands, refused, fault } = await runRules(deps, event);
+  if (fault !== undefined) return { fault };
+  const ran = take('post-login', { commands, methods: METHODS['post-login'], of: 'A rule', about }, outcome);
+  if ('fault' in ran) return { fault: `A rule failed: ${ran.fault}` };
+  if (refused !== undefined) ran.asked.denied = { error: 'unauthorized', reason: refused };
+  return ran;
+}
+
+/** Has the sandbox run an action. @returns what it recorded. */
+async function ask(
+  { scripts, wallClock, hostname }: ActionsDependencies,
+  action: BoundAction,
+  { event, how, kept }: { event: ActionEvent; how: Asking & { rules: string[] }; kept: object },
+): Promise<{ commands: Command[] } | { fault: string }> {
+  const { result, failure } = await scripts.run({
+    of: `action ${action.name}`,
+    source: AROUND,
+    entry: how.entry,
+    args: [
+      { ...event, secrets: action.secrets, configuration: {}, tenant: { id: hostname.split('.')[0] } },
+      action.code,
+      how.entry,
+      how.methods,
+      kept,
+      {
+        now: Math.floor(wallClock() / 1000),
+        issuer: hostname,
+        canRedirect: how.canRedirect,
+        rules: how.rules,
+      },
+    ],
+    hidden: Object.values(action.secrets),
+  });
+  if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}` };
+  const read = commandsSchema.safeParse(result);
+  return read.success ? { commands: read.data } : { fault: 'what it recorded cannot be read' };
+}
+
+/** The event as the next action sees it. @param now an ISO date. */
+function eventNow(
+  event: ActionEvent,
+  { userMetadata, appMetadata, login }: ActionOutcome,
+  now: string,
+): ActionEvent {
   const user = event.user as Record<string, object> | undefined;
   if (user === undefined) return event;
+  const { transaction, authentication } = event as {
+    transaction?: object;
+    authentication?: { methods?: object[] };
+  };
+  const recorded = login.methods.map((name) => ({ name, timestamp: now }));
   return {
     ...event,
+    ...(transaction && { transaction: { ...transaction, metadata: login.transaction } }),
+    ...(authentication && {
+      authentication: { ...authentication, methods: [...(authentication.methods ?? []), ...recorded] },
+    }),
     user: {
       ...user,
       user_metadata: withMembers(user.user_metadata, userMetadata),

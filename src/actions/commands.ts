@@ -1,6 +1,8 @@
 // What actions may ask for: the methods of `api` by trigger, and what is taken of what they recorded.
 import { z } from 'zod';
 import type { Trigger } from '../records/actions.ts';
+import { LOGIN_TAKE, type LoginAsked, nothingOfLogin } from './login-asked.ts';
+import { pair, setMember, type Take, taking, text } from './taking.ts';
 
 /** What all actions of a trigger asked for together. */
 export interface ActionOutcome {
@@ -14,6 +16,7 @@ export interface ActionOutcome {
   appMetadata: Record<string, unknown>;
   /** A second factor has to be given. */
   multifactor: boolean;
+  login: LoginAsked;
 }
 
 /** Nothing was asked for. */
@@ -24,6 +27,7 @@ export function nothingAsked(): ActionOutcome {
     userMetadata: {},
     appMetadata: {},
     multifactor: false,
+    login: nothingOfLogin(),
   };
 }
 
@@ -37,43 +41,22 @@ export const METHODS: Record<Trigger, readonly (keyof typeof TAKE)[]> = {
     'accessToken.setCustomClaim',
     'multifactor.enable',
     ...METADATA,
+    ...(Object.keys(LOGIN_TAKE) as (keyof typeof LOGIN_TAKE)[]),
   ],
   'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim'],
 };
 
-const name = z.string().min(1).max(255);
-const text = z.string().max(1000);
-
-/** The value of a member; what cannot be written as JSON was left out on the way here. */
-const value = z.unknown().transform((one) => one ?? null);
-
-function taking<T extends z.ZodType>(
-  args: T,
-  apply: (outcome: ActionOutcome, args: z.output<T>) => void,
-): (outcome: ActionOutcome, given: unknown) => boolean {
-  return (outcome, given) => {
-    const read = args.safeParse(given);
-    if (read.success) apply(outcome, read.data);
-    return read.success;
-  };
-}
-
-const pair = z.tuple([name, value]).rest(z.unknown());
-
 const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
-  taking(pair, (outcome, [key, given]) => {
-    Object.defineProperty(outcome[of], key, {
-      value: given,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
-  });
+  taking<ActionOutcome, typeof pair>(pair, (outcome, [key, given]) => setMember(outcome[of], key, given));
+
+const reasons = z.tuple([text]).rest(z.unknown());
+const anything = z.array(z.unknown());
 
 /** What each method does; false for arguments that it does not take. */
 const TAKE = {
+  ...LOGIN_TAKE,
   // `deny(reason)`, and `deny(code, message)` where users are told of it.
-  'access.deny': taking(z.tuple([text]).rest(z.unknown()), (outcome, [first, second]) => {
+  'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {
     outcome.denied ??=
       typeof second === 'string'
         ? { code: first, reason: second.slice(0, 1000), userMessage: second.slice(0, 1000) }
@@ -83,21 +66,29 @@ const TAKE = {
   'accessToken.setCustomClaim': member('accessToken'),
   'user.setUserMetadata': member('userMetadata'),
   'user.setAppMetadata': member('appMetadata'),
-  'multifactor.enable': taking(z.array(z.unknown()), (outcome, [asked]) => {
+  'multifactor.enable': taking<ActionOutcome, typeof anything>(anything, (outcome, [asked]) => {
     if (asked !== 'none') outcome.multifactor = true;
   }),
-};
+} satisfies Record<string, Take<ActionOutcome>>;
 
 /** Commands as they were recorded in the sandbox: anything. */
 export const commandsSchema = z.array(z.object({ method: z.string(), args: z.array(z.unknown()) })).max(1000);
 
 export type Command = z.output<typeof commandsSchema>[number];
 
+/** What opens a door where it is left out: an action that asks for it wrongly has failed. */
+const GATES: ReadonlySet<string> = new Set(['access.deny', 'multifactor.enable', 'redirect.sendUserTo']);
+
 /**
  * Takes a command.
- * @returns false for a method that the trigger does not have, and for arguments that it does not take.
+ * @param methods those that it may be of.
+ * @returns false for another method, and for arguments that it does not take; `failed` where that must not be left out.
  */
-export function takeCommand(trigger: Trigger, outcome: ActionOutcome, { method, args }: Command): boolean {
-  const known = METHODS[trigger].find((one) => one === method);
-  return known !== undefined && TAKE[known](outcome, args);
+export function takeCommand(
+  methods: readonly string[],
+  outcome: ActionOutcome,
+  { method, args }: Command,
+): boolean | 'failed' {
+  const isTaken = methods.includes(method) && TAKE[method as keyof typeof TAKE](outcome, args);
+  return isTaken || (GATES.has(method) ? 'failed' : false);
 }

@@ -13,11 +13,12 @@ import { OIDC, rememberConsent } from './grants.ts';
 import { browserSecretOf } from './interaction-browser.ts';
 import { isOidc, type MissingConsent, missingConsent, resourceScopes } from './missing-consent.ts';
 import { readExtensions } from './request-extensions.ts';
+import { type Return, waitingActionsOf } from './waiting-actions.ts';
 
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
   uid: string;
-  /** `login`, `consent`, `select_account`, `organization_name` or `organization`. */
+  /** `login`, `consent`, `select_account`, `organization_name`, `organization` or `redirect`. */
   prompt: string;
   clientId: string;
   /** The authorization request's parameters, as the engine has them. */
@@ -38,6 +39,8 @@ export interface PendingInteraction {
   invitedEmail: string | undefined;
   /** The account that the user is offered to link theirs to, or proves for that. */
   link: PendingLink | undefined;
+  /** Where an action sends the user, before the request goes on. */
+  redirect: string | undefined;
   /** What {@link Interactions.remember} kept. */
   remembered: Readonly<Record<string, unknown>>;
 }
@@ -68,6 +71,8 @@ export type Answer =
   | 'consent'
   /** Parameters that the request did not have: the organization by its id, and the address that led to it. */
   | { organization: string; login_hint?: string }
+  /** The user is back from where an action sent them. */
+  | { returned: Return }
   /** The request ends as an error at the application. */
   | { error: string; description: string };
 
@@ -175,18 +180,27 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       const before = answeredBefore(interaction);
       if (typeof answer === 'object' && 'organization' in answer) Object.assign(interaction.params, answer);
       const result = resultOf(answer);
-      Object.assign(interaction, { result: 'error' in result ? result : { ...before, ...result } });
+      const goesOn = { ...before, ...actionsOf(interaction, answer), ...result };
+      Object.assign(interaction, { result: 'error' in result ? result : goesOn });
       await interaction.persist();
       ctx.redirect(interaction.returnTo);
     },
   };
 }
 
+/** How far the actions of a request have come, for those that go on. */
+function actionsOf({ prompt }: Interaction, answer: Answer): InteractionResults {
+  const actions = waitingActionsOf(prompt);
+  if (actions === undefined) return {};
+  const returned = typeof answer === 'object' && 'returned' in answer ? answer.returned : undefined;
+  return { actions: { ...actions, returned } };
+}
+
 /** An answer in the engine's words. */
 function resultOf(answer: Answer): InteractionResults {
   if (answer === 'account') return { select_account: {} };
   if (answer === 'consent') return { consent: {} };
-  if ('organization' in answer) return {};
+  if ('organization' in answer || 'returned' in answer) return {};
   if ('login' in answer) return loginAnswer(answer.login);
   return { error: answer.error, error_description: answer.description };
 }
@@ -231,6 +245,7 @@ function describe(
     loginTicket: readExtensions(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
+    redirect: waitingActionsOf(interaction.prompt)?.redirect,
     remembered,
   };
 }

@@ -270,6 +270,8 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'device',
     'lastUsed',
     'providerSession',
+    'methods',
+    'bounds',
   ]);
 }
 

@@ -5,14 +5,18 @@ import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Actions, withMembers } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
+import type { ActionRun } from '../actions/progress.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { allowedClaims } from './action-claims.ts';
-import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
+import { credentialVersionOf, factorsOf } from './browser-login.ts';
 import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
+import { loginOfGrant, loginOfSession, recordedMethods } from './logins-to-judge.ts';
 import { inEngineTerms } from './machine-actions.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { wantedOf } from './step-up.ts';
+import { answeredActions, type WaitingActions } from './waiting-actions.ts';
 
 /** The claims that actions gave a login. */
 export interface ActionClaims {
@@ -20,13 +24,20 @@ export interface ActionClaims {
   accessToken: Record<string, unknown>;
 }
 
+/** What the user of an authorization request has to do before it is answered. */
+interface ActionStep {
+  step: 'factor' | 'redirect';
+  /** To be kept with the request. */
+  waiting: WaitingActions;
+}
+
 export interface LoginActions {
   /**
-   * Runs them for an authorization request that is about to be answered.
-   * @returns whether the user has to give a second factor first.
+   * Runs them for an authorization request that is about to be answered; once, however often it is asked for.
+   * @returns what the user has to do first.
    * @throws errors.CustomOIDCProviderError, for the application, when one denies the login or fails.
    */
-  atAuthorization(ctx: KoaContextWithOIDC): Promise<boolean>;
+  atAuthorization(ctx: KoaContextWithOIDC): Promise<ActionStep | undefined>;
   /**
    * Runs them for a token request.
    * @returns whether it lacks a second factor. @throws errors.CustomOIDCProviderError as above.
@@ -45,28 +56,27 @@ interface LoginActionsDependencies extends LoginEventDependencies {
   secondFactor: Pick<SecondFactor, 'isDemanded' | 'description' | 'error'>;
   /** The context classes that stand for a second factor. */
   acrValues: readonly string[];
+  wallClock: Clock;
 }
 
 const TRIGGER = 'post-login';
+/** Custom methods that a session knows. */
+const MOST_METHODS = 20;
 
 /** The actions of one engine's logins. */
 export function loginActions(deps: LoginActionsDependencies): LoginActions {
   const { actions } = deps;
   const set = new WeakMap<object, ActionClaims>();
-  const run = async (ctx: KoaContextWithOIDC, login: LoginToJudge): Promise<boolean> => {
-    const outcome = await outcomeOf(deps, ctx, login);
+  const steps = new WeakMap<object, Promise<ActionStep | undefined>>();
+  const run = async (ctx: KoaContextWithOIDC, login: LoginToJudge, before?: WaitingActions) => {
+    const outcome = await outcomeOf(deps, ctx, login, before);
     const lacksFactor = outcome.multifactor && !login.amr.includes('mfa');
-    // They run again when the factor was given: nothing of this run counts.
-    if (lacksFactor) return true;
-    const about = aboutOf(ctx, login);
-    const claims = (to: 'id_token' | 'access_token', given: ActionOutcome['idToken']) =>
-      allowedClaims(actions, { trigger: TRIGGER, to, about }, given);
-    await keepMetadata(deps, login, outcome);
-    set.set(ctx.oidc, {
-      idToken: claims('id_token', outcome.idToken),
-      accessToken: claims('access_token', outcome.accessToken),
-    });
-    return false;
+    // Nothing counts before all is done: they go on, or run again, when the user has done what they ask for.
+    if (!lacksFactor && outcome.login.redirect === undefined) {
+      await keepMetadata(deps, login, outcome);
+      set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
+    }
+    return { outcome, lacksFactor };
   };
   return {
     claimsOf: (ctx) => {
@@ -75,14 +85,15 @@ export function loginActions(deps: LoginActionsDependencies): LoginActions {
         set.get(ctx.oidc) ?? (ctx.oidc.entities.Grant as { actions?: ActionClaims } | undefined)?.actions
       );
     },
-    atToken: async (ctx, login) => (actions.isBound(TRIGGER) ? run(ctx, login) : false),
-    atAuthorization: async (ctx) => {
-      if (!actions.isBound(TRIGGER)) return false;
-      const login = await loginOfSession(deps, ctx);
-      if (login === undefined || !(await run(ctx, login))) return false;
-      if (await canGiveFactor(deps, ctx, login)) return true;
-      throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
+    atAuthorization: (ctx) => {
+      if (!actions.isBound(TRIGGER)) return Promise.resolve(undefined);
+      const known = steps.get(ctx.oidc);
+      const step = known ?? stepOf(deps, ctx, run);
+      steps.set(ctx.oidc, step);
+      return step;
     },
+    atToken: async (ctx, login) =>
+      actions.isBound(TRIGGER) ? (await runWithoutPages(deps, ctx, login, run)).lacksFactor : false,
     atRefresh: async (ctx) => {
       if (!actions.isBound(TRIGGER)) {
         // Nothing is left of what actions set that are bound no more.
@@ -90,13 +101,64 @@ export function loginActions(deps: LoginActionsDependencies): LoginActions {
         return;
       }
       const login = await loginOfGrant(deps, ctx);
-      if (login !== undefined && !(await run(ctx, login))) return;
+      if (login !== undefined && !(await runWithoutPages(deps, ctx, login, run)).lacksFactor) return;
       throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
     },
   };
 }
 
+type Run = (
+  ctx: KoaContextWithOIDC,
+  login: LoginToJudge,
+  before?: WaitingActions,
+) => Promise<{ outcome: ActionRun; lacksFactor: boolean }>;
+
 const NO_FACTOR = 'A second factor is required, and the tenant has none that could be given.';
+const NO_PAGES = 'An action sends the user elsewhere, and this request has no browser that could go there.';
+
+async function stepOf(
+  deps: LoginActionsDependencies,
+  ctx: KoaContextWithOIDC,
+  run: Run,
+): Promise<ActionStep | undefined> {
+  const login = await loginOfSession(deps, ctx);
+  if (login === undefined) return undefined;
+  const { outcome, lacksFactor } = await run(ctx, login, answeredActions(ctx));
+  const { redirect } = outcome.login;
+  const waiting = { userId: login.user.id, sid: login.sessionId ?? '', progress: outcome.progress, redirect };
+  if (redirect !== undefined) return { step: 'redirect', waiting };
+  if (!lacksFactor) {
+    recordMethods(deps, ctx, outcome);
+    return undefined;
+  }
+  if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
+  throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
+}
+
+/** What actions recorded is known as long as the session lasts. */
+function recordMethods(
+  { wallClock }: LoginActionsDependencies,
+  { oidc: { session } }: KoaContextWithOIDC,
+  { login: { methods } }: ActionOutcome,
+): void {
+  if (session === undefined || methods.length === 0) return;
+  const timestamp = new Date(wallClock()).toISOString();
+  const before = recordedMethods(session).filter(({ name }) => !methods.includes(name));
+  const all = [...before, ...methods.map((name) => ({ name, timestamp }))];
+  Object.assign(session, { methods: all.slice(-MOST_METHODS) });
+}
+
+async function runWithoutPages(
+  { actions }: LoginActionsDependencies,
+  ctx: KoaContextWithOIDC,
+  login: LoginToJudge,
+  run: Run,
+): ReturnType<Run> {
+  const ran = await run(ctx, login);
+  if (ran.outcome.login.redirect === undefined) return ran;
+  actions.refused(TRIGGER, 'redirect.sendUserTo: there is no browser', aboutOf(ctx, login));
+  throw new errors.CustomOIDCProviderError('access_denied', NO_PAGES);
+}
 
 const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudge) => ({
   client_id: clientId,
@@ -104,17 +166,37 @@ const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudge) => (
   ip: ctx.ip,
 });
 
+function claimsIn(
+  actions: Actions,
+  about: ReturnType<typeof aboutOf>,
+  { idToken, accessToken }: ActionOutcome,
+): ActionClaims {
+  return {
+    idToken: allowedClaims(actions, { trigger: TRIGGER, to: 'id_token', about }, idToken),
+    accessToken: allowedClaims(actions, { trigger: TRIGGER, to: 'access_token', about }, accessToken),
+  };
+}
+
 /** @throws errors.CustomOIDCProviderError when an action denies the login, or fails. */
 async function outcomeOf(
   deps: LoginActionsDependencies,
   ctx: KoaContextWithOIDC,
   login: LoginToJudge,
-): Promise<ActionOutcome> {
+  before: WaitingActions | undefined,
+): Promise<ActionRun> {
   const about = aboutOf(ctx, login);
   const event = await loginEvent(deps, ctx, login);
-  const outcome = await deps.actions.run(TRIGGER, event, about).catch(inEngineTerms);
+  const { progress, returned } = before ?? {};
+  const request = returned && { ...(event.request as object), ...returned };
+  const options = {
+    canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
+    progress: progress && { ...progress, ...(request && { request }) },
+  };
+  const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(inEngineTerms);
   const { denied } = outcome;
   if (denied === undefined) return outcome;
+  // What was asked for of the user stays: only the login is refused.
+  await keepMetadata(deps, login, outcome);
   deps.events.record({ type: 'f', ...about, description: denied.reason });
   // `deny(code, reason)` is not of this trigger: the code is the protocol's.
   throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
@@ -132,49 +214,6 @@ async function keepMetadata(
     user_metadata: withMembers(now.user_metadata, userMetadata),
     app_metadata: withMembers(now.app_metadata, appMetadata),
   });
-}
-
-const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
-
-async function loginOfSession(
-  { users }: Pick<LoginActionsDependencies, 'users'>,
-  ctx: KoaContextWithOIDC,
-): Promise<LoginToJudge | undefined> {
-  const { session, client, params } = ctx.oidc;
-  const user = session?.accountId === undefined ? undefined : await users.get(session.accountId);
-  if (session === undefined || user === undefined || client === undefined) return undefined;
-  const { acrValues: _, ...wanted } = wantedOf(params);
-  return {
-    user,
-    clientId: client.clientId,
-    connection: connectionOf(session) ?? '',
-    organization: wanted.organization,
-    amr: session.amr ?? [],
-    authTime: session.loginTs,
-    protocol: params?.response_type === 'code' ? 'oidc-basic-profile' : 'oidc-implicit-profile',
-    scopes: scopesOf(ctx),
-    sessionId: session.uid,
-  };
-}
-
-async function loginOfGrant(
-  { users }: Pick<LoginActionsDependencies, 'users'>,
-  ctx: KoaContextWithOIDC,
-): Promise<LoginToJudge | undefined> {
-  const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
-  const user = token === undefined ? undefined : await users.get(token.accountId);
-  if (token === undefined || user === undefined || client === undefined) return undefined;
-  const { amr = [], organization, connection = '' } = (grant ?? {}) as Partial<LoginToJudge>;
-  return {
-    user,
-    clientId: client.clientId,
-    connection,
-    organization,
-    amr,
-    authTime: token.authTime,
-    protocol: 'oauth2-refresh-token',
-    scopes: [...token.scopes],
-  };
 }
 
 /** Whether the pages can ask the user for a second factor: else they would be asked for nothing, again and again. */

@@ -9,6 +9,13 @@ import { apiOf, clientOf, organizationPart, requestOf } from './action-event.ts'
 import { requestedAudience } from './audience.ts';
 import type { Organizations } from './organizations.ts';
 
+/** A custom authentication method that was completed, and when. */
+export interface RecordedMethod {
+  name: string;
+  /** ISO date. */
+  timestamp: string;
+}
+
 /** A login, as its actions are told of it. */
 export interface LoginToJudge {
   user: User;
@@ -22,6 +29,8 @@ export interface LoginToJudge {
   /** As the hosted service calls it, such as `oidc-basic-profile`. */
   protocol: string;
   scopes: readonly string[];
+  /** Custom methods that actions have recorded in the session. */
+  methods?: readonly RecordedMethod[];
   /** The session's own id, in the browser. */
   sessionId?: string | undefined;
 }
@@ -58,7 +67,9 @@ export async function loginEvent(
     ...apiOf(requestedAudience(params)),
     request: requestOf(ctx, params),
     transaction: transactionOf(params, login),
-    authentication: { methods: login.amr.map((name) => ({ name, timestamp })) },
+    authentication: {
+      methods: [...login.amr.map((name) => ({ name, timestamp })), ...(login.methods ?? [])],
+    },
     authorization: { roles },
     stats: { logins_count: user.logins_count ?? 0 },
     ...(sessionId === undefined ? {} : { session: { id: sessionId } }),

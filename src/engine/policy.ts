@@ -58,10 +58,7 @@ export function policy({
   prompts.add(new Prompt({ name: 'organization_name' }, asksFor('pre_login_prompt')), 0);
   const afterLogin = [...prompts].indexOf(login) + 1;
   prompts.add(new Prompt({ name: 'organization' }, asksFor('post_login_prompt')), afterLogin);
-  // Nobody is asked for anything more but for what actions ask: a second factor, as any login that lacks one.
-  const demanded = (ctx: KoaContextWithOIDC) => loginActions.atAuthorization(ctx);
-  const factor = new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', demanded);
-  prompts.add(new Prompt({ name: 'login' }, factor));
+  for (const prompt of actionPrompts(loginActions, lacksDescription)) prompts.add(prompt);
   // Last, when nobody is asked for anything more: the request is answered now.
   const use = new Check('request_uri', '', 'invalid_request_uri', async (ctx) => {
     await pushedRequests.use(ctx);
@@ -69,6 +66,25 @@ export function policy({
   });
   prompts.add(new Prompt({ name: 'request_uri' }, use));
   return prompts;
+}
+
+/**
+ * Nobody is asked for anything more but for what actions ask: a second factor, as any login that lacks one, or to go
+ * elsewhere first.
+ */
+function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDescription: string) {
+  const asks = (step: 'factor' | 'redirect') => async (ctx: KoaContextWithOIDC) =>
+    (await actions.atAuthorization(ctx))?.step === step;
+  const details = async (ctx: KoaContextWithOIDC) => ({
+    actions: (await actions.atAuthorization(ctx))?.waiting,
+  });
+  const factor = [LACKS_SECOND_FACTOR, lacksDescription, 'login_required', asks('factor'), details] as const;
+  // What applications know of a user who would have to go elsewhere.
+  const elsewhere = ['redirect', 'External interaction required', 'interaction_required'] as const;
+  return [
+    new Prompt({ name: 'login' }, new Check(...factor)),
+    new Prompt({ name: 'redirect' }, new Check(...elsewhere, asks('redirect'), details)),
+  ];
 }
 
 /** A login ticket is used by the login page, even when somebody is logged in. */

@@ -27,6 +27,7 @@ export async function prepareResume(
   const interaction = await provider.Interaction.find(uid);
   const secret = interaction === undefined ? undefined : browserSecretOf(ctx, interaction);
   if (interaction === undefined || secret === undefined) throw requestExpired();
+  await refuseFormerCallback(provider, interaction.params);
   const current = await sessions.current(ctx);
   const { session, result } = interaction;
   const login = newLogin(result);
@@ -42,4 +43,13 @@ export async function prepareResume(
   // serve.
   if (isOther) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
   return secret;
+}
+
+/** The engine compares the callback when a request comes, and the application may have lost it since. @throws AuthError 400 */
+async function refuseFormerCallback(
+  provider: Provider,
+  { client_id: clientId, redirect_uri: callback }: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const client = await provider.Client.find(String(clientId));
+  if (client?.redirectUriAllowed(String(callback)) !== true) throw requestExpired();
 }

@@ -1,6 +1,7 @@
 // The browser login: a request that waits for its user, and the logins that pages of applications take.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
+import { awayRoutes } from './away.ts';
 import { type CrossOriginDependencies, crossOriginRoutes } from './cross-origin.ts';
 import { type FlowDependencies, requestRoutes } from './routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
@@ -28,6 +29,6 @@ export const flow = feature<FlowFeatureDependencies>({
   name: 'flow',
   limits,
   events,
-  routes: { ...requestRoutes, ...crossOriginRoutes, ...widgetRoutes },
+  routes: { ...requestRoutes, ...awayRoutes, ...crossOriginRoutes, ...widgetRoutes },
   pages: ['login/account', 'login/consent', 'login/organization', 'login/organization-name'],
 });

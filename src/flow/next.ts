@@ -1,14 +1,23 @@
 // The next step of a waiting authorization request. Decided only here.
 import type { PendingInteraction } from '../engine/interaction.ts';
 
-/** Login, second factor, the offer to link an account, account choice, consent, the name of an organization, the choice of one. */
-type Next = 'login' | 'factor' | 'link' | 'account' | 'consent' | 'organization_name' | 'organization';
+/** Login, second factor, the offer to link an account, account choice, consent, the name of an organization, the choice of one, the way to where an action sends the user. */
+type Next =
+  | 'login'
+  | 'factor'
+  | 'link'
+  | 'account'
+  | 'consent'
+  | 'organization_name'
+  | 'organization'
+  | 'redirect';
 
 type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link'>;
 
 /** The next step of a request. */
 export function next({ prompt, userId, firstFactor, link }: Undecided): Next {
   if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
+  if (prompt === 'redirect') return prompt;
   if (link?.isAccepted === false) return 'link';
   if (firstFactor !== undefined) return 'factor';
   return prompt === 'select_account' && userId !== undefined ? 'account' : 'login';

@@ -8,6 +8,7 @@ import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { customLoginPage } from '../tenant/pages.ts';
 import type { Users } from '../users/users.ts';
+import { type AwayDependencies, sendAway } from './away.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
 import { ACCOUNT_LINK_STEP, FACTOR_STEP } from './finish.ts';
 import { mayKeepAccount, next, waitsForLogin } from './next.ts';
@@ -39,7 +40,7 @@ interface LoginPage {
   isElsewhere: boolean;
 }
 
-export interface FlowDependencies extends HostedDependencies, CustomPageDependencies {
+export interface FlowDependencies extends HostedDependencies, CustomPageDependencies, AwayDependencies {
   users: Users;
   tickets: LoginTickets;
   organizations: Pick<Organizations, 'choices'>;
@@ -124,6 +125,8 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
         'login/consent',
         await consentPage(page, deps.config, await userOf(deps, page)),
       );
+    case 'redirect':
+      return sendAway(deps, ctx, page);
     case 'factor':
       return ctx.redirect(stepPath(pending, FACTOR_STEP));
     case 'link':

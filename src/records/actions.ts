@@ -8,6 +8,9 @@ export const TRIGGER_ENTRIES = {
   'credentials-exchange': 'onExecuteCredentialsExchange',
 } as const;
 
+/** The function of an action that sent a user elsewhere, called when the user is back. */
+export const CONTINUE_ENTRY = 'onContinuePostLogin';
+
 export type Trigger = keyof typeof TRIGGER_ENTRIES;
 
 /** An action that is bound and deployed. */

@@ -4,6 +4,7 @@ import type { Frozen } from './record.ts';
 
 /** A rule that is enabled. */
 export interface Rule {
+  id: string;
   name: string;
   /** `function (user, context, callback)`, as text. */
   script: string;
@@ -37,7 +38,7 @@ export function rulesOf(
   const enabled = rules
     .filter(({ body: { enabled = true, stage = 'login_success' } }) => enabled === true && stage === STAGE)
     .sort((a, b) => orderOf(a) - orderOf(b) || (a.created_at + a.id < b.created_at + b.id ? -1 : 1))
-    .map(({ body }) => ({ name: String(body.name), script: String(body.script ?? '') }));
+    .map(({ id, body }) => ({ id, name: String(body.name), script: String(body.script ?? '') }));
   const configuration = variables.map(({ id, body }) => [ruleVariableKey(id), String(body.value ?? '')]);
   return { enabled, configuration: Object.fromEntries(configuration) };
 }

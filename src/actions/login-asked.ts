@@ -1,0 +1,85 @@
+// What actions of `post-login` may ask for beside what those of other triggers may: the user is sent elsewhere, and what is
+// kept of the login.
+import { z } from 'zod';
+import { isLoopback } from '../http/loopback.ts';
+import { name, setMember, type Take } from './taking.ts';
+
+/** What the actions of a login asked for together, beside what is in every outcome. */
+export interface LoginAsked {
+  /** Where the user is sent, before anything else is done. */
+  redirect?: string;
+  /** Custom authentication methods that were completed: addresses that stand for them. */
+  methods: string[];
+  /** Members that later actions of the same login find in `event.transaction.metadata`. */
+  transaction: Record<string, string | number | boolean>;
+}
+
+/** Nothing was asked for. */
+export function nothingOfLogin(): LoginAsked {
+  return { methods: [], transaction: {} };
+}
+
+/** An outcome that has what a login asks for. */
+interface WithLogin {
+  login: LoginAsked;
+}
+
+/** Characters of an address that a user is sent to. */
+const LONGEST_ADDRESS = 8_000;
+/** Entries of the metadata of a transaction, characters of a value, and methods. */
+const MOST = { entries: 25, value: 1_024, methods: 20 };
+
+const address = z.string().max(LONGEST_ADDRESS);
+
+/** Beside `https:` only this machine: the state that goes along must not be read on the way. */
+function pageAddress(given: string): URL | undefined {
+  const url = URL.parse(given);
+  if (url === null || url.username !== '' || url.password !== '') return undefined;
+  const isSecure = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+  return isSecure ? url : undefined;
+}
+
+const scalar = z.union([z.string().max(MOST.value), z.number(), z.boolean()]);
+const redirectOptions = z.object({ query: z.record(z.string(), scalar.nullable()).nullish() }).nullish();
+
+const redirect: Take<WithLogin> = (outcome, given) => {
+  const read = z.tuple([address, redirectOptions.optional()]).rest(z.unknown()).safeParse(given);
+  const url = read.success ? pageAddress(read.data[0]) : undefined;
+  if (url === undefined || !read.success) return false;
+  for (const [key, value] of Object.entries(read.data[1]?.query ?? {})) {
+    if (value !== null) url.searchParams.append(key, String(value));
+  }
+  if (url.href.length > LONGEST_ADDRESS) return false;
+  outcome.login.redirect = url.href;
+  return true;
+};
+
+const recordMethod: Take<WithLogin> = ({ login }, given) => {
+  const [named] = z.tuple([address]).rest(z.unknown()).safeParse(given).data ?? [];
+  const { protocol } = URL.parse(named ?? '') ?? {};
+  if (named === undefined || (protocol !== 'https:' && protocol !== 'http:')) return false;
+  if (login.methods.length >= MOST.methods) return false;
+  login.methods = [...new Set([...login.methods, named])];
+  return true;
+};
+
+const setTransactionMetadata: Take<WithLogin> = ({ login }, given) => {
+  const read = z.tuple([name, scalar.nullable()]).rest(z.unknown()).safeParse(given);
+  if (!read.success) return false;
+  const [key, value] = read.data;
+  if (value === null) delete login.transaction[key];
+  else if (Object.hasOwn(login.transaction, key) || Object.keys(login.transaction).length < MOST.entries)
+    setMember(login.transaction, key, value);
+  else return false;
+  return true;
+};
+
+/** What each of their methods does. */
+export const LOGIN_TAKE = {
+  'redirect.sendUserTo': redirect,
+  'authentication.recordMethod': recordMethod,
+  'transaction.setMetadata': setTransactionMetadata,
+} satisfies Record<string, Take<WithLogin>>;
+
+/** There when an action goes on with a user whom it sent elsewhere, and only then. */
+export const CONTINUING_METHODS: ReadonlySet<string> = new Set(['authentication.recordMethod']);

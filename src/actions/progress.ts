@@ -1,0 +1,101 @@
+// Where the actions of a trigger go on: they may have to wait for the user between one and the next.
+import { createHash } from 'node:crypto';
+import { type BoundAction, CONTINUE_ENTRY, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import { type ActionOutcome, METHODS, nothingAsked } from './commands.ts';
+import { CONTINUING_METHODS } from './login-asked.ts';
+
+/** How far the actions of a login have come that waits for its user: JSON, kept with what waits. */
+export interface Progress {
+  /** Stands for the actions that were bound: where others are bound now, they begin anew. */
+  of: string;
+  /** The index of the one that goes on. */
+  next: number;
+  /** What was asked for until then. */
+  outcome: ActionOutcome;
+  /** What that one is told of the request that the user came back with; it then goes on where it sent the user away. */
+  request?: Readonly<Record<string, unknown>>;
+}
+
+/** What became of a run. */
+export interface ActionRun extends ActionOutcome {
+  /**
+   * Where they go on when the user has done what is asked for; undefined: they begin anew.
+   */
+  progress?: Progress | undefined;
+}
+
+/** How an action is called. */
+export interface Asking {
+  entry: string;
+  /** The methods of `api` that it has. */
+  methods: readonly string[];
+  canRedirect: boolean;
+}
+
+/** The way of one run through the actions that are bound. */
+interface Way {
+  /** The index of the first that runs. */
+  next: number;
+  /** Nothing has run yet. */
+  isNew: boolean;
+  /** What was asked for until now. */
+  outcome(): ActionOutcome;
+  /** The rules have run. @param asked what was asked for with them. @returns whether no action runs now. */
+  begin(asked: ActionOutcome): boolean;
+  /** How the one with that index is called. */
+  step(index: number, canRedirect: boolean): { request: Progress['request']; how: Asking };
+  /** The one with that index has run. @param asked what was asked for with it. @returns whether no other one runs now. */
+  done(index: number, asked: ActionOutcome): boolean;
+  /** @see ActionRun.progress */
+  progress(): Progress | undefined;
+}
+
+/** @param before where an earlier run came to. */
+export function wayThrough(
+  trigger: Trigger,
+  { bound, rules }: { bound: readonly BoundAction[]; rules: object | undefined },
+  before: Progress | undefined,
+): Way {
+  const of = fingerprint(bound, rules);
+  const from = before?.of === of ? before : undefined;
+  let outcome = from === undefined ? nothingAsked() : structuredClone(from.outcome);
+  delete outcome.login.redirect;
+  let reached = from?.request === undefined ? from : undefined;
+  const at = (next: number): Progress => ({ of, next, outcome: structuredClone(outcome) });
+  return {
+    next: from?.next ?? 0,
+    isNew: from === undefined,
+    outcome: () => outcome,
+    begin: (asked) => {
+      outcome = asked;
+      return outcome.denied !== undefined;
+    },
+    step: (index, canRedirect) => {
+      const request = index === from?.next ? from.request : undefined;
+      const isContinued = request !== undefined;
+      return {
+        request,
+        how: {
+          entry: isContinued ? CONTINUE_ENTRY : TRIGGER_ENTRIES[trigger],
+          methods: METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method)),
+          canRedirect,
+        },
+      };
+    },
+    done: (index, asked) => {
+      outcome = asked;
+      if (outcome.login.redirect !== undefined) reached = at(index);
+      // What was told on the way back is used once.
+      else if (index === from?.next && from.request !== undefined) reached = at(index + 1);
+      return outcome.denied !== undefined || outcome.login.redirect !== undefined;
+    },
+    progress: () => reached,
+  };
+}
+
+/** Stands for the rules and the actions that are bound, as they are now. */
+function fingerprint(bound: readonly BoundAction[], rules: object | undefined): string {
+  const hash = createHash('sha256').update(JSON.stringify(rules ?? {}));
+  for (const { name, code, isOptional } of bound) hash.update(JSON.stringify([name, code, isOptional]));
+  return hash.digest('base64url');
+}

@@ -1,0 +1,57 @@
+// The logins that actions are run for, as a request of the engine's has them.
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { Users } from '../users/users.ts';
+import { connectionOf } from './browser-login.ts';
+import type { LoginToJudge, RecordedMethod } from './login-event.ts';
+import { wantedOf } from './step-up.ts';
+
+const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
+
+/** The login that an authorization request would be answered with. @returns undefined when nobody is logged in. */
+export async function loginOfSession(
+  { users }: { users: Pick<Users, 'get'> },
+  ctx: KoaContextWithOIDC,
+): Promise<LoginToJudge | undefined> {
+  const { session, client, params } = ctx.oidc;
+  const user = session?.accountId === undefined ? undefined : await users.get(session.accountId);
+  if (session === undefined || user === undefined || client === undefined) return undefined;
+  const { acrValues: _, ...wanted } = wantedOf(params);
+  return {
+    user,
+    clientId: client.clientId,
+    connection: connectionOf(session) ?? '',
+    organization: wanted.organization,
+    amr: session.amr ?? [],
+    authTime: session.loginTs,
+    protocol: params?.response_type === 'code' ? 'oidc-basic-profile' : 'oidc-implicit-profile',
+    scopes: scopesOf(ctx),
+    sessionId: session.uid,
+    methods: recordedMethods(session),
+  };
+}
+
+/** The login that a refresh token was given for. @returns undefined when its user is gone. */
+export async function loginOfGrant(
+  { users }: { users: Pick<Users, 'get'> },
+  ctx: KoaContextWithOIDC,
+): Promise<LoginToJudge | undefined> {
+  const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
+  const user = token === undefined ? undefined : await users.get(token.accountId);
+  if (token === undefined || user === undefined || client === undefined) return undefined;
+  const { amr = [], organization, connection = '' } = (grant ?? {}) as Partial<LoginToJudge>;
+  return {
+    user,
+    clientId: client.clientId,
+    connection,
+    organization,
+    amr,
+    authTime: token.authTime,
+    protocol: 'oauth2-refresh-token',
+    scopes: [...token.scopes],
+  };
+}
+
+/** The custom methods that actions have recorded in a session. */
+export function recordedMethods(session: object): RecordedMethod[] {
+  return (session as { methods?: RecordedMethod[] }).methods ?? [];
+}
