@@ -192,7 +192,8 @@
     const name = isObject && typeof thrown.name === 'string' ? thrown.name : 'Error';
     let message = isObject ? (thrown.message ?? thrown.error_description ?? thrown.description) : thrown;
     if (typeof message !== 'string') message = isObject ? stringify(thrown) : String(message);
-    host('fail', name, String(message), thrown?.isOfSource === true ? 'syntax' : 'script');
+    const code = isObject && typeof thrown.code === 'string' ? thrown.code : '';
+    host('fail', name, String(message), thrown?.isOfSource === true ? 'syntax' : 'script', code);
   }
   const guarded = (work) => {
     try {

@@ -107,7 +107,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,
-    ...ownCode(deps, { config, events, outbound }),
+    ...ownCode(deps, { config, events, outbound, rateLimits }),
     callers,
     attempts: createAttempts({
       store,
@@ -129,10 +129,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
-    ...secondFactors(
-      { store, users, log, clock, wallClock, random },
-      { config, background, rateLimits, outbound, allowLoopback: isForThisMachine(settings) },
-    ),
+    ...secondFactors(deps, { config, background, rateLimits, outbound }),
   };
 }
 
@@ -147,13 +144,18 @@ function tenantLog({ store, clock, random, log, metrics }: TenantDependencies, c
 /** What runs the tenant's own code. */
 function ownCode(
   { settings, wallClock }: TenantDependencies,
-  { config, events, outbound }: { config: Config; events: Events; outbound: Outbound },
+  {
+    config,
+    events,
+    outbound,
+    rateLimits,
+  }: { config: Config; events: Events; outbound: Outbound; rateLimits: RateLimits },
 ) {
   const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
   const { hostname } = new URL(settings.baseUrl);
   return {
     scripts,
-    customDatabases: customDatabases({ scripts, events }),
+    customDatabases: customDatabases({ scripts, events, rateLimits }),
     actions: createActions({ config, scripts, events, wallClock, hostname }),
   };
 }
@@ -233,26 +235,17 @@ function delivery(
 
 /** What the second factors keep. */
 function secondFactors(
-  {
-    store,
-    users,
-    log,
-    clock,
-    wallClock,
-    random,
-  }: Pick<TenantDependencies, 'store' | 'users' | 'log' | 'clock' | 'wallClock' | 'random'>,
+  { settings, store, users, log, clock, wallClock, random }: TenantDependencies,
   {
     config,
     background,
     rateLimits,
     outbound,
-    allowLoopback,
   }: {
     config: Config;
     background: ReturnType<typeof createBackground>;
     rateLimits: RateLimits;
     outbound: Outbound;
-    allowLoopback: boolean;
   },
 ) {
   const factorChanges = createFactorChanges({ store, clock, random });
@@ -262,7 +255,7 @@ function secondFactors(
     authenticators,
     elevation: createElevation({ users, factorChanges }),
     webPush: createWebPush({
-      allowLoopback,
+      allowLoopback: isForThisMachine(settings),
       authenticators,
       background,
       clock: wallClock,

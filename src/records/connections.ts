@@ -1,6 +1,6 @@
 // Connections in the tenant file: databases, and all others.
 import { z } from 'zod';
-import { customScriptsSchema } from './custom-scripts.ts';
+import { customScriptsSchema, lackingScripts } from './custom-scripts.ts';
 import type { AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { keptOAuth2OptionsSchema, lackingOAuth2 } from './oauth2.ts';
@@ -18,6 +18,7 @@ import {
 } from './openid.ts';
 import { lackingSamlp, samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
+import { rootAttributes } from './upstream.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
 
@@ -56,9 +57,15 @@ export const databaseOptionsSchema = z.looseObject({
   domain_aliases: domainAliases,
   /** Whether the users are, or were, kept in a database elsewhere, which `customScripts` ask. */
   enabledDatabaseCustomization: z.boolean().optional(),
-  /** Whether users move here at their first login. */
+  /** Whether users move here at their first login; else they stay where they are. */
   import_mode: z.boolean().optional(),
   customScripts: customScriptsSchema.nullish(),
+  /** Whether the scripts are given a context before the callback. */
+  enable_script_context: z.boolean().optional(),
+  /** When what they say of a user becomes what we say, where users stay elsewhere. */
+  set_user_root_attributes: rootAttributes.nullish(),
+  /** Members of a profile that are not stored. */
+  non_persistent_attrs: z.array(z.string()).max(1000).nullish(),
   /** The global `configuration` of the scripts. */
   configuration: z.record(z.string(), z.unknown()).nullish(),
 });
@@ -85,6 +92,17 @@ export const databaseSchema = z.looseObject({
   ...connectionFields,
   strategy: z.literal(DATABASE).default(DATABASE),
   options: databaseOptionsSchema.prefault({}),
+});
+
+/** A database as it is written: what was stored before scripts were run may lack one. */
+export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, context) => {
+  for (const name of lackingScripts(options)) {
+    context.addIssue({
+      code: 'custom',
+      path: ['options', 'customScripts', name],
+      message: 'is needed where enabledDatabaseCustomization is true',
+    });
+  }
 });
 
 /** The options of an `email` or `sms` connection; `totp` is the hosted service's name, nothing of RFC 6238 is meant. */

@@ -32,6 +32,29 @@ export const customScriptsSchema = z.looseObject(
   >,
 );
 
+/** What of a database's options says whether its users are kept elsewhere. */
+interface Customization {
+  enabledDatabaseCustomization?: boolean | undefined;
+  import_mode?: boolean | undefined;
+  customScripts?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** The text of a script; undefined where there is none. */
+export function customScript(
+  { customScripts }: Pick<Customization, 'customScripts'>,
+  name: CustomScriptName,
+): string | undefined {
+  const source = customScripts?.[name];
+  return typeof source !== 'string' || source.trim() === '' ? undefined : source;
+}
+
+/** The scripts without which nobody could log in, or somebody who has not moved here yet could be taken for nobody. */
+export function lackingScripts(options: Customization): CustomScriptName[] {
+  if (options.enabledDatabaseCustomization !== true) return [];
+  const needed = options.import_mode === true ? (['login', 'get_user'] as const) : (['login'] as const);
+  return needed.filter((name) => customScript(options, name) === undefined);
+}
+
 /** Whether a text can be read as the sandbox does: an expression, or the text of a module. Nothing of it is run. */
 function isJavaScript(text: string): boolean {
   if (text.trim() === '') return true;

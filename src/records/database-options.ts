@@ -1,9 +1,20 @@
 // The options of a database connection.
 import type { Connection } from './collections.ts';
-import { databaseOptionsSchema } from './connections.ts';
+import { DATABASE, databaseOptionsSchema } from './connections.ts';
+import { lackingScripts } from './custom-scripts.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
 /** The options of a database connection, with what is not set filled in. */
 export function databaseOptions(connection: Connection): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
+}
+
+/**
+ * Whether the users of a connection are in a database elsewhere: `moves` where they move here at their first login,
+ * `elsewhere` where they and their passwords stay there; undefined for all other connections.
+ */
+export function customDatabase({ strategy, options }: Connection): 'moves' | 'elsewhere' | undefined {
+  if (strategy !== DATABASE || options.enabledDatabaseCustomization !== true) return undefined;
+  if (options.import_mode !== true) return 'elsewhere';
+  return lackingScripts(options).includes('login') ? undefined : 'moves';
 }

@@ -41,7 +41,7 @@ export interface IdentityRecord extends Stored {
   username?: string;
   /** E.164. */
   phone_number?: string;
-  /** Those of its addresses that nobody else in the connection may have. */
+  /** The kinds of addresses that nobody else in the connection may have, where it has one. */
   unique: AddressKind[];
 }
 

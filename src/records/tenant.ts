@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
-import { connectionSchema, type databaseOptionsSchema, databaseSchema } from './connections.ts';
+import { connectionSchema, type databaseOptionsSchema, writtenDatabaseSchema } from './connections.ts';
 import { customClaimsSchema } from './custom-claims.ts';
 import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
 import { documentSections, promptSections } from './documents.ts';
@@ -186,7 +186,7 @@ export const tenantFileSchema = z.looseObject({
   tenant: tenantSettingsSchema.prefault({}),
   branding: brandingSchema.prefault({}),
   clients: z.array(clientSchema).default([]),
-  databases: z.array(databaseSchema).default([]),
+  databases: z.array(writtenDatabaseSchema).default([]),
   connections: z.array(connectionSchema).default([]),
   resourceServers: z.array(resourceServerSchema).default([]),
   clientGrants: z.array(clientGrantSchema).default([]),

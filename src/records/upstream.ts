@@ -8,7 +8,7 @@ export function withoutNull(options: unknown): unknown {
 }
 
 /** When what a provider says of its users becomes what we say of them. */
-const rootAttributes = z.enum(['on_each_login', 'on_first_login', 'never_on_login']);
+export const rootAttributes = z.enum(['on_each_login', 'on_first_login', 'never_on_login']);
 
 export type RootAttributes = z.infer<typeof rootAttributes>;
 

@@ -46,6 +46,8 @@ export interface ScriptFailure {
   kind: ScriptFailureKind;
   /** The name of the script's error, such as `UnauthorizedError`. */
   name?: string;
+  /** Its code, such as the `user_exists` of a ValidationError. */
+  code?: string;
   /** In English; of `script` the script's own words. */
   message: string;
 }

@@ -101,7 +101,14 @@ function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): Scr
   const shown = (text: string) => secrets.reduce((rest, one) => rest.replaceAll(one, '***'), text);
   const printed = outcome.printed.map((line) => ({ ...line, text: shown(line.text) }));
   if (outcome.failure === undefined) return { ...outcome, printed };
-  return { ...outcome, printed, failure: { ...outcome.failure, message: shown(outcome.failure.message) } };
+  const { kind, name, code, message } = outcome.failure;
+  const failure = {
+    kind,
+    ...(name !== undefined && { name: shown(name) }),
+    ...(code !== undefined && { code: shown(code) }),
+    message: shown(message),
+  };
+  return { ...outcome, printed, failure };
 }
 
 /** A secret as it is, and as JSON and addresses have it. */

@@ -100,7 +100,10 @@ function answer(own: State, name: string, args: readonly Plain[]): Plain | undef
       succeed(own, String(first));
       return undefined;
     case 'fail':
-      fail(own, scriptFailure(own, { name: String(first), message: String(second) }, third === 'syntax'));
+      fail(own, {
+        ...scriptFailure(own, { name: String(first), message: String(second) }, third === 'syntax'),
+        ...(fourth !== '' && { code: String(fourth).slice(0, 100) }),
+      });
       return undefined;
     default: {
       const compute = Object.hasOwn(HOST_FUNCTIONS, name) ? HOST_FUNCTIONS[name] : undefined;

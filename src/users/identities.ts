@@ -46,7 +46,7 @@ export function identityRecord(userId: string, identity: NewIdentity): IdentityR
     upstream_id: upstreamId,
     isSocial: false,
     ...addresses,
-    unique: unique.filter((kind) => addresses[kind] !== undefined),
+    unique: [...unique],
   };
 }
 

@@ -1,16 +1,19 @@
 // Users who come here from an older database, one by one, as they log in: the older one says who they are, and from then
 // on their password is kept here.
-import { DATABASE, STRATEGIES } from '../records/connections.ts';
+import { DATABASE } from '../records/connections.ts';
 import { identityId } from '../records/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { createUser } from './create.ts';
 import type { Credentials, PasswordCheck } from './credentials.ts';
+import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { homeOf } from './identities.ts';
-import { rootProfile, type UpstreamUser } from './upstream.ts';
+import { rootProfile } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** Somebody as the older database has them. */
-export interface MovedUser extends Pick<UpstreamUser, 'connection' | 'upstreamId' | 'profile' | 'metadata'> {
+export interface MovedUser extends DatabaseUser {
+  /** The connection's name. */
+  connection: string;
   /** The password that the older database has just found right; none where nobody was asked for one. */
   password?: string;
 }
@@ -26,20 +29,14 @@ export async function moveUser(
   moved: MovedUser,
 ): Promise<{ user: User; verify: PasswordCheck } | undefined> {
   const { connection, upstreamId, profile, metadata, password } = moved;
-  const { email, username: name, phone_number, ...said } = rootProfile({ profile, nonPersistent: [] });
-  const username = name?.trim().toLowerCase();
-  if (email === undefined && username === undefined) return undefined;
-  const addresses = {
-    ...(email !== undefined && { email }),
-    ...(username !== undefined && { username }),
-  };
-  const phone = phone_number === undefined ? {} : { phone_number };
-  const { unique } = STRATEGIES[DATABASE];
+  const { addresses, unique } = addressesOf(moved);
+  if (Object.keys(addresses).length === 0) return undefined;
+  const { email: _1, username: _2, ...said } = rootProfile({ profile, nonPersistent: [] });
   const passwordHash = password === undefined ? undefined : await deps.hasher.hash(password);
   try {
     const made = await createUser(deps, {
       identity: { connection, provider: DATABASE, upstreamId, addresses, unique },
-      profile: { ...said, ...phone, ...metadata },
+      profile: { ...said, ...metadata },
       passwordHash,
     });
     if ('user' in made) return { user: made.user, verify: await credentials.load(made.user.id) };
@@ -47,7 +44,7 @@ export async function moveUser(
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
   const before = await deps.store.collection('identities').get(identityId(connection, upstreamId));
-  if (before?.provider !== DATABASE) return undefined;
+  if (before === undefined || !isSameUser(before, moved)) return undefined;
   if (passwordHash !== undefined) await credentials.setFirst(homeOf(before), passwordHash);
   const user = await deps.store.collection('users').get(before.user_id);
   return user && { user, verify: await credentials.load(user.id, homeOf(before)) };

@@ -2,7 +2,12 @@
 // connection and the provider's own id for them alone. The same e-mail address at another connection is another user:
 // whoever controls a provider could else take over every account whose address they claim there.
 import { normalizeEmail } from '../records/email.ts';
-import { type IdentityRecord, identityId, type UpstreamGrant } from '../records/identities.ts';
+import {
+  type AddressKind,
+  type IdentityRecord,
+  identityId,
+  type UpstreamGrant,
+} from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../records/users.ts';
@@ -31,6 +36,8 @@ export interface UpstreamUser {
   rootAttributes: RootAttributes;
   /** Members of the profile that are not stored. */
   nonPersistent: readonly string[];
+  /** The kinds of addresses by which users are found, and which nobody else in the connection may have; none by default. */
+  unique?: readonly AddressKind[];
 }
 
 /** Characters of one attribute of a profile; longer ones are not taken. */
@@ -101,10 +108,11 @@ async function create(
   deps: UsersDependencies,
   upstream: UpstreamUser,
 ): Promise<{ user: User; isNew: boolean } | undefined> {
-  const { connection, provider, upstreamId, rootAttributes, metadata } = upstream;
-  const { email, ...profile } = rootAttributes === 'never_on_login' ? {} : rootProfile(upstream);
-  const addresses = email === undefined ? {} : { email };
-  const identity = { connection, provider, upstreamId, addresses, unique: [] };
+  const { connection, provider, upstreamId, rootAttributes, metadata, unique = [] } = upstream;
+  const root = rootAttributes === 'never_on_login' ? {} : rootProfile(upstream);
+  const { email: _email, ...profile } = root;
+  const addresses = addressesIn(root, unique);
+  const identity = { connection, provider, upstreamId, addresses, unique };
   const { user, identity: made } = newUserWrites(deps, { identity, profile: { ...profile, ...metadata } });
   try {
     await deps.store.batch([
@@ -134,15 +142,21 @@ async function refresh(
   await deps.store.collection('identities').update(identity.id, (current) => ({
     ...current,
     ...identityMembers(upstream, current),
-    ...(isLinked(current)
-      ? { profile: { ...profile }, ...(profile.email !== undefined && { email: profile.email }) }
-      : {}),
+    ...(isLinked(current) ? { profile: { ...profile }, ...addressesIn(profile, current.unique) } : {}),
   }));
   if (!setsRoot) return user;
   const changed = Object.entries(profile).some(
     ([name, value]) => JSON.stringify(user[name as keyof User]) !== JSON.stringify(value),
   );
   return changed ? ((await updateUser(deps, user.id, profile)) ?? user) : user;
+}
+
+/** The addresses of a profile that an identity is known by. */
+function addressesIn({ email, username }: RootProfile, unique: readonly AddressKind[]) {
+  return {
+    ...(email !== undefined && { email }),
+    ...(unique.includes('username') && username !== undefined && { username }),
+  };
 }
 
 /** What an identity keeps of a login, beside its addresses. */

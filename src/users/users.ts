@@ -16,6 +16,7 @@ import {
 } from './identities.ts';
 import { declineLink, linkUser, unlinkIdentity } from './linking.ts';
 import type { Login } from './login.ts';
+import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { type MovedUser, moveUser } from './moved.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
@@ -70,6 +71,8 @@ export interface Users {
   hasPassword(by: { connection: string; identifier: string }): Promise<boolean>;
   /** Makes a user of somebody who comes from an older database; @see moveUser */
   move(moved: MovedUser): ReturnType<typeof moveUser>;
+  /** The user of a database elsewhere, as it has them now; @see mirrorUser */
+  mirror(mirrored: MirroredUser): ReturnType<typeof mirrorUser>;
   /** The version of a user's credential; it grows with each password that is set. */
   credentialVersion(userId: string): Promise<number>;
   /**
@@ -146,6 +149,7 @@ export function createUsers(deps: UsersDependencies): Users {
       return identity !== undefined && credentials.has(homeOf(identity));
     },
     move: (moved) => moveUser(deps, credentials, moved),
+    mirror: (mirrored) => mirrorUser(deps, mirrored),
     identityInConnection: ({ name }, identifier) => identityByName(store, name, identifier),
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),

@@ -42,6 +42,26 @@ describe('connections of the Management API', () => {
     expect(refused).to.include('get_user').and.include('no JavaScript');
   });
 
+  it('are refused without the scripts that a database elsewhere needs, by their names', async () => {
+    const login = 'module.exports = async () => ({})';
+    const create = (name: string, options: object) =>
+      management.connections.create({ name, strategy: 'auth0', options }).then(
+        ({ id }) => id ?? '',
+        (thrown: unknown) => String(thrown),
+      );
+    const custom = { enabledDatabaseCustomization: true };
+    expect(await create('no-login', custom)).to.include('customScripts.login');
+    const blank = { ...custom, customScripts: { login: ' ' } };
+    expect(await create('blank-login', blank)).to.include('customScripts.login');
+    const moving = { ...custom, import_mode: true, customScripts: { login } };
+    expect(await create('no-get-user', moving)).to.include('customScripts.get_user');
+    const id = await create('with-login', { ...custom, customScripts: { login } });
+    expect(id).to.match(/^con_/);
+    const changed = management.connections.update(id, { options: { ...custom, customScripts: {} } });
+    expect(await changed.catch(String)).to.include('customScripts.login');
+    await management.connections.update(id, { display_name: 'Named' });
+  });
+
   it('never tell the configuration of a database, and keep it where new options leave it out', async () => {
     const customScripts = { login: 'module.exports = async () => ({})' };
     const configuration = { KEY: 'a-secret-of-the-scripts' };

@@ -1,154 +1,118 @@
-// Databases elsewhere, which a connection's scripts ask. What a script fails with is told the operator by an event, and nobody
-// else: an answer of its own would say who is known here.
+// Databases elsewhere, as a connection's scripts ask them.
 import { AuthError } from '../../http/errors.ts';
-import type { Connection } from '../../records/collections.ts';
-import type { CustomScriptName } from '../../records/custom-scripts.ts';
-import { databaseOptions } from '../../records/database-options.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import { customDatabase } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
-import type { ScriptFailure } from '../../scripts/limits.ts';
-import type { Scripts } from '../../scripts/scripts.ts';
-import type { Events } from '../../tenant/events.ts';
-import type { MovedUser } from '../../users/moved.ts';
+import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
+import {
+  type Asked,
+  type CustomRunDependencies,
+  databaseFailed,
+  runCustom,
+  tellScript,
+} from './custom-run.ts';
 
-/** For whom a script is run. */
-export interface Asked {
-  connection: Connection;
-  /** Whom it is about: an address or username, as typed. */
-  identifier: string;
-  clientId?: string | undefined;
-  ip?: string | undefined;
-}
-
-/** Somebody as a script has them. */
-export type CustomUser = Pick<MovedUser, 'upstreamId' | 'profile' | 'metadata'>;
+export type { Asked } from './custom-run.ts';
 
 export interface CustomDatabases {
   /**
    * Who has this password there.
-   * @returns undefined where it is wrong, and where the script failed: an event tells which.
+   * @returns `wrong` where nobody has, `failed` where the script gave no answer that counts: an event tells why.
+   * @throws AuthError 429 where the script has failed too often for this user.
    */
-  login(asked: Asked, password: string): Promise<CustomUser | undefined>;
+  login(asked: Asked, password: string): Promise<DatabaseUser | 'wrong' | 'failed'>;
   /**
    * Who has an address there; undefined for nobody, and without such a script.
    * @throws AuthError 503 `temporarily_unavailable` where the script failed: who has the address is not known then.
    */
-  find(asked: Asked): Promise<CustomUser | undefined>;
-}
-
-/** Whether the users of a connection move here from a database elsewhere, as they log in. */
-export function movesUsers(connection: Connection): boolean {
-  const { enabledDatabaseCustomization, import_mode } = databaseOptions(connection);
-  return (
-    enabledDatabaseCustomization === true &&
-    import_mode === true &&
-    sourceOf(connection, 'login') !== undefined
-  );
+  find(asked: Asked): Promise<DatabaseUser | undefined>;
+  /** Records that what a script said of a user cannot be. */
+  refused(asked: Asked, name: 'login' | 'get_user', why: string): void;
 }
 
 /**
- * Asks whether an address is somebody's there who has not moved here yet: nobody else may sign up with it.
+ * Asks whether an address is somebody's in a database elsewhere whom nobody knows here yet: nobody else may have it.
  * @throws AuthError as {@link CustomDatabases.find}
  */
 export function takenElsewhere(
-  { customDatabases }: { customDatabases: CustomDatabases },
+  { customDatabases }: { customDatabases: Pick<CustomDatabases, 'find'> },
   asked: Asked,
 ): () => Promise<boolean> {
-  const identifier = normalizeEmail(asked.identifier) ?? asked.identifier;
   return async () =>
-    movesUsers(asked.connection) && (await customDatabases.find({ ...asked, identifier })) !== undefined;
+    customDatabase(asked.connection) !== undefined && (await customDatabases.find(asked)) !== undefined;
 }
 
-function sourceOf(connection: Connection, name: CustomScriptName): string | undefined {
-  const source = databaseOptions(connection).customScripts?.[name];
-  return source == null || source.trim() === '' ? undefined : source;
+/** Whom a script is asked about: an e-mail address in the form that it is kept in here. */
+function nameOf({ identifier }: Asked): string {
+  return normalizeEmail(identifier) ?? identifier.trim();
+}
+
+interface CustomDatabasesDependencies extends CustomRunDependencies {
+  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
 }
 
 /** The databases of a tenant. */
-export function customDatabases(deps: { scripts: Pick<Scripts, 'run'>; events: Events }): CustomDatabases {
+export function customDatabases(deps: CustomDatabasesDependencies): CustomDatabases {
   return {
-    login: async (asked, password) => {
-      const { identifier } = asked;
-      const answer = await run(deps, asked, {
-        name: 'login',
-        args: [identifier, password],
-        secret: password,
-      });
-      if (answer === undefined) return undefined;
-      if (answer.failure?.name === 'WrongUsernameOrPasswordError') return undefined;
-      const user = answer.failure === undefined ? customUser(answer.result) : undefined;
-      if (user === undefined) tell(deps.events, asked, 'login', answer.failure);
-      return user;
-    },
+    login: (asked, password) => limited(deps, asked, () => login(deps, asked, password)),
     find: async (asked) => {
-      const answer = await run(deps, asked, { name: 'get_user', args: [asked.identifier] });
+      const answer = await runCustom(deps, asked, { name: 'get_user', args: [nameOf(asked)] });
       if (answer === undefined) return undefined;
-      const isNobody = answer.failure === undefined && (answer.result ?? false) === false;
-      const user = answer.failure === undefined ? customUser(answer.result) : undefined;
-      if (isNobody || user !== undefined) return user;
-      tell(deps.events, asked, 'get_user', answer.failure);
-      throw new AuthError(503, 'temporarily_unavailable', 'The user database cannot be asked at present.');
+      if (answer.failure !== undefined) tellScript(deps, asked, 'get_user', answer.failure.message);
+      else {
+        if ((answer.result ?? false) === false) return undefined;
+        const user = userIn(answer.result, asked);
+        if (typeof user !== 'string') return user;
+        tellScript(deps, asked, 'get_user', user);
+      }
+      throw databaseFailed();
     },
+    refused: (asked, name, why) => tellScript(deps, asked, name, why),
   };
 }
 
-interface CustomRun {
-  name: CustomScriptName;
-  args: readonly unknown[];
-  /** What is to be read nowhere. */
-  secret?: string;
-}
-
-/** @returns undefined where the connection has no such script. */
-async function run(
-  { scripts }: { scripts: Pick<Scripts, 'run'> },
-  { connection }: Asked,
-  { name, args, secret }: CustomRun,
-): Promise<{ result?: unknown; failure?: ScriptFailure | undefined } | undefined> {
-  const source = sourceOf(connection, name);
-  if (source === undefined) return undefined;
-  const configuration = databaseOptions(connection).configuration ?? {};
-  const values = Object.values(configuration).filter((one) => typeof one === 'string');
-  return scripts.run({
-    of: connection.name,
-    source,
-    entry: name,
-    args,
-    globals: { configuration },
-    hidden: [...(secret === undefined ? [] : [secret]), ...values],
+async function login(
+  deps: CustomRunDependencies,
+  asked: Asked,
+  password: string,
+): Promise<DatabaseUser | 'wrong' | 'failed'> {
+  const answer = await runCustom(deps, asked, {
+    name: 'login',
+    args: [nameOf(asked), password],
+    secret: password,
   });
+  if (answer === undefined) return 'wrong';
+  if (answer.failure?.name === 'WrongUsernameOrPasswordError') return 'wrong';
+  const user = answer.failure === undefined ? userIn(answer.result, asked) : answer.failure.message;
+  if (typeof user !== 'string') return user;
+  tellScript(deps, asked, 'login', user);
+  return 'failed';
 }
 
-/** @returns undefined where the result is no user: it has no id, or one that nobody can have. */
-function customUser(result: unknown): CustomUser | undefined {
-  if (!isObject(result)) return undefined;
-  const { user_metadata, app_metadata, ...profile } = result;
-  const id = profile.user_id ?? profile.id;
-  // A larger number was rounded when it was read: several users would share it.
-  const isNumber = typeof id === 'number' && Number.isSafeInteger(id);
-  if (!isNumber && (typeof id !== 'string' || !/^[^\p{Cc}|]{1,255}$/u.test(id))) return undefined;
-  const metadata = {
-    ...(isObject(user_metadata) && { user_metadata }),
-    ...(isObject(app_metadata) && { app_metadata }),
-  };
-  return { upstreamId: String(id), profile, metadata };
+/**
+ * A script that fails counts as no wrong password, since it may fail for right ones, too. So that nobody guesses by a script
+ * that fails for wrong ones, it is not asked without end.
+ */
+async function limited(
+  { rateLimits }: Pick<CustomDatabasesDependencies, 'rateLimits'>,
+  { connection, identifier }: Asked,
+  ask: () => ReturnType<CustomDatabases['login']>,
+): ReturnType<CustomDatabases['login']> {
+  const key = `${connection.name}\n${identifier.trim().toLowerCase()}`;
+  if (!(await rateLimits.spend('customDatabase', key))) {
+    throw new AuthError(429, 'too_many_requests', 'The user database failed too often. Try again later.');
+  }
+  const answer = await ask();
+  if (answer !== 'failed') await rateLimits.giveBack('customDatabase', key);
+  return answer;
 }
 
-function tell(
-  events: Events,
-  { connection, identifier, clientId, ip }: Asked,
-  name: CustomScriptName,
-  failure: ScriptFailure | undefined,
-): void {
-  events.record({
-    type: 'f',
-    connection: connection.name,
-    user_name: identifier,
-    ...(clientId !== undefined && { client_id: clientId }),
-    ...(ip !== undefined && { ip }),
-    description: `The ${name} script failed: ${failure?.message ?? 'it gave no user with a user_id'}`,
-  });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The user of a result, or why it is none that was asked for. */
+function userIn(result: unknown, { identifier }: Asked): DatabaseUser | string {
+  const user = databaseUser(result);
+  if (user === undefined) return 'it gave no user with a user_id';
+  const email = normalizeEmail(identifier);
+  const name = identifier.trim().toLowerCase();
+  const isAsked = email === undefined ? (user.username ?? name) === name : user.email === email;
+  return isAsked ? user : 'it gave another user than the one it was asked for';
 }

@@ -17,6 +17,12 @@ interface DatabaseFeatureDependencies
 
 const limits = {
   login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'wherever a password is tried' },
+  customDatabase: {
+    capacity: 30,
+    perMinute: 3,
+    per: 'user',
+    where: 'passwords for which the script of a database elsewhere failed',
+  },
   lockNotice: {
     capacity: 1,
     perMinute: 1 / 60,

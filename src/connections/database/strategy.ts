@@ -1,15 +1,10 @@
 // The strategy of database connections: an e-mail address or username, and a password.
-import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { databaseOptions } from '../../records/database-options.ts';
-import { LONGEST_PASSWORD } from '../../records/passwords.ts';
+import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
-import { type Proof, type ProofDependencies, type Proved, strategy } from '../strategy.ts';
-import { movesUsers } from './custom.ts';
-
-/** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
-export const WRONG_CREDENTIALS = 'Wrong email or password.';
+import { type Proof, type Proved, strategy } from '../strategy.ts';
+import { proveElsewhere, wrongCredentials } from './prove-elsewhere.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
@@ -26,8 +21,8 @@ function describe(connection: Connection): object {
 }
 
 /**
- * Takes as long for an unknown user as for a wrong password. Where users move here from a database elsewhere, that one is
- * asked for those whose password is not kept here yet, and for no others.
+ * Takes as long for an unknown user as for a wrong password. Where the users of a connection are in a database elsewhere, that
+ * one is asked: always, or until a user's password is kept here.
  */
 export const database = strategy(
   { name: 'auth0', amr: ['pwd'], page: 'form', managesPasswords: true, describe },
@@ -38,38 +33,24 @@ export const database = strategy(
       users.idInConnection(connection, identifier),
     read: async ({ users }, { connection, identifier }, userId) => {
       const by = { connection: connection.name, identifier };
-      const [user, verify, isHere] = await Promise.all([
+      const elsewhere = customDatabase(connection);
+      const [user, verify, isHere, version] = await Promise.all([
         users.get(userId ?? NOBODY),
         users.passwordOf(userId, by),
-        !movesUsers(connection) || users.hasPassword(by),
+        elsewhere === undefined || (elsewhere === 'moves' && users.hasPassword(by)),
+        elsewhere === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
       ]);
-      return { user, verify, isHere };
+      return { user, verify, isHere, version };
     },
-    judge: async (deps, { proof, read: { user, verify, isHere }, use }): Promise<Proved | undefined> => {
-      if (!isHere) return moveIn(deps, proof, use);
-      const credentialVersion = await verify(proof.credentials);
-      return credentialVersion === undefined ? undefined : { userId: user?.id ?? NOBODY, credentialVersion };
+    judge: async (deps, { proof, read, use }): Promise<Proved | undefined> => {
+      if (!read.isHere) return proveElsewhere(deps, proof, { ...read, use });
+      const credentialVersion = await read.verify(proof.credentials);
+      return credentialVersion === undefined
+        ? undefined
+        : { userId: read.user?.id ?? NOBODY, credentialVersion };
     },
     userOf: async (_deps, _proof, _read, proved) => (proved.userId === NOBODY ? undefined : proved),
     failure: ({ user }) => (user === undefined ? { type: 'fu' } : { type: 'fp', user_id: user.id }),
-    wrong: () => new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS),
+    wrong: wrongCredentials,
   },
 );
-
-/** Asks the database elsewhere. @param use whether its user is made one of ours. */
-async function moveIn(
-  { users, customDatabases }: ProofDependencies,
-  { connection, identifier, credentials: password, clientId, caller }: Proof<string>,
-  use: boolean,
-): Promise<Proved | undefined> {
-  // Nothing is kept of a longer one.
-  if (Buffer.byteLength(password) > LONGEST_PASSWORD) return undefined;
-  const there = await customDatabases.login({ connection, identifier, clientId, ip: caller.ip }, password);
-  if (there === undefined) return undefined;
-  if (!use) return { userId: NOBODY, credentialVersion: FIRST_VERSION };
-  const moved = await users.move({ ...there, connection: connection.name, password });
-  // Another login of theirs, or a new password, may have been sooner: then it is that password that counts.
-  const credentialVersion = await moved?.verify(password);
-  if (moved === undefined || credentialVersion === undefined) return undefined;
-  return { userId: moved.user.id, credentialVersion };
-}

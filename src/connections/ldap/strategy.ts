@@ -1,7 +1,5 @@
 // Connections to a directory: its users log in with the password that they have there.
-
-import { AuthError } from '../../http/errors.ts';
-import { WRONG_CREDENTIALS } from '../database/strategy.ts';
+import { wrongCredentials } from '../database/prove-elsewhere.ts';
 import { type Proof, strategy } from '../strategy.ts';
 import { userOf } from '../upstream/user.ts';
 
@@ -25,7 +23,7 @@ const directory = (name: 'ad' | 'auth0-adldap') =>
         return { userId: user.id, credentialVersion: await deps.users.credentialVersion(user.id) };
       },
       failure: (userId) => ({ type: 'fp', ...(userId !== undefined && { user_id: userId }) }),
-      wrong: () => new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS),
+      wrong: wrongCredentials,
     },
   );
 

@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection, Records } from '../../records/collections.ts';
-import { connectionSchema, DATABASE, databaseSchema } from '../../records/connections.ts';
+import {
+  connectionSchema,
+  DATABASE,
+  databaseSchema,
+  writtenDatabaseSchema,
+} from '../../records/connections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -87,8 +92,10 @@ const refuseMetadata = (thrown: unknown): never => {
   throw thrown instanceof AuthError ? apiError(400, thrown.error_description, 'invalid_body') : thrown;
 };
 
-function checked(record: Record<string, unknown>): Records['connections'] {
-  const schema = record.strategy === DATABASE ? databaseSchema : connectionSchema;
+/** @param isWritten whether its options are new: those that were stored before are not refused for what they lack. */
+function checked(record: Record<string, unknown>, isWritten = true): Records['connections'] {
+  const database = isWritten ? writtenDatabaseSchema : databaseSchema;
+  const schema = record.strategy === DATABASE ? database : connectionSchema;
   return checkedBy(schema as z.ZodType, record) as Records['connections'];
 }
 
@@ -143,11 +150,14 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     const { display_name: _, ...before } = structuredClone(connection) as Record<string, unknown>;
     return {
       // Without `display_name` it is the name again.
-      ...checked({
-        ...merged(before, rest),
-        options:
-          options == null ? connection.options : optionsOf(connection, options as Record<string, unknown>),
-      }),
+      ...checked(
+        {
+          ...merged(before, rest),
+          options:
+            options == null ? connection.options : optionsOf(connection, options as Record<string, unknown>),
+        },
+        options != null,
+      ),
       id: connection.id,
     };
   },
