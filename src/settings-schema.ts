@@ -117,6 +117,9 @@ export const environment = z.object({
     description:
       'what has to be brought for metrics (`Authorization: Bearer …`), 22 characters and more; without `METRICS_PORT` they are at `/metrics` of `BASE_URL`',
   }),
+  LOG_STREAM_FILES: z.enum(['on', 'off']).default('off').meta({
+    description: '`on`: log streams of the type `file` are written, to `$DATA_DIR/log-streams`',
+  }),
   // A misspelt `production` must not be served with the rules of development.
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development').meta({
     description: '`development`, `test` or `production`, which refuses what is for development alone',

@@ -41,6 +41,8 @@ export interface Settings {
   dnsServers?: readonly string[];
   /** Where metrics are asked for; they are off without it. */
   metrics?: MetricsSettings;
+  /** Whether log streams may write files. */
+  logStreamFiles: boolean;
   production: boolean;
   logLevel: string;
 }
@@ -85,6 +87,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     ...mtlsOf(read),
     ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
     ...metricsOf(read),
+    logStreamFiles: read.LOG_STREAM_FILES === 'on',
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
   };

@@ -1,4 +1,5 @@
 // What the Management API is given of a tenant, and its background work: removals and jobs that a stop cut short.
+import { join } from 'node:path';
 import type { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
@@ -44,7 +45,7 @@ export function managementDependencies(
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
   const proofOf = (connection: string) => firstProof(config, connection);
-  startLogStreams({ ...deps, ...capabilities, ending: own.ending });
+  sendLogStreams(deps, capabilities, own.ending);
   return {
     baseUrl,
     checkProvider: capabilities.providers.check,
@@ -90,6 +91,18 @@ export function managementDependencies(
     users,
     wallClock,
   };
+}
+
+/** Sends the log on to where the tenant says. */
+function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
+  const { logStreamFiles, dataDir } = deps.settings;
+  startLogStreams({
+    ...deps,
+    ...capabilities,
+    ending,
+    filesDirectory: logStreamFiles ? join(dataDir, 'log-streams') : undefined,
+    measures: deps.metrics?.measures,
+  });
 }
 
 /** Imports and exports of users; those that the last stop cut short, and removals of connections, go on. */

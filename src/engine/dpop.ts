@@ -3,7 +3,8 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Random } from '../runtime/random.ts';
-import { type Store, UniqueKeyError } from '../store/contract.ts';
+import type { Store } from '../store/contract.ts';
+import { sharedSecret } from '../store/shared-secret.ts';
 import type { Config } from '../tenant/config.ts';
 import { atOriginOfProof } from './address-of-proof.ts';
 import { engineDpop } from './internals.ts';
@@ -48,17 +49,8 @@ export function dpopChallenge({ error, description }: { error?: string; descript
 const NONCES = 'dpop-nonces';
 
 /** The secret of a tenant's nonces, made at its first start. */
-export async function dpopNonceSecret(store: Store, random: Random): Promise<Buffer> {
-  const secrets = store.collection('sharedSecrets');
-  const found = await secrets.get(NONCES);
-  if (found !== undefined) return Buffer.from(found.value, 'base64url');
-  try {
-    await secrets.insert({ id: NONCES, value: random(32).toString('base64url') });
-  } catch (thrown) {
-    // Another process was first.
-    if (!(thrown instanceof UniqueKeyError)) throw thrown;
-  }
-  return dpopNonceSecret(store, random);
+export function dpopNonceSecret(store: Store, random: Random): Promise<Buffer> {
+  return sharedSecret({ store, random }, NONCES);
 }
 
 export interface DpopProofs {

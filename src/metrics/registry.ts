@@ -116,7 +116,9 @@ function loginMeasures(registers: Registry[]): Pick<Measures, 'event' | 'tokensI
 }
 
 /** Of what requests wait for. */
-function partMeasures(registers: Registry[]): Pick<Measures, 'hashed' | 'storeOperation' | 'message'> {
+function partMeasures(
+  registers: Registry[],
+): Pick<Measures, 'hashed' | 'storeOperation' | 'message' | 'streamed'> {
   const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
     new Histogram({ name, help, buckets, labelNames, registers });
   const waits = histogram(
@@ -141,7 +143,21 @@ function partMeasures(registers: Registry[]): Pick<Measures, 'hashed' | 'storeOp
     labelNames: ['kind', 'channel', 'outcome'],
     registers,
   });
+  const streamed = new Counter({
+    name: 'gatehouse_log_stream_events_total',
+    help: 'Events that receivers of log streams have taken',
+    registers,
+  });
+  const failures = new Counter({
+    name: 'gatehouse_log_stream_failures_total',
+    help: 'Batches that a receiver of a log stream did not take',
+    registers,
+  });
   return {
+    streamed: (events, isGood) => {
+      streamed.inc(events);
+      if (!isGood) failures.inc();
+    },
     hashed: (waited, took) => {
       waits.observe(waited);
       hashes.observe(took);

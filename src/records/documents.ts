@@ -29,6 +29,7 @@ export const documentSecrets = [
   ...[
     'httpAuthorization',
     'httpCustomHeaders',
+    'httpSigningSecret',
     'datadogApiKey',
     'splunkToken',
     'sumoSourceAddress',

@@ -14,6 +14,8 @@ export interface Measures {
   storeOperation(operation: string, seconds: number): void;
   /** A request or message that a limit refused. @param limit a declared one. */
   limited(limit: string): void;
+  /** Events that a log stream's receiver has taken. @param isGood false when it did not take the whole batch. */
+  streamed(events: number, isGood: boolean): void;
   /** @param kind of the message, as templates have it. */
   message(kind: string, channel: 'email' | 'sms', outcome: 'sent' | 'failed'): void;
 }

@@ -4,6 +4,7 @@ import { hasForbiddenScheme } from '../http/schemes.ts';
 import { isManagementAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import { strategyRecord } from '../records/connections.ts';
+import { streamFaults } from '../records/log-streams.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
@@ -15,6 +16,7 @@ export function crossFaults(file: TenantFile): string[] {
     ...clientFaults(file),
     ...referenceFaults(file),
     ...triggerFaults(file),
+    ...logStreamFaults(file),
   ];
 }
 
@@ -158,5 +160,12 @@ function triggerFaults(file: TenantFile): string[] {
     bound.flatMap(({ action_name: name }, at) =>
       actions.has(name) ? [] : [`triggers.${trigger}[${at}].action_name: there is no action ${String(name)}`],
     ),
+  );
+}
+
+/** Log streams that are sent, and could not be. */
+function logStreamFaults({ logStreams = [] }: TenantFile): string[] {
+  return logStreams.flatMap((stream, index) =>
+    streamFaults(stream).map(({ path, message }) => `logStreams[${index}].${path}: ${message}`),
   );
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { strategyRecord } from '../records/connections.ts';
 import { LONGEST_RESET } from '../records/delivery.ts';
+import { isSentType } from '../records/log-streams.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { crossFaults } from './cross-checks.ts';
 import { readYaml, type YamlFault } from './document.ts';
@@ -104,6 +105,7 @@ function checkTenant(document: unknown): Checked {
     ...strategyWarnings(tenant),
     ...samlWarnings(tenant),
     ...pageWarnings(tenant),
+    ...logStreamWarnings(tenant),
   ];
   return { tenant, warnings };
 }
@@ -136,5 +138,16 @@ function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
           `emailTemplates[${index}].urlLifetimeInSeconds: links that reset a password are good for ${LONGEST_RESET} seconds at most`,
         ]
       : [],
+  );
+}
+
+/** Warnings about log streams of types that are kept, so that an exported tenant stays whole, and not sent. */
+function logStreamWarnings({ logStreams = [] }: TenantFile): string[] {
+  return logStreams.flatMap(({ type, name }, index) =>
+    isSentType(type)
+      ? []
+      : [
+          `logStreams[${index}].type: ${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`,
+        ],
   );
 }

@@ -1,6 +1,15 @@
 // Log streams: what the log records reaches a receiver in its order, at least once, whatever becomes of either side.
 
-import { mkdtempSync } from 'node:fs';
+import { createHash, createHmac } from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -110,19 +119,125 @@ describe('log streams', () => {
     });
   }
 
-  it('are refused where their events were to be masked, which nothing does', async () => {
-    const pii_config = { log_fields: ['email'], method: 'mask' };
+  it('leave out what is personal, wherever in an event it is', async () => {
+    const { id } = await stream({}, { pii_config: { log_fields: ['email', 'phone'], method: 'mask' } });
+    await record('about ada@example.test and +441632960001');
+    await receiver.until(() => receiver.received.some(({ body }) => body.includes('about')));
+    const text = receiver.received.map(({ body }) => body).join('');
+    expect(text).to.contain('*****').and.not.contain('ada@').and.not.contain('441632960001');
+    const names = { log_fields: ['first_name', 'last_name', 'username'] };
+    expect((await callApi(server, 'PATCH', `/log-streams/${id}`, { pii_config: names })).status).to.equal(
+      200,
+    );
+    server.tenant.events.record({
+      type: 'fu',
+      user_name: 'grace',
+      details: { profile: { given_name: 'Grace', family_name: 'Hopper', roles: ['admiral'] } },
+    });
+    await receiver.until(() => receiver.received.some(({ body }) => body.includes('admiral')));
+    const later = receiver.received.map(({ body }) => body).join('');
+    expect(later).not.to.match(/grace|hopper/i);
+  });
+
+  it('hash what is personal with a key: alike for one user, and no hash that a stranger could make', async () => {
+    const hashed = { log_fields: ['email'], method: 'hash', algorithm: 'xxhash' };
+    await stream({}, { pii_config: hashed });
+    const users = () => eventsOf().flatMap(({ data }) => (data as { user_name?: string }).user_name ?? []);
+    server.tenant.events.record({ type: 'fu', user_name: 'nobody@example.test', ip: '192.0.2.1' });
+    server.tenant.events.record({ type: 'fu', user_name: ' Nobody@Example.test', ip: '192.0.2.2' });
+    await receiver.until(() => users().length >= 2);
+    expect(new Set(users()).size).to.equal(1);
+    expect(users()[0]).to.match(/^[0-9a-f]{32}$/);
+    const plain = createHash('sha256').update('nobody@example.test').digest('hex');
+    expect(plain.startsWith(users()[0] ?? '')).to.equal(false);
+  });
+
+  it('are refused with a pii_config that is not understood: they would go out unmasked', async () => {
     const { id } = await stream();
-    for (const [method, path, body] of [
-      ['PATCH', `/log-streams/${id}`, { pii_config }],
-      ['POST', '/log-streams', { type: 'http', sink: { httpEndpoint: receiver.url }, pii_config }],
-    ] as const) {
-      const response = await callApi(server, method, path, body);
-      expect(response.status, method).to.equal(400);
+    for (const pii_config of [
+      { log_fields: ['shoe_size'] },
+      { log_fields: ['email'], method: 'none' },
+      { log_field: [] },
+    ]) {
+      const response = await callApi(server, 'PATCH', `/log-streams/${id}`, { pii_config });
+      expect(response.status).to.equal(400);
       expect(await response.json()).to.include({ errorCode: 'invalid_body' });
     }
-    expect((await callApi(server, 'PATCH', `/log-streams/${id}`, { name: 'Renamed' })).status).to.equal(200);
-    await stream({}, { type: 'splunk', sink: {}, pii_config });
+    await stream({}, { type: 'splunk', sink: {}, pii_config: { log_fields: ['shoe_size'] } });
+  });
+
+  it('sign what they send, and show the secret to nobody', async () => {
+    const secret = 'a-secret-for-the-receiver-alone';
+    const { id } = await stream({ httpSigningSecret: secret });
+    await record('signed');
+    await receiver.until(has('signed'));
+    for (const { headers, body } of receiver.received) {
+      const [, at = '', digest] =
+        /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['gatehouse-signature'])) ?? [];
+      expect(digest).to.equal(createHmac('sha256', secret).update(`${at}.${body}`).digest('hex'));
+    }
+    for (const path of ['/log-streams', `/log-streams/${id}`])
+      expect(await (await callApi(server, 'GET', path)).text()).not.to.contain(secret);
+    await callApi(server, 'PATCH', `/log-streams/${id}`, { sink: { httpEndpoint: receiver.url } });
+    await record('signed-still');
+    await receiver.until(has('signed-still'));
+    expect(receiver.received.at(-1)?.headers).to.have.property('gatehouse-signature');
+    expect(receiver.received.map(({ body }) => body).join('')).not.to.contain(secret);
+  });
+
+  describe('to a file', () => {
+    const file = (path: unknown) => ({ name: 'File', type: 'file', sink: { path } });
+
+    it('are not written unless the operator allows it, and the log says so', async () => {
+      expect((await callApi(server, 'POST', '/log-streams', file('audit.jsonl'))).status).to.equal(200);
+      while (!server.logged().includes('LOG_STREAM_FILES is not set')) await record(crypto.randomUUID());
+      expect(existsSync(join(server.dataDir, 'log-streams'))).to.equal(false);
+    });
+
+    it('stay below the data directory', async () => {
+      for (const path of ['../x', '/tmp/x', 'a/b', '.hidden', '', '..', 'a\\b', 7, undefined]) {
+        const { status } = await callApi(server, 'POST', '/log-streams', file(path));
+        expect(status, String(path)).to.equal(400);
+      }
+    });
+
+    it('are appended line by line, for their owner alone, and go on after a line that was cut short', async () => {
+      await server.stop();
+      server = await startManaged(undefined, undefined, { LOG_STREAM_FILES: 'on' });
+      management = managementClient(server);
+      const path = join(server.dataDir, 'log-streams', 'audit.jsonl');
+      const lines = () => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []);
+      const reached = async (name: string) => {
+        await record(name);
+        while (!lines().some((line) => line.includes(name))) await record(crypto.randomUUID());
+      };
+      expect((await callApi(server, 'POST', '/log-streams', file('audit.jsonl'))).status).to.equal(200);
+      await reached('first');
+      expect(statSync(path).mode & 0o777).to.equal(0o600);
+      const whole = lines().filter((line) => line !== '');
+      for (const line of whole) expect(JSON.parse(line)).to.have.keys('log_id', 'data');
+      appendFileSync(path, '{"log_id":"cut');
+      await reached('second');
+      const broken = lines().filter((line) => line !== '' && !line.endsWith('}'));
+      expect(broken).to.deep.equal(['{"log_id":"cut']);
+    });
+
+    it('do not follow a link that somebody has put there', async () => {
+      await server.stop();
+      server = await startManaged(undefined, undefined, { LOG_STREAM_FILES: 'on' });
+      management = managementClient(server);
+      const target = join(server.dataDir, 'elsewhere');
+      mkdirSync(join(server.dataDir, 'log-streams'));
+      symlinkSync(target, join(server.dataDir, 'log-streams', 'audit.jsonl'));
+      await callApi(server, 'POST', '/log-streams', file('audit.jsonl'));
+      while (!server.logged().includes('a log stream could not be sent')) await record(crypto.randomUUID());
+      expect(existsSync(target)).to.equal(false);
+    });
+  });
+
+  it('of a type that is not built in are kept, and the log says that nothing is sent to them', async () => {
+    await stream({}, { type: 'datadog', sink: { datadogApiKey: 'x', datadogRegion: 'us' } });
+    while (!server.logged().includes('its type is not built in')) await record(crypto.randomUUID());
   });
 
   it('try again after pauses that grow, and lose nothing meanwhile', async () => {

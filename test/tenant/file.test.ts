@@ -162,6 +162,25 @@ describe('the tenant file', () => {
     ]);
   });
 
+  it('is refused for log streams that could not be sent, and names those that nothing is sent to', () => {
+    const read = (stream: object) => () => readTenant({ logStreams: [{ name: 'Stream', ...stream }] });
+    expect(faultsOf(read({ type: 'http', sink: { httpEndpoint: 'ftp://x' } })).join()).to.match(
+      /^logStreams\[0\]\.sink\.httpEndpoint: /,
+    );
+    expect(faultsOf(read({ type: 'file', sink: { path: '../x' } })).join()).to.match(
+      /^logStreams\[0\]\.sink\.path: /,
+    );
+    const masked = {
+      type: 'http',
+      sink: { httpEndpoint: 'https://x.test' },
+      pii_config: { log_fields: ['x'] },
+    };
+    expect(faultsOf(read(masked)).join()).to.contain('logStreams[0].pii_config.log_fields');
+    expect(read({ type: 'splunk', sink: { anything: 1 } })().warnings).to.deep.equal([
+      'logStreams[0].type: splunk is not built in: nothing is sent to Stream',
+    ]);
+  });
+
   it('names unknown keys at any depth: a misspelt rule does not hold', () => {
     const { tenant: read, warnings } = readTenant({
       branding: { colors: { primry: '#000000' } },

@@ -1,14 +1,8 @@
 // Sending events to a receiver of the customer's own: one POST for a batch, in the format that it wants.
+import { createHmac } from 'node:crypto';
 import type { Outbound } from '../../http/outbound.ts';
-
-/** Where a stream of the type `http` goes. */
-export interface HttpSink {
-  httpEndpoint: string;
-  httpAuthorization?: string | null;
-  httpContentFormat?: 'JSONLINES' | 'JSONARRAY' | 'JSONOBJECT' | null;
-  httpContentType?: string | null;
-  httpCustomHeaders?: readonly { header: string; value: string }[] | null;
-}
+import type { HttpSink } from '../../records/log-streams.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 
 /** Time for a receiver to answer, milliseconds. */
 const PATIENCE = 10_000;
@@ -17,6 +11,12 @@ const PATIENCE = 10_000;
 export interface StreamedEvent {
   log_id: string;
   data: object;
+}
+
+/** How many events of a batch were taken, and why no more. */
+export interface Sent {
+  taken: number;
+  fault?: string;
 }
 
 /** The bodies of a batch: one for each event where a receiver takes a single object. */
@@ -32,16 +32,16 @@ function bodiesOf({ httpContentFormat: format }: HttpSink, events: readonly Stre
  * @returns how many of its events were taken, and why no more.
  */
 export async function sendBatch(
-  { outbound, ending }: { outbound: Pick<Outbound, 'fetch'>; ending: AbortSignal },
+  { outbound, clock, ending }: { outbound: Pick<Outbound, 'fetch'>; clock: Clock; ending: AbortSignal },
   sink: HttpSink,
   events: readonly StreamedEvent[],
-): Promise<{ taken: number; fault?: string }> {
+): Promise<Sent> {
   let taken = 0;
   try {
     for (const body of bodiesOf(sink, events)) {
       const response = await outbound.fetch(sink.httpEndpoint, {
         method: 'POST',
-        headers: headersOf(sink),
+        headers: [...headersOf(sink), ...signatureOf(sink, body, epochSeconds(clock))],
         body,
         // What is secret is for that address alone.
         redirect: 'manual',
@@ -64,4 +64,11 @@ function headersOf({ httpAuthorization, httpContentType, httpCustomHeaders }: Ht
     ['content-type', httpContentType ?? 'application/json'],
     ...(httpAuthorization ? [['authorization', httpAuthorization] as [string, string]] : []),
   ];
+}
+
+/** The proof that a body is ours, and of now: `t=<epoch seconds>,v1=<HMAC-SHA256 of "<t>.<body>", hex>`. */
+function signatureOf({ httpSigningSecret: secret }: HttpSink, body: string, at: number): [string, string][] {
+  if (!secret) return [];
+  const digest = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex');
+  return [['gatehouse-signature', `t=${at},v1=${digest}`]];
 }

@@ -4,16 +4,22 @@ import type { Logger } from 'pino';
 import type { Outbound } from '../../http/outbound.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { LogStreamPositionRecord } from '../../records/log-events.ts';
+import { type FileSink, type HttpSink, isSentType, piiConfigSchema } from '../../records/log-streams.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Measures } from '../../runtime/measures.ts';
+import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
+import { sharedSecret } from '../../store/shared-secret.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Events, eventIdAt } from '../../tenant/events.ts';
 import { documentsOf } from '../kept.ts';
 import { knownOf, type LogEvent, logView } from '../log-view.ts';
 import { takes } from './categories.ts';
-import { type HttpSink, sendBatch } from './http-sink.ts';
+import { appendBatch } from './file-sink.ts';
+import { type Sent, type StreamedEvent, sendBatch } from './http-sink.ts';
+import { withoutPersonal } from './pii.ts';
 
 export interface LogStreamsDependencies {
   store: Store;
@@ -22,7 +28,11 @@ export interface LogStreamsDependencies {
   outbound: Pick<Outbound, 'fetch'>;
   background: Background;
   clock: Clock;
+  random: Random;
   log: Logger;
+  /** Where files of events are; undefined where the operator allows none. */
+  filesDirectory: string | undefined;
+  measures?: Pick<Measures, 'streamed'> | undefined;
   /** Aborted when the server is about to end. */
   ending: AbortSignal;
 }
@@ -42,20 +52,25 @@ const LONGEST_PAUSE = 3_600_000;
 /** A stream whose receiver takes nothing for so long is suspended, milliseconds: seven days. */
 const GIVE_UP = 7 * 86_400_000;
 
-const isHttp = ({ body }: Stream) => body.type === 'http' && body.status === 'active';
+/** Whether a stream is sent here; otherwise it is kept alone. */
+const isInForce = ({ filesDirectory }: Pick<LogStreamsDependencies, 'filesDirectory'>, { body }: Stream) =>
+  isSentType(body.type) && (body.type !== 'file' || filesDirectory !== undefined);
 
 /** Sends on what is recorded, from now on and what was recorded before and not sent. */
 export function startLogStreams(deps: LogStreamsDependencies): void {
   const { store, events, background, ending } = deps;
   const busy = new Set<string>();
   let waiting: NodeJS.Timeout | undefined;
+  const warn = warnOnce(deps);
   let known: { revision: number; ids: string[] } | undefined;
   /** Those to send to, read anew when the configuration was changed: an event costs no reading of its own. */
   const streams = async (): Promise<string[]> => {
     const revision = store.revision();
     if (known?.revision !== revision) {
       const all = await documentsOf(store, 'log-stream');
-      known = { revision, ids: all.filter(isHttp).map(({ id }) => id) };
+      const sent = all.filter((one) => isInForce(deps, one));
+      for (const one of all) if (!sent.includes(one)) warn(one);
+      known = { revision, ids: sent.filter(({ body }) => body.status === 'active').map(({ id }) => id) };
     }
     return known.ids;
   };
@@ -90,7 +105,7 @@ async function drain(deps: LogStreamsDependencies, id: string): Promise<void> {
 async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> {
   const { store, clock, log } = deps;
   const stream = await store.collection('documents').get(id);
-  if (stream === undefined || !isHttp(stream)) return false;
+  if (stream?.body.status !== 'active' || !isInForce(deps, stream)) return false;
   const positions = store.collection('logStreamPositions');
   const position = (await positions.get(id)) ?? beginningOf(stream);
   const isChanged = position.version !== stream.updated_at;
@@ -100,14 +115,9 @@ async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> 
   if (last === undefined) return false;
   const filters = stream.body.filters as readonly { name?: unknown }[] | undefined;
   const chosen = records.filter(({ type }) => takes(filters ?? undefined, type));
-  const known = await knownOf(deps);
-  const sink = stream.body.sink as unknown as HttpSink;
-  const sent = await sendBatch(
-    deps,
-    sink,
-    chosen.map((event) => ({ log_id: event.id, data: logView(event, known) })),
-  );
+  const sent = await sendChosen(deps, stream, chosen);
   if (deps.ending.aborted && sent.fault !== undefined) return false;
+  deps.measures?.streamed(sent.taken, sent.fault === undefined);
   if (sent.fault === undefined) {
     await positions.put({ id, after: last.id, failures: 0, version: stream.updated_at });
     return isMore;
@@ -118,6 +128,37 @@ async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> 
   log.warn({ stream: id, failures: failed.failures, fault: sent.fault }, 'a log stream could not be sent');
   if (clock() - (failed.failingSince ?? clock()) >= GIVE_UP) await suspend(deps, stream);
   return false;
+}
+
+/** Sends events to where a stream goes, without what is personal where that was asked for. */
+async function sendChosen(
+  deps: LogStreamsDependencies,
+  { body }: Stream,
+  chosen: readonly LogEvent[],
+): Promise<Sent> {
+  const known = await knownOf(deps);
+  const events = chosen.map((event): StreamedEvent => ({ log_id: event.id, data: logView(event, known) }));
+  const config = body.pii_config as object | null | undefined;
+  if (config != null && Object.keys(config).length > 0) {
+    const { data: pii } = piiConfigSchema.safeParse(config);
+    if (pii === undefined) return { taken: 0, fault: 'its pii_config is not understood' };
+    const strip = withoutPersonal(pii, await sharedSecret(deps, 'log-streams-pii'));
+    for (const event of events) event.data = strip(event.data);
+  }
+  if (body.type === 'file')
+    return appendBatch(deps.filesDirectory ?? '', body.sink as unknown as FileSink, events);
+  return sendBatch(deps, body.sink as unknown as HttpSink, events);
+}
+
+/** Says of each stream that nothing is sent to it: once, and not each time that the configuration is read. */
+function warnOnce({ log }: Pick<LogStreamsDependencies, 'log'>): (stream: Stream) => void {
+  const warned = new Set<string>();
+  return ({ id, body: { type } }) => {
+    if (warned.has(id)) return;
+    warned.add(id);
+    const why = type === 'file' ? 'LOG_STREAM_FILES is not set' : 'its type is not built in';
+    log.warn({ stream: id, type }, `nothing is sent to a log stream: ${why}`);
+  };
 }
 
 /** Where a new stream begins: with what was recorded since `startFrom`, or since it was made. */
