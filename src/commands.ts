@@ -145,8 +145,8 @@ async function* transferred(transfer: Transfer, file?: string): AsyncGenerator<T
   if (file !== undefined) await checkFile(read());
   const answered = await sendTransfer(settings.dataDir, transfer, read());
   if (answered !== undefined) return yield* answered;
-  const { dataDir, secretsKey } = settings;
-  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
+  const { dataDir, databaseUrl, secretsKey } = settings;
+  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
   try {
     const endSessions = async (userId: string) => {
       await store.collection('artifacts').deleteBy('account', userId);

@@ -1,6 +1,7 @@
 // What is wrong with settings together, or with an address among them.
 import { isIP } from 'node:net';
 import { isAddressRange } from './http/addresses.ts';
+import { isLoopback } from './http/loopback.ts';
 import { isOutboundEntry } from './http/outbound-rules.ts';
 import type { Environment } from './settings-schema.ts';
 import { isGuessable } from './store/sealing/key.ts';
@@ -41,7 +42,8 @@ export function crossFaults(read: Environment): string[] {
       faults.push(`DNS_SERVERS: ${address} is no IP address, with or without a port`);
   }
   if (read.DATABASE_URL !== undefined) {
-    faults.push('DATABASE_URL: PostgreSQL is not available yet; without it the embedded store is used');
+    const fault = databaseFault(read.DATABASE_URL, read.NODE_ENV === 'production');
+    if (fault !== undefined) faults.push(`DATABASE_URL: ${fault}`);
   }
   if (read.METRICS_HOST !== undefined && read.METRICS_PORT === undefined) {
     faults.push('METRICS_HOST: means something with METRICS_PORT alone');
@@ -149,4 +151,20 @@ export function list(text: string | undefined): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
+}
+
+/** What is wrong with the address of a database; it has a password, and is not quoted. */
+function databaseFault(text: string, production: boolean): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2) {
+    return 'must be postgres://user:password@host:port/database';
+  }
+  const mode = url.searchParams.get('sslmode');
+  const modes = ['disable', 'require', 'verify-ca', 'verify-full'];
+  if (mode !== null && !modes.includes(mode)) return `sslmode must be one of ${modes.join(', ')}`;
+  const isNear = url.searchParams.has('host') || url.hostname === '' || isLoopback(url.hostname);
+  if (production && mode === null && !isNear) {
+    return 'needs sslmode=verify-full in production; sslmode=disable says that the network between is to be trusted';
+  }
+  return undefined;
 }

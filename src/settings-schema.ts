@@ -89,7 +89,11 @@ export const environment = z.object({
     .meta({ description: "with `SIGNING=pkcs11`: the library of the token's maker, a path" }),
   PKCS11_TOKEN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: the label of the token' }),
   PKCS11_PIN: z.string().optional().meta({ description: 'with `SIGNING=pkcs11`: its user PIN' }),
-  DATABASE_URL: z.string().optional().meta({ description: 'refused: PostgreSQL is not available yet' }),
+  DATABASE_URL: z.string().optional().meta({
+    description:
+      'the store in PostgreSQL, for any number of processes: `postgres://user:password@host/database?sslmode=verify-full` (see below)',
+    fallback: 'the embedded store',
+  }),
   SMTP_URL: z.string().optional().meta({
     description:
       'real mail: `smtps://user:password@host` or `smtp://user:password@host` (STARTTLS); without it mail goes to the development inbox',

@@ -20,6 +20,8 @@ export interface Settings {
   issuer: string;
   tenantFile: string;
   dataDir: string;
+  /** The PostgreSQL database that the store is in; the embedded store without it. */
+  databaseUrl?: string;
   /** What the secrets in the store are sealed with; a key in the data directory without it. */
   secretsKey?: KeyObject;
   /** What they were sealed with before: for `gatehouse keys reseal`. */
@@ -78,6 +80,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     issuer: `${new URL(baseUrl).origin}/`,
     tenantFile: read.TENANT_FILE,
     dataDir: read.DATA_DIR,
+    ...(read.DATABASE_URL !== undefined && { databaseUrl: read.DATABASE_URL }),
     ...(read.SECRETS_KEY !== undefined && { secretsKey: read.SECRETS_KEY }),
     ...(read.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: read.SECRETS_KEY_BEFORE }),
     tls: tlsOf(read),

@@ -96,7 +96,8 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     }
   }
 
-  const opened = await open({ dataDir: read.dataDir, secretsKey: read.secretsKey, clock, log, random });
+  const { dataDir, databaseUrl, secretsKey } = read;
+  const opened = await open({ dataDir, databaseUrl, secretsKey, clock, log, random });
   try {
     const { store, metrics } =
       read.metrics === undefined

@@ -43,7 +43,7 @@ const pathOf = (name: string) => `^src/${name}${/\.[jt]s$/.test(name) ? '$' : '/
 const owned: [string, string][] = [
   ['oidc-provider', '^src/engine/'],
   ['lowdb', '^src/store/lowdb'],
-  ['pg', '^src/store/postgres'],
+  ['pg', '^src/store/sql/postgres-'],
   ['nodemailer', '^src/delivery/'],
   ['twilio', '^src/delivery/'],
   ['quickjs-emscripten-core', '^src/scripts/'],

@@ -17,10 +17,10 @@ import { sendOrder } from './send.ts';
  * @throws TenantFault; Error with the reason.
  */
 export async function carryOutOrder(settings: Settings, order: Order, log: Logger): Promise<unknown> {
-  const { dataDir, secretsKey } = settings;
+  const { dataDir, databaseUrl, secretsKey } = settings;
   const answered = await sendOrder(dataDir, order);
   if (answered !== undefined) return answered.result;
-  const store = await openStore({ dataDir, secretsKey, clock: systemClock, log });
+  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
   const own = { store, clock: systemClock, random: systemRandom };
   const users = createUsers({ ...own, hasher: createHasher() });
   const events = ownEvents(own);

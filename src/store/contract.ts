@@ -1,5 +1,6 @@
 // What every store engine promises. Features see only this file and collections.ts; every engine must pass
 // test/store/contract.ts.
+import { AuthError } from '../http/errors.ts';
 import type { CollectionName, Records } from '../records/collections.ts';
 import type { Frozen, Stored } from '../records/record.ts';
 
@@ -21,6 +22,24 @@ export class QueryTimeout extends Error {
   constructor() {
     super('the query took too long');
     this.name = 'QueryTimeout';
+  }
+}
+
+/**
+ * Thrown by every method when the database is not fit to answer: it cannot be reached, restarts, or is overloaded. What
+ * a write was to do may have been done. The same may be asked again in a moment, and a caller is told so.
+ */
+export class StoreUnavailable extends AuthError {
+  /** What the database, or the way to it, said. */
+  readonly database: unknown;
+
+  /** @param reason for the log, with what was the cause. */
+  constructor(reason: string, cause?: unknown) {
+    super(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.', {
+      cause: new Error(`the database cannot be used: ${reason}`, { cause }),
+    });
+    this.name = 'StoreUnavailable';
+    this.database = cause;
   }
 }
 

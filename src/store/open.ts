@@ -38,6 +38,8 @@ export interface StoreOptions {
   /** The key that the setting SECRETS_KEY gives; otherwise it is in a file, which is made where there is none. */
   secretsKey?: KeyObject | undefined;
   random?: Random;
+  /** A PostgreSQL database that the store is in, in place of the embedded one. */
+  databaseUrl?: string | undefined;
   /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
   checkBytes?: number;
 }
@@ -46,10 +48,19 @@ const purgedAtOnce = 500;
 const defaultCheckBytes = 64 << 20;
 
 /**
- * Opens the embedded store, creating it where there is none and taking over one of the old format.
- * @throws Error when another process has it open, or a file in it is missing, damaged or of a newer format.
+ * Opens the store: that of a database where one is given, otherwise the embedded one, creating it where there is none
+ * and taking over one of the old format.
+ * @throws Error when another process has it open, a file in it is missing, damaged or of a newer format, or the database
+ * cannot be used.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const { databaseUrl, dataDir } = options;
+  if (databaseUrl !== undefined) {
+    await mkdir(dataDir, { recursive: true, mode: directoryMode });
+    // The embedded store has no use for the client of the other.
+    const { openPostgres } = await import('./sql/postgres-store.ts');
+    return openPostgres({ ...options, url: databaseUrl });
+  }
   const store = await openAsItIs(options);
   try {
     await migrate(store, options.log);

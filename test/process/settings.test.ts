@@ -273,12 +273,36 @@ describe('settings', () => {
     }
   });
 
-  it('refuse a database that is not there yet, rather than keeping data elsewhere', () => {
-    const faults = faultsOf({ DATABASE_URL: 'postgres://user:hidden@db/x' });
-    expect(faults).to.have.length(1);
-    expect(faults[0])
-      .to.match(/^DATABASE_URL: PostgreSQL is not available yet/)
-      .and.not.contain('hidden');
+  it('refuse a database address that is none, or that leaves the way there unprotected, and quote none', () => {
+    const production = {
+      NODE_ENV: 'production',
+      TLS: 'files',
+      TLS_CERT: 'x',
+      TLS_KEY: 'x',
+      BASE_URL: 'https://a.example',
+    };
+    const cases: [Record<string, string>, string][] = [
+      [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, 'must be postgres://'],
+      [{ DATABASE_URL: 'postgres://user:hidden@db' }, 'must be postgres://'],
+      [{ DATABASE_URL: 'hidden' }, 'must be postgres://'],
+      [{ DATABASE_URL: 'postgres://user:hidden@db/x?sslmode=prefer' }, 'sslmode must be one of'],
+      [{ ...production, DATABASE_URL: 'postgres://user:hidden@db/x' }, 'needs sslmode=verify-full'],
+    ];
+    for (const [env, fault] of cases) {
+      const faults = faultsOf(env);
+      expect(faults).to.have.length(1);
+      expect(faults[0])
+        .to.match(/^DATABASE_URL: /)
+        .and.contain(fault)
+        .and.not.contain('hidden');
+    }
+    for (const url of [
+      'postgres://u@127.0.0.1/x',
+      'postgres://u@db/x?sslmode=disable',
+      'postgresql://u@db/x?sslmode=verify-full',
+    ]) {
+      expect(faultsOf({ ...production, DATABASE_URL: url }), url).to.deep.equal([]);
+    }
   });
 
   it('name everything that is wrong at once: what is no value, and what does not go together', () => {

@@ -11,6 +11,7 @@ import {
   heldCondition,
   indexCondition,
   startsWith,
+  type Writing,
 } from './index-filter.ts';
 import { fieldColumn } from './schema.ts';
 import { columnText } from './text.ts';
@@ -48,12 +49,14 @@ export function queryStatements(
   const { table, id, conditions, once, distinct }: Drive =
     driven === undefined
       ? { table: undefined, id: 'r.id', conditions: [], once: [], distinct: '*' }
-      : drive(name, driven, parameter);
+      : drive(name, driven, { parameter, dialect });
   const rest = driven === undefined ? (where === undefined ? [] : [where]) : driven.rest;
-  for (const one of rest) conditions.push(condition(one, { name, parameter, field, isMember, dialect }));
+  for (const one of rest)
+    conditions.push(condition(one, { name, spec, parameter, field, isMember, dialect }));
   // Few expire, and those have an index: so a record need not be read to be counted.
   conditions.push(`${id} NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${parameter(now)})`);
-  const records = table === undefined ? `"${name}" r` : `${table} k CROSS JOIN "${name}" r ON r.id = ${id}`;
+  const records =
+    table === undefined ? `"${name}" r` : `${table} k ${dialect.join} "${name}" r ON r.id = ${id}`;
   const matching = `FROM ${records} WHERE ${[...conditions, ...once].join(' AND ')}`;
   const isDriven = table !== undefined && rest.length === 0;
   const counted = isDriven ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
@@ -65,7 +68,8 @@ export function queryStatements(
   const inOrder =
     table === undefined ? `${order}r.id` : driven?.driver && 'of' in driven.driver ? 'k.value' : 'k.id';
   const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
-  const sql = `SELECT r.id, r.data, r.sum ${matching}${from} ORDER BY ${inOrder} ${bounds}`;
+  const stored = dialect.stored.map((column) => `r.${column}`).join(', ');
+  const sql = `SELECT ${stored} ${matching}${from} ORDER BY ${inOrder} ${bounds}`;
   return { page: { sql, parameters }, total };
 }
 
@@ -82,14 +86,13 @@ function totalStatement(
   return { sql: `SELECT count(*) AS n FROM (SELECT ${row} ${counted}${limit}) m`, parameters };
 }
 
-interface Terms {
+interface Terms extends Writing {
   /** Of the collection. */
   name: string;
-  parameter(value: string | number): string;
+  spec: AnySpec;
   field(path: string): string;
   /** Whether a field is a member at any depth, of which there may be several. */
   isMember(path: string): boolean;
-  dialect: Dialect;
 }
 
 /** Each comparison is true or false, never null, so that `not` is the contrary of it. */
@@ -97,12 +100,13 @@ function condition(filter: Filter, terms: Terms): string {
   if ('all' in filter) return joined(filter.all, 'AND', 'TRUE', terms);
   if ('any' in filter) return joined(filter.any, 'OR', 'FALSE', terms);
   if ('not' in filter) return `NOT ${condition(filter.not, terms)}`;
-  if ('of' in filter) return heldCondition(filter, terms.parameter);
-  if ('index' in filter) return indexCondition(terms.name, filter, terms.parameter);
+  if ('of' in filter) return heldCondition(filter, terms);
+  if ('index' in filter) return indexCondition(terms.name, filter, terms);
   if (terms.isMember(filter.field)) return memberCondition(filter, terms);
   const field = terms.field(filter.field);
   if ('exists' in filter) return filter.exists ? `(${field} IS NOT NULL)` : `(${field} IS NULL)`;
-  const comparisons = compare(filter, field, terms);
+  const kind = fieldKind(terms.spec, filter.field);
+  const comparisons = compare(filter, (one) => (one === kind ? field : undefined), terms);
   return `(${[`${field} IS NOT NULL`, ...comparisons].join(' AND ')})`;
 }
 
@@ -111,16 +115,25 @@ type Comparison = Exclude<
   IndexFilter | HeldFilter | { all: unknown } | { any: unknown } | { not: unknown }
 >;
 
+type Kind = 'text' | 'number' | 'boolean';
+
+/** What is compared, as a value of a kind; undefined where it is never of that kind. */
+type Compared = (kind: Kind) => string | undefined;
+
+function kindOf(value: FieldValue): Kind {
+  if (typeof value === 'string') return 'text';
+  return typeof value === 'number' ? 'number' : 'boolean';
+}
+
 function memberCondition(filter: Comparison, terms: Terms): string {
-  const { member, memberKind: kinds } = terms.dialect;
+  const { member, memberKind: kinds, memberValue } = terms.dialect;
   const path = filter.field.split('.');
   if ('exists' in filter) return `${filter.exists ? '' : 'NOT '}${member('r.data', path, kinds.any)}`;
-  const kindOf = (value: FieldValue) =>
-    typeof value === 'string' ? kinds.text : typeof value === 'number' ? kinds.number : kinds.boolean;
+  const value: Compared = (kind) => memberValue[kind];
   if ('in' in filter) {
     const each = filter.in.map(
-      (value) =>
-        `(${[kindOf(value), ...compare({ field: filter.field, equals: value }, 'v.value', terms)].join(' AND ')})`,
+      (one) =>
+        `(${[kinds[kindOf(one)], ...compare({ field: filter.field, equals: one }, value, terms)].join(' AND ')})`,
     );
     return each.length === 0 ? 'FALSE' : member('r.data', path, each.join(' OR '));
   }
@@ -129,8 +142,8 @@ function memberCondition(filter: Comparison, terms: Terms): string {
   const kind =
     given.length === 0
       ? `(${kinds.text} OR ${kinds.number} OR ${kinds.boolean})`
-      : given.map(kindOf).join(' AND ');
-  return member('r.data', path, [kind, ...compare(filter, 'v.value', terms)].join(' AND '));
+      : given.map((one) => kinds[kindOf(one)]).join(' AND ');
+  return member('r.data', path, [kind, ...compare(filter, value, terms)].join(' AND '));
 }
 
 /** What a value must be of the same kind as. */
@@ -143,24 +156,43 @@ function comparedWith(filter: Exclude<Comparison, { exists: unknown } | { in: un
 
 function compare(
   filter: Exclude<Comparison, { exists: unknown }>,
-  field: string,
-  { parameter }: Terms,
+  compared: Compared,
+  terms: Terms,
 ): string[] {
+  const { parameter, dialect } = terms;
   const value = (one: FieldValue) => parameter(columnValue(one, filter.field));
-  if ('equals' in filter) return [`${field} = ${value(filter.equals)}`];
-  if ('in' in filter)
-    return [filter.in.length === 0 ? 'FALSE' : `${field} IN (${filter.in.map(value).join(', ')})`];
-  if ('prefix' in filter) {
+  const is = (relation: string, one: FieldValue) => {
+    const field = compared(kindOf(one));
+    return field === undefined ? 'FALSE' : `${field} ${relation} ${value(one)}`;
+  };
+  if ('equals' in filter) return [is('=', filter.equals)];
+  if ('in' in filter) return [isOneOf(filter.in, compared, value)];
+  if ('prefix' in filter || 'contains' in filter || 'suffix' in filter) {
+    const text = compared('text');
+    if (text === undefined) return ['FALSE'];
+    if ('contains' in filter) return [dialect.contains(text, parameter(filter.contains))];
+    if ('suffix' in filter) return endsWith(text, filter.suffix, terms);
     // An id is not written in a column as it is compared.
-    if (filter.field !== 'id') return startsWith(field, filter.prefix, parameter);
-    return [`substr(${field}, 1, ${[...filter.prefix].length}) = ${value(filter.prefix)}`];
+    if (filter.field !== 'id') return startsWith(text, filter.prefix, terms);
+    return [`substr(${text}, 1, ${dialect.length(filter.prefix)}) = ${value(filter.prefix)}`];
   }
-  if ('contains' in filter) return [`instr(${field}, ${parameter(filter.contains)}) > 0`];
-  if ('suffix' in filter) return endsWith(field, filter.suffix, parameter);
   return [
-    ...(filter.from === undefined ? [] : [`${field} >= ${value(filter.from)}`]),
-    ...(filter.to === undefined ? [] : [`${field} <= ${value(filter.to)}`]),
+    ...(filter.from === undefined ? [] : [is('>=', filter.from)]),
+    ...(filter.to === undefined ? [] : [is('<=', filter.to)]),
   ];
+}
+
+function isOneOf(
+  values: readonly FieldValue[],
+  compared: Compared,
+  parameter: (value: FieldValue) => string,
+): string {
+  const each = (['text', 'number', 'boolean'] as const).flatMap((kind) => {
+    const field = compared(kind);
+    const of = values.filter((one) => kindOf(one) === kind);
+    return field === undefined || of.length === 0 ? [] : [`${field} IN (${of.map(parameter).join(', ')})`];
+  });
+  return each.length === 0 ? 'FALSE' : `(${each.join(' OR ')})`;
 }
 
 function joined(filters: readonly Filter[], word: 'AND' | 'OR', none: string, terms: Terms): string {

@@ -1,16 +1,21 @@
 // Filters by the declared indexes in SQL. The values of an index are in a table of their own, in order, so that what
 // few records have is found without reading the others, and what many have can be read in the order of their ids.
 import type { Filter, HeldFilter, IndexFilter } from '../contract.ts';
+import type { Dialect } from './dialect.ts';
 import { columnText } from './text.ts';
 
-type Parameter = (value: string | number) => string;
+/** How a condition is written: its parameters, and what a database says in its own way. */
+export interface Writing {
+  parameter(value: string | number): string;
+  dialect: Dialect;
+}
 
 /** Whether an id is one of those that a filter by an index means. */
-export function indexCondition(name: string, filter: IndexFilter, parameter: Parameter): string {
+export function indexCondition(name: string, filter: IndexFilter, writing: Writing): string {
+  const { parameter } = writing;
   const value = (one: string) => parameter(columnText(one));
   const key = `k.key = ${parameter(filter.index)}`;
-  const is =
-    'equals' in filter ? [`k.value = ${value(filter.equals)}`] : within('k.value', filter, parameter);
+  const is = 'equals' in filter ? [`k.value = ${value(filter.equals)}`] : within('k.value', filter, writing);
   return `r.id IN (SELECT k.id FROM "${name}_index" k WHERE ${[key, ...is].join(' AND ')})`;
 }
 
@@ -18,37 +23,38 @@ export function indexCondition(name: string, filter: IndexFilter, parameter: Par
 function within(
   field: string,
   { prefix, contains, suffix }: Extract<IndexFilter, { prefix: string }>,
-  parameter: Parameter,
+  writing: Writing,
 ): string[] {
-  const rest = `substr(${field}, ${[...prefix].length + 1})`;
+  const { parameter, dialect } = writing;
+  const rest = `substr(${field}, ${dialect.length(prefix) + 1})`;
   return [
-    ...startsWith(field, prefix, parameter),
-    ...(contains === undefined ? [] : [`instr(${rest}, ${parameter(contains)}) > 0`]),
-    ...(suffix === undefined ? [] : endsWith(rest, suffix, parameter)),
+    ...startsWith(field, prefix, writing),
+    ...(contains === undefined ? [] : [dialect.contains(rest, parameter(contains))]),
+    ...(suffix === undefined ? [] : endsWith(rest, suffix, writing)),
   ];
 }
 
 /** That a text begins with another: its range is what an index is used for. */
-export function startsWith(field: string, prefix: string, parameter: Parameter): string[] {
+export function startsWith(field: string, prefix: string, { parameter, dialect }: Writing): string[] {
   const after = prefix.isWellFormed() ? afterPrefix(prefix) : undefined;
   const range =
     after === undefined ? [] : [`${field} >= ${parameter(prefix)}`, `${field} < ${parameter(after)}`];
   // Cut by characters, not by bytes, as the prefix's length is counted.
-  return [...range, `substr(${field}, 1, ${[...prefix].length}) = ${parameter(prefix)}`];
+  return [...range, `substr(${field}, 1, ${dialect.length(prefix)}) = ${parameter(prefix)}`];
 }
 
 /** That a text ends with another. */
-export function endsWith(field: string, suffix: string, parameter: Parameter): string[] {
-  const length = [...suffix].length;
-  return length === 0 ? [] : [`substr(${field}, -${length}) = ${parameter(suffix)}`];
+export function endsWith(field: string, suffix: string, { parameter, dialect }: Writing): string[] {
+  const length = dialect.length(suffix);
+  return length === 0 ? [] : [`${dialect.last(field, length)} = ${parameter(suffix)}`];
 }
 
 /** Whether a record of another collection is of the one with an id. */
-export function heldCondition({ of, index, equals }: HeldFilter, parameter: Parameter): string {
+export function heldCondition({ of, index, equals }: HeldFilter, writing: Writing): string {
   const start = `${equals}\n`;
-  const id = `substr(k.value, ${[...start].length + 1})`;
-  const key = `k.key = ${parameter(index)}`;
-  const range = startsWith('k.value', start, parameter);
+  const id = `substr(k.value, ${writing.dialect.length(start) + 1})`;
+  const key = `k.key = ${writing.parameter(index)}`;
+  const range = startsWith('k.value', start, writing);
   return `r.id IN (SELECT ${id} FROM "${of}_index" k WHERE ${[key, ...range].join(' AND ')})`;
 }
 
@@ -88,7 +94,8 @@ export interface Drive {
 }
 
 /** The table and the condition that tell the ids of a driver's records, each once and in order. */
-export function drive(name: string, { driver }: Driven, parameter: Parameter): Drive {
+export function drive(name: string, { driver }: Driven, writing: Writing): Drive {
+  const { parameter, dialect } = writing;
   if (!('of' in driver)) {
     const conditions = [
       `k.key = ${parameter(driver.index)}`,
@@ -100,8 +107,8 @@ export function drive(name: string, { driver }: Driven, parameter: Parameter): D
   const start = `${driver.equals}\n`;
   return {
     table,
-    id: `substr(k.value, ${[...start].length + 1})`,
-    conditions: [`k.key = ${parameter(driver.index)}`, ...startsWith('k.value', start, parameter)],
+    id: `substr(k.value, ${dialect.length(start) + 1})`,
+    conditions: [`k.key = ${parameter(driver.index)}`, ...startsWith('k.value', start, writing)],
     // A user with two identities in a connection is one user.
     once: [`NOT EXISTS (SELECT 1 FROM ${table} d WHERE d.key = k.key AND d.value = k.value AND d.id < k.id)`],
     distinct: 'DISTINCT k.value',

@@ -104,21 +104,22 @@ export function writeStatements(dialect: Dialect): string[] {
 }
 
 /** The statements that read a collection; `now` is in epoch seconds. */
-export function readStatements(name: string, { parameter: p }: Dialect) {
+export function readStatements(name: string, { parameter: p, stored }: Dialect) {
+  const columns = stored.map((column) => `r.${column}`).join(', ');
   const there = (n: number) => `(r.expires_at IS NULL OR r.expires_at > ${p(n)})`;
   const found = (table: string) =>
-    `SELECT r.id, r.data, r.sum FROM "${table}" k JOIN "${name}" r ON r.id = k.id WHERE k.key = ${p(1)} AND k.value = ${p(2)} AND ${there(3)} ORDER BY r.id`;
+    `SELECT ${columns} FROM "${table}" k JOIN "${name}" r ON r.id = k.id WHERE k.key = ${p(1)} AND k.value = ${p(2)} AND ${there(3)} ORDER BY r.id`;
   return {
     /** The record of an id, expired or not. */
-    get: `SELECT id, data, sum FROM "${name}" WHERE id = ${p(1)}`,
+    get: `SELECT ${columns} FROM "${name}" r WHERE r.id = ${p(1)}`,
     /** The id that has this value of a unique key. */
     holder: `SELECT id FROM "${name}_unique" WHERE key = ${p(1)} AND value = ${p(2)}`,
     findUnique: found(`${name}_unique`),
     findIndex: found(`${name}_index`),
     /** Records after an id, at most so many. */
-    page: `SELECT r.id, r.data, r.sum FROM "${name}" r WHERE r.id > ${p(1)} AND ${there(2)} ORDER BY r.id LIMIT ${p(3)}`,
+    page: `SELECT ${columns} FROM "${name}" r WHERE r.id > ${p(1)} AND ${there(2)} ORDER BY r.id LIMIT ${p(3)}`,
     count: `SELECT (SELECT count(*) FROM "${name}") - (SELECT count(*) FROM "${name}" WHERE expires_at <= ${p(1)}) AS n`,
     /** Records that have expired, at most so many. */
-    expired: `SELECT id, data, sum FROM "${name}" WHERE expires_at <= ${p(1)} LIMIT ${p(2)}`,
+    expired: `SELECT ${columns} FROM "${name}" r WHERE r.expires_at <= ${p(1)} LIMIT ${p(2)}`,
   };
 }

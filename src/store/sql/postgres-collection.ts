@@ -1,0 +1,188 @@
+// The contract's methods over PostgreSQL. What is asked of it is committed when it resolves; reads see what is
+// committed, and wait for this process's own writes that came before them.
+import type { Stored } from '../../records/record.ts';
+import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
+import { checkQuery, defaultLimit } from '../filter.ts';
+import { hasKey } from '../keys.ts';
+import { type AnyRecord, type Encoded, encodeRecord } from '../record.ts';
+import { postgresDialect } from './dialect.ts';
+import { queryStatements } from './filter.ts';
+import { slot } from './overlay.ts';
+import { type Pool, stateOf } from './postgres-pool.ts';
+import { encodeFor, find, insert, type PostgresTable, put, recordIn, write } from './postgres-table.ts';
+import { createTurns, type Turns } from './postgres-turns.ts';
+import { columnText } from './text.ts';
+
+interface PostgresCollectionOptions {
+  table: PostgresTable;
+  pool: Pool;
+  /** Called at the start of each method; throws when the store is not to be used. Counts what is under way. */
+  track<R>(work: () => Promise<R>): Promise<R>;
+}
+
+/** A change that waits for others of its record, to be made with them. */
+interface Waiting {
+  make(current: AnyRecord | undefined): Encoded | undefined;
+  resolve(record: AnyRecord | undefined): void;
+  reject(reason: unknown): void;
+}
+
+/** The collection of a table. */
+export function createPostgresCollection({
+  table,
+  pool,
+  track,
+}: PostgresCollectionOptions): Collection<Stored> {
+  const parts: Parts = { table, pool, turns: createTurns<Waiting>() };
+  return tracked({ ...reads(parts), ...writes(parts) }, track);
+}
+
+interface Parts {
+  table: PostgresTable;
+  pool: Pool;
+  turns: Turns<Waiting>;
+}
+
+type Reads = Pick<Collection<Stored>, 'get' | 'findBy' | 'list' | 'count'>;
+
+/** Each method of a collection, as work that is tracked. */
+function tracked(methods: Collection<Stored>, track: PostgresCollectionOptions['track']): Collection<Stored> {
+  const wrapped = Object.entries(methods).map(
+    ([name, method]: [string, (...given: never[]) => Promise<unknown>]) => [
+      name,
+      (...given: never[]) => track(() => method(...given)),
+    ],
+  );
+  return Object.fromEntries(wrapped);
+}
+
+function reads({ table, pool, turns }: Parts): Reads {
+  const { spec, clock, statements } = table;
+  return {
+    async get(id) {
+      await turns.of(id);
+      return find(pool.run, table, id);
+    },
+    async findBy(index, value) {
+      const statement = isUnique(table, index) ? statements.findUnique : statements.findIndex;
+      const { rows } = await pool.run(statement, [index, columnText(value), clock() / 1000]);
+      return rows.map((row) => recordIn(table, row)).filter((one) => hasKey(spec, one, index, value));
+    },
+    async list(query = {}) {
+      checkQuery(spec, query);
+      await turns.all();
+      const { records, more, total } = await search(pool, table, query);
+      const isInIdOrder = query.sort === undefined && query.page === undefined;
+      const next = more && isInIdOrder ? records.at(-1)?.id : undefined;
+      return { records, ...(next !== undefined && { next }), ...(total !== undefined && { total }) };
+    },
+    async count() {
+      await turns.all();
+      const { rows } = await pool.run(statements.count, [clock() / 1000]);
+      return Number(rows[0]?.[0]);
+    },
+  };
+}
+
+function writes({ table, pool, turns }: Parts): Omit<Collection<Stored>, keyof Reads> {
+  const { name, clock, statements } = table;
+
+  /** Changes a record together with whoever else of this process is about to. */
+  function change(id: string, make: Waiting['make']): Promise<AnyRecord | undefined> {
+    return new Promise((resolve, reject) => {
+      turns.join(id, { make, resolve, reject }, (all) => changeAll(pool, table, id, all)).catch(reject);
+    });
+  }
+
+  return {
+    async insert(record) {
+      const encoded = encodeRecord(record);
+      await turns.take(encoded.record.id, () => insert(pool.run, table, encoded, false));
+    },
+    async put(record) {
+      const encoded = encodeRecord(record);
+      await turns.take(encoded.record.id, () => put(pool.run, table, encoded, false));
+    },
+    update: (id, make) => change(id, (current) => current && encodeFor(table, id, make(current))),
+    async upsert(id, make) {
+      const record = await change(id, (current) => encodeFor(table, id, make(current)));
+      if (record === undefined) throw new Error(`${name}: nothing was written`);
+      return record;
+    },
+    take: (id) => turns.take(id, () => take(pool, table, id)),
+    delete: async (id) => (await turns.take(id, () => take(pool, table, id))) !== undefined,
+    async deleteBy(index, value) {
+      const statement = isUnique(table, index) ? statements.deleteByUnique : statements.deleteByIndex;
+      await turns.all();
+      const text = columnText(value);
+      const { rows } = await pool.run(statement, [index, text, clock() / 1000, slot([index, text])]);
+      return rows.length;
+    },
+  };
+}
+
+/** Whether a key is a unique one. @throws Error when collections.ts declares no such key. */
+function isUnique({ name, spec }: PostgresTable, key: string): boolean {
+  if (Object.hasOwn(spec.unique, key)) return true;
+  if (Object.hasOwn(spec.indexes, key)) return false;
+  throw new Error(`${name}: there is no index "${key}"`);
+}
+
+async function take({ run }: Pool, table: PostgresTable, id: string): Promise<AnyRecord | undefined> {
+  const { rows } = await run(table.statements.take, [columnText(id), table.clock() / 1000]);
+  return rows[0] && recordIn(table, rows[0]);
+}
+
+/** Makes changes of one record, each of what the one before made, as one write; one that throws is left out. */
+async function changeAll(
+  pool: Pool,
+  table: PostgresTable,
+  id: string,
+  all: readonly Waiting[],
+): Promise<void> {
+  let settled: (() => void)[] = [];
+  const make = (current: AnyRecord | undefined) => {
+    settled = [];
+    let last: Encoded | undefined;
+    for (const one of all) {
+      try {
+        const made = one.make(last?.record ?? current);
+        last = made ?? last;
+        settled.push(() => one.resolve(made?.record));
+      } catch (error) {
+        settled.push(() => one.reject(error));
+      }
+    }
+    return last;
+  };
+  try {
+    await write(pool.run, table, id, make, false);
+  } catch (error) {
+    // One of them asks for a key of another record: each for itself.
+    if (all.length > 1 && error instanceof UniqueKeyError) {
+      for (const one of all) await changeAll(pool, table, id, [one]);
+    } else for (const one of all) one.reject(error);
+    return;
+  }
+  for (const settle of settled) settle();
+}
+
+async function search({ run }: Pool, table: PostgresTable, query: Query) {
+  const { page, total } = queryStatements(table, query, table.clock() / 1000, postgresDialect);
+  const { limit = defaultLimit } = query;
+  try {
+    const [found, counted] = await Promise.all([
+      run({ text: page.sql }, page.parameters),
+      query.total ? run({ text: total.sql }, total.parameters) : undefined,
+    ]);
+    const records = found.rows.slice(0, limit).map((row) => recordIn(table, row));
+    const count = counted === undefined ? undefined : Number(counted.rows[0]?.[0]);
+    return { records, more: found.rows.length > limit, total: count };
+  } catch (error) {
+    if (error instanceof StoreUnavailable && stateOf(error.database) === queryCanceled)
+      throw new QueryTimeout();
+    throw error;
+  }
+}
+
+const queryCanceled = '57014';

