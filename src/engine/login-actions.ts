@@ -208,12 +208,10 @@ async function keepMetadata(
   { userMetadata, appMetadata }: ActionOutcome,
 ): Promise<void> {
   if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
-  const now = await users.get(user.id);
-  if (now === undefined) return;
-  await users.update(user.id, {
+  await users.update(user.id, {}, (now) => ({
     user_metadata: withMembers(now.user_metadata, userMetadata),
     app_metadata: withMembers(now.app_metadata, appMetadata),
-  });
+  }));
 }
 
 /** Whether the pages can ask the user for a second factor: else they would be asked for nothing, again and again. */

@@ -8,16 +8,23 @@ import type { User, UsersDependencies } from './user.ts';
 
 const now = ({ clock }: Pick<UsersDependencies, 'clock'>) => new Date(clock()).toISOString();
 
+/** Metadata of a user as it is to be, by what it is when it is written: of two changes at once none is lost. */
+export type MetadataMerge = (
+  current: Pick<User, 'user_metadata' | 'app_metadata'>,
+) => Partial<Pick<UserRecord, 'user_metadata' | 'app_metadata'>>;
+
 /** Changes a user and, in the same write, the identities that are found by an address that changes. */
 export async function updateUser(
   deps: Pick<UsersDependencies, 'store' | 'clock'>,
   userId: string,
   patch: Partial<UserRecord>,
+  merge: MetadataMerge = () => ({}),
 ): Promise<User | undefined> {
   const { store, clock } = deps;
   const change = (current: User): User => ({
     ...current,
     ...patch,
+    ...merge(current),
     id: userId,
     updated_at: now(deps),
     ...emailHistory(current, patch, clock),

@@ -2,7 +2,7 @@
 import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
-import { confirmEmail, proveEmail, removeUser, updateUser } from './changes.ts';
+import { confirmEmail, type MetadataMerge, proveEmail, removeUser, updateUser } from './changes.ts';
 import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import {
@@ -107,9 +107,10 @@ export interface Users {
   /**
    * Changes a user's record, and with an address the identities that have it; an e-mail address that was there before
    * is kept for tokens issued till now.
+   * @param merge what becomes of the metadata, where it is changed by what it is.
    * @throws UniqueKeyError when an address is somebody else's in a connection of theirs.
    */
-  update(userId: string, patch: Partial<UserRecord>): Promise<User | undefined>;
+  update(userId: string, patch: Partial<UserRecord>, merge?: MetadataMerge): Promise<User | undefined>;
 }
 
 /** The users in a store. */
@@ -165,7 +166,7 @@ export function createUsers(deps: UsersDependencies): Users {
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     remove: (userId) => removeUser(deps, userId),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
-    update: (userId, patch) => updateUser(deps, userId, patch),
+    update: (userId, patch, merge) => updateUser(deps, userId, patch, merge),
   };
 }
 

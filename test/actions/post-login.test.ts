@@ -133,6 +133,21 @@ describe('actions of post-login', () => {
     expect(body.user_metadata).to.deep.equal({ theme: { dark: true } });
   });
 
+  it('keep the metadata that logins at once set, and what the Management API sets meanwhile', async () => {
+    await bind(`const key = 'k' + Math.random();
+      api.user.setAppMetadata(key, true); api.idToken.setCustomClaim('${NS}key', key);`);
+    const { sub } = payload((await password()).body.id_token);
+    const path = `/users/${encodeURIComponent(sub)}`;
+    const [patched, ...logins] = await Promise.all([
+      managed(server, 'PATCH', path, { app_metadata: { patched: true } }),
+      ...Array.from({ length: 8 }, password),
+    ]);
+    expect(patched.status).to.equal(200);
+    const keys = logins.map(({ body }) => payload(body.id_token)[`${NS}key`]);
+    const { body } = await managed(server, 'GET', path);
+    expect(body.app_metadata).to.include.all.keys('plan', 'patched', ...keys);
+  });
+
   it('that ask for a second factor get one, or there are no tokens', async () => {
     await bind(`if (event.client.client_id === 'web') api.multifactor.enable('any');`);
     // The tenant has no factors: nobody could give one.

@@ -6,6 +6,7 @@ import { databaseOptions } from '../../../records/database-options.ts';
 import { commonOptions } from '../../../records/upstream.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
+import type { MetadataMerge } from '../../../users/changes.ts';
 import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
@@ -48,17 +49,19 @@ export async function patchUser(
     ...(isNewEmail ? { email_verified: false } : {}),
     ...profileOf(body),
     ...addresses,
+  };
+  const merge: MetadataMerge = ({ user_metadata, app_metadata }) => ({
     ...(body.user_metadata === undefined
       ? {}
-      : { user_metadata: mergedMetadata(before.user_metadata, body.user_metadata) }),
+      : { user_metadata: mergedMetadata(user_metadata, body.user_metadata) }),
     ...(body.app_metadata === undefined
       ? {}
-      : { app_metadata: mergedMetadata(before.app_metadata, body.app_metadata) }),
-  };
-  const isSame = Object.entries(change).every(([name, value]) =>
+      : { app_metadata: mergedMetadata(app_metadata, body.app_metadata) }),
+  });
+  const isSame = Object.entries({ ...change, ...merge(before) }).every(([name, value]) =>
     isDeepStrictEqual(before[name as keyof UserRecord], value),
   );
-  const after = isSame ? before : await written(deps, before.id, change);
+  const after = isSame ? before : await written(deps, before.id, change, merge);
   if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
   if (body.verify_email === true && connection !== undefined) {
     await deps.askToVerify(after, connection, body.client_id ?? undefined, ip);
@@ -67,8 +70,13 @@ export async function patchUser(
   return { user: after, isUnchanged };
 }
 
-async function written({ users }: UsersDependencies, id: string, change: Partial<UserRecord>): Promise<User> {
-  const after = await users.update(id, change).catch((thrown: unknown) => {
+async function written(
+  { users }: UsersDependencies,
+  id: string,
+  change: Partial<UserRecord>,
+  merge: MetadataMerge,
+): Promise<User> {
+  const after = await users.update(id, change, merge).catch((thrown: unknown) => {
     throw thrown instanceof UniqueKeyError
       ? apiError(400, 'The specified new email already exists', 'auth0_idp_error')
       : thrown;
