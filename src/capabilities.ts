@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createActions } from './actions/actions.ts';
+import { createAfterwards } from './actions/afterwards.ts';
+import { registrationActions } from './actions/registration.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
@@ -49,6 +51,7 @@ import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
+import { withRegistration } from './users/registration.ts';
 import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
@@ -143,7 +146,7 @@ function tenantLog({ store, clock, random, log, metrics }: TenantDependencies, c
 
 /** What runs the tenant's own code. */
 function ownCode(
-  { settings, wallClock }: TenantDependencies,
+  { settings, users, wallClock }: TenantDependencies,
   {
     config,
     events,
@@ -153,10 +156,14 @@ function ownCode(
 ) {
   const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
   const { hostname } = new URL(settings.baseUrl);
+  const actions = createActions({ config, scripts, events, wallClock, hostname });
+  const afterwards = createAfterwards(actions);
   return {
     scripts,
     customDatabases: customDatabases({ scripts, events, rateLimits }),
-    actions: createActions({ config, scripts, events, wallClock, hostname }),
+    actions,
+    afterwards,
+    users: withRegistration(users, registrationActions({ actions, afterwards, config, events })),
   };
 }
 

@@ -74,13 +74,15 @@ const MOST_AT_ONCE = 1_000;
  * Builds the server of the tenant whose file was applied to the store.
  * @throws Error when the store holds no tenant.
  */
-export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
-  const { settings, log } = deps;
+export async function createTenant(given: TenantDependencies): Promise<Tenant> {
+  const { settings, log } = given;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
-  const capabilities = await createCapabilities({ ...deps, ending: ending.signal }, VIEWS);
+  const capabilities = await createCapabilities({ ...given, ending: ending.signal }, VIEWS);
+  // From here on nobody makes users or sets passwords without the tenant's own code.
+  const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, messages, events, scripts } = capabilities;
+  const { config, views, rateLimits, background, messages, events, scripts, afterwards } = capabilities;
   const { backChannel, endings } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
 
@@ -117,7 +119,7 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     resumeRemovals: () => resumeRecordRemovals(deps, { background, removeUser: endings.removeUser }),
     drain: () => ending.abort(),
     close: async (deadline) => {
-      await finishWork({ background, messages, backChannel, events, log }, deadline);
+      await finishWork({ background, messages, backChannel, afterwards, events, log }, deadline);
       await scripts.close();
       await capabilities.directories.close();
     },

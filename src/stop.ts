@@ -68,6 +68,8 @@ interface LastWork {
   background: Background;
   messages: Flushable;
   backChannel: Flushable;
+  /** Actions that nobody waits for. */
+  afterwards: Flushable;
   events: Events;
   log: Logger;
 }
@@ -82,12 +84,14 @@ interface Flushable {
  * @param deadline when it is given up.
  */
 export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK)): Promise<void> {
-  const { background, messages, backChannel, events, log } = work;
+  const { background, messages, backChannel, afterwards, events, log } = work;
   if (!(await doneBy(deadline.share(0.3), background.flush()))) {
     log.warn('work in the background was not finished before the end');
   }
   const ms = deadline.share(0.8).left();
-  if (!(await doneBy(deadline, Promise.all([messages.flush(ms), backChannel.flush(ms)])))) {
+  if (
+    !(await doneBy(deadline, Promise.all([messages, backChannel, afterwards].map((one) => one.flush(ms)))))
+  ) {
     log.warn('messages were not given up before the end');
   }
   if (!(await doneBy(deadline, events.flush()))) log.warn('events were not recorded before the end');

@@ -19,6 +19,8 @@ export type ActionEvent = Readonly<Record<string, unknown>>;
 export interface ActionsAbout {
   client_id?: string | undefined;
   user_id?: string | undefined;
+  user_name?: string | undefined;
+  connection?: string | undefined;
   ip?: string | undefined;
 }
 
@@ -40,6 +42,8 @@ export interface Actions {
   run(trigger: Trigger, event: ActionEvent, about: ActionsAbout, options?: RunOptions): Promise<ActionRun>;
   /** Records that an action asked for what it may not have. */
   refused(trigger: Trigger, what: string, about: ActionsAbout): void;
+  /** Records that actions were not run: too many waited. */
+  dropped(trigger: Trigger, about: ActionsAbout): void;
 }
 
 interface ActionsDependencies {
@@ -76,6 +80,7 @@ export function createActions(deps: ActionsDependencies): Actions {
   const hasRules = (trigger: Trigger) => trigger === 'post-login' && config.rules().enabled.length > 0;
   return {
     isBound: (trigger) => config.actions(trigger).length > 0 || hasRules(trigger),
+    dropped: (trigger, about) => note(`The actions of ${trigger} were not run: too many waited.`, about),
     refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
     run: async (trigger, event, about, { progress: before, canRedirect = false } = {}) => {
       const bound = config.actions(trigger);

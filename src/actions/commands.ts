@@ -44,6 +44,9 @@ export const METHODS: Record<Trigger, readonly (keyof typeof TAKE)[]> = {
     ...(Object.keys(LOGIN_TAKE) as (keyof typeof LOGIN_TAKE)[]),
   ],
   'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim'],
+  'pre-user-registration': ['access.deny', 'validation.error', ...METADATA],
+  'post-user-registration': [],
+  'post-change-password': [],
 };
 
 const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
@@ -61,6 +64,9 @@ const TAKE = {
       typeof second === 'string'
         ? { code: first, reason: second.slice(0, 1000), userMessage: second.slice(0, 1000) }
         : { reason: first };
+  }),
+  'validation.error': taking(z.tuple([text, text]).rest(z.unknown()), (outcome, [code, userMessage]) => {
+    outcome.denied ??= { code, reason: userMessage, userMessage };
   }),
   'idToken.setCustomClaim': member('idToken'),
   'accessToken.setCustomClaim': member('accessToken'),

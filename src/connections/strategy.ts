@@ -9,6 +9,7 @@ import { STRATEGIES, type StrategyName, type StrategyRecord } from '../records/c
 import type { EventType } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Events } from '../tenant/events.ts';
+import type { Asker } from '../users/asker.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import type { CustomDatabases } from './database/custom.ts';
@@ -36,6 +37,8 @@ export interface Proof<Credentials> {
   credentials: Credentials;
   /** Who sends it. */
   caller: Caller;
+  /** For the tenant's own code, where the proof may make a user. */
+  asker?: Asker;
 }
 
 /** In what strategies differ, beside how a proof is judged. */

@@ -1,9 +1,9 @@
 // What actions are told of a request: who asks for what, and from where. Nothing in it is a secret of anybody.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
+import type { Asker } from '../users/asker.ts';
 
 /** Parameters that actions may read, of a query and of a body: proofs and secrets are not among them. */
 const READABLE = new Set(
@@ -44,9 +44,16 @@ export function requestOf(
   };
 }
 
-/** `event.client`. */
-export function clientOf(client: Client | undefined, clientId: string): Record<string, unknown> {
-  return { client_id: clientId, name: client?.name, metadata: client?.client_metadata ?? {} };
+/**
+ * Who asks for what the tenant's code has a say in.
+ * @param params as for {@link requestOf}; none of them where they are not of a protocol.
+ */
+export function askerOf(
+  ctx: Context,
+  clientId: string | undefined,
+  params?: Readonly<Record<string, unknown>>,
+): Required<Pick<Asker, 'request'>> & Asker {
+  return { clientId, request: requestOf(ctx, params) };
 }
 
 /** `event.resource_server`, where the request is for an API. */

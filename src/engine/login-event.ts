@@ -1,11 +1,12 @@
 // `event` of `post-login`: the user, and how they logged in for what.
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { clientOf, connectionOf, userOf } from '../actions/facts.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import { apiOf, clientOf, organizationPart, requestOf } from './action-event.ts';
+import { apiOf, organizationPart, requestOf } from './action-event.ts';
 import { requestedAudience } from './audience.ts';
 import type { Organizations } from './organizations.ts';
 
@@ -60,9 +61,7 @@ export async function loginEvent(
   return {
     user: { ...userOf(user), identities: identities.map(identityOf) },
     client: clientOf(client, clientId),
-    ...(from && {
-      connection: { id: from.id, name: from.name, strategy: from.strategy, metadata: metadataOf(from) },
-    }),
+    ...(from && { connection: connectionOf(from) }),
     ...(await organizationPart(deps.config, organization)),
     ...apiOf(requestedAudience(params)),
     request: requestOf(ctx, params),
@@ -76,25 +75,17 @@ export async function loginEvent(
   };
 }
 
-/** What is known of the user, without what only the server is concerned with. */
-function userOf(user: User): Record<string, unknown> {
-  const { id, email, email_verified, username, phone_number, phone_verified } = user;
-  const { name, given_name, family_name, nickname, picture, created_at, updated_at } = user;
-  const { user_metadata, app_metadata } = user;
-  const addresses = { email, email_verified, username, phone_number, phone_verified };
-  const profile = { name, given_name, family_name, nickname, picture, created_at, updated_at };
-  return { user_id: id, ...addresses, ...profile, user_metadata, app_metadata };
-}
-
 const identityOf = ({ connection, provider, upstream_id }: Identity) => ({
   connection,
   provider,
   user_id: upstream_id,
 });
 
-const metadataOf = (from: object) => (from as { metadata?: object }).metadata ?? {};
-
-function transactionOf(params: KoaContextWithOIDC['oidc']['params'], { protocol, scopes }: LoginToJudge) {
+/** `event.transaction` of an authorization request. */
+export function transactionOf(
+  params: Readonly<Record<string, unknown>> | undefined,
+  { protocol, scopes }: Pick<LoginToJudge, 'protocol' | 'scopes'>,
+): Record<string, unknown> {
   const textOf = (name: string) => (typeof params?.[name] === 'string' ? params[name] : undefined);
   const words = (name: string) => (textOf(name) ?? '').split(' ').filter((one) => one !== '');
   return {

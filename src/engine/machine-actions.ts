@@ -1,9 +1,10 @@
 // The actions of `credentials-exchange`: they run for each token of an application for itself, before it is there.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
+import { clientOf } from '../actions/facts.ts';
 import type { Config } from '../tenant/config.ts';
 import { allowedClaims } from './action-claims.ts';
-import { apiOf, clientOf, organizationPart, requestOf } from './action-event.ts';
+import { apiOf, organizationPart, requestOf } from './action-event.ts';
 
 interface MachineActionsDependencies {
   actions: Actions;

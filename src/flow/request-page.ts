@@ -40,6 +40,8 @@ export interface PageModel {
   client: { name: string; logo?: string };
   /** A message key. */
   alert?: string;
+  /** In place of it, what the tenant's own code says: text as it is. */
+  said?: string | undefined;
 }
 
 /** @throws AuthError 400 when this browser has no such request waiting. */

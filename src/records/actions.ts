@@ -6,6 +6,9 @@ import type { Frozen } from './record.ts';
 export const TRIGGER_ENTRIES = {
   'post-login': 'onExecutePostLogin',
   'credentials-exchange': 'onExecuteCredentialsExchange',
+  'pre-user-registration': 'onExecutePreUserRegistration',
+  'post-user-registration': 'onExecutePostUserRegistration',
+  'post-change-password': 'onExecutePostChangePassword',
 } as const;
 
 /** The function of an action that sent a user elsewhere, called when the user is back. */

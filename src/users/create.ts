@@ -86,12 +86,14 @@ export interface NewDatabaseUser {
   username?: string | undefined;
   password: string;
   profile?: Profile | undefined;
+  /** Whether the address is somebody's in a database elsewhere, whose users move here. */
+  isTakenElsewhere?: (() => Promise<boolean>) | undefined;
 }
 
 /** Makes a user of a database connection. @returns as {@link createUser}. */
 export async function createDatabaseUser(
   deps: UsersDependencies,
-  { connection, email, username, password, profile }: NewDatabaseUser,
+  { connection, email, username, password, profile, isTakenElsewhere }: NewDatabaseUser,
 ): ReturnType<typeof createUser> {
   const addresses = {
     email: normalizeEmail(email) ?? email,
@@ -100,6 +102,7 @@ export async function createDatabaseUser(
   const { unique } = STRATEGIES[DATABASE];
   // Hashed before anything is looked up: a taken address answers no sooner than a free one.
   const passwordHash = await deps.hasher.hash(password);
+  if ((await isTakenElsewhere?.()) === true) return { taken: 'email' };
   return createUser(deps, {
     identity: { connection, provider: DATABASE, addresses, unique },
     profile,

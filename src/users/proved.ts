@@ -1,6 +1,6 @@
 // Users who come by an address alone: whoever proves that it is theirs.
 
-import { createUser } from './create.ts';
+import { createUser, type Profile } from './create.ts';
 import { type ConnectionAddress, findByAddress } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -13,6 +13,8 @@ export interface ProvedAddress extends ConnectionAddress {
   mayCreate: boolean;
   /** Whose the address was found to be just now, where that was looked up. */
   seen?: { user: User | undefined };
+  /** What is said of a user who is made. */
+  profile?: Profile | undefined;
 }
 
 const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
@@ -46,10 +48,10 @@ async function create(
   deps: UsersDependencies,
   proved: ProvedAddress,
 ): Promise<{ user: User; isNew: boolean }> {
-  const { connection, provider, kind, address } = proved;
+  const { connection, provider, kind, address, profile } = proved;
   const created = await createUser(deps, {
     identity: { connection, provider, addresses: { [kind]: address }, unique: [kind] },
-    profile: { [VERIFIED[kind]]: true },
+    profile: { ...profile, [VERIFIED[kind]]: true },
   });
   if ('user' in created) return { user: created.user, isNew: true };
   // Somebody else who proved it was sooner.

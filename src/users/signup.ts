@@ -5,20 +5,16 @@ import { databaseOptions } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { AddressKind } from '../records/identities.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
-import type { Profile } from './create.ts';
+import type { Asker } from './asker.ts';
+import type { NewDatabaseUser, Profile } from './create.ts';
 import type { Identity } from './identities.ts';
 import { containsPersonalInfo, isCommon, judgeStrength, type PolicyVerdict } from './password-policy.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
-interface SignUp {
+interface SignUp extends Omit<NewDatabaseUser, 'connection'> {
   connection: Connection;
-  email: string;
-  password: string;
-  username?: string | undefined;
-  profile?: Profile;
-  /** Whether the address is somebody's in a database elsewhere, whose users move here. */
-  isTakenElsewhere?: (() => Promise<boolean>) | undefined;
+  asker: Asker;
 }
 
 /** Why there is no new user. */
@@ -35,7 +31,11 @@ export type SignUpRefusal =
 
 const USERNAME = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
 
-/** Signs a user up. @returns the user, or why not; a taken address is found no sooner than a free one. */
+/**
+ * Signs a user up.
+ * @returns the user, or why not; a taken address is found no sooner than a free one.
+ * @throws RegistrationRefused
+ */
 export async function signUp(
   users: Users,
   request: SignUp,
@@ -45,19 +45,7 @@ export async function signUp(
   const options = databaseOptions(request.connection);
   const refusal = refusalOf(options, request);
   if (refusal !== undefined) return refusal;
-  const { connection, email, password, username, profile } = request;
-  if ((await request.isTakenElsewhere?.()) === true) {
-    // As long as the hash of a new user's password takes.
-    await users.verifyPassword(undefined, password);
-    return { reason: 'taken', key: 'email' };
-  }
-  const created = await users.create({
-    connection: connection.name,
-    email,
-    password,
-    username,
-    profile,
-  });
+  const created = await users.create({ ...request, connection: request.connection.name });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
@@ -91,7 +79,7 @@ export function usernameLength({ validation }: DatabaseOptions): { min: number; 
 export function passwordRefusal(
   options: DatabaseOptions,
   password: string,
-  user: { email?: string; username?: string | undefined; profile?: Profile },
+  user: { email?: string; username?: string | undefined; profile?: Profile | undefined },
 ): SignUpRefusal | undefined {
   const verdict = judgeStrength(options, password);
   if (!verdict.verified) return { reason: 'weak-password', verdict };

@@ -2,6 +2,7 @@
 import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
+import type { Asker } from './asker.ts';
 import { confirmEmail, type MetadataMerge, proveEmail, removeUser, updateUser } from './changes.ts';
 import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
@@ -43,16 +44,23 @@ export interface Users {
   /** The names of a user's permissions at an API: their own, and those of their roles. */
   permissionsAt(user: User, identifier: string, roles?: readonly string[]): Promise<string[]>;
   /** The user who has just proved an address; @see userWhoProved */
-  whoProved(address: ProvedAddress): Promise<{ user: User; isNew: boolean } | undefined>;
+  whoProved(
+    address: ProvedAddress & { asker?: Asker | undefined },
+  ): Promise<{ user: User; isNew: boolean } | undefined>;
   /** The user who has just logged in at an upstream provider; @see userFromUpstream */
   fromUpstream(upstream: UpstreamUser): Promise<{ user: User; isNew: boolean } | undefined>;
   /** Keeps what a provider gave for a refresh token; @see renewGrant */
   renewGrant(identityId: string, refreshToken: string, grant: UpstreamGrant): Promise<void>;
   /** @returns the new user, or which of its addresses is taken. */
-  create(user: NewDatabaseUser): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
+  create(
+    user: NewDatabaseUser & { asker?: Asker | undefined },
+  ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
   /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
   make(
-    user: Pick<NewUser, 'identity' | 'profile'> & { password?: string | undefined },
+    user: Pick<NewUser, 'identity' | 'profile'> & {
+      password?: string | undefined;
+      asker?: Asker | undefined;
+    },
   ): ReturnType<typeof createUser>;
   /**
    * Whether a password is the user's; takes the same time for no user.
@@ -81,7 +89,7 @@ export interface Users {
    */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
   /** @param home as for {@link isUsedBefore}, where it is not the user. */
-  setPassword(userId: string, password: string, home?: string): Promise<void>;
+  setPassword(userId: string, password: string, home?: string, asker?: Asker): Promise<void>;
   /** The identity with an e-mail address or username, as typed, in one connection. */
   identityInConnection(connection: { name: string }, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other; @see linkUser */

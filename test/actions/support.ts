@@ -1,6 +1,7 @@
 // Actions as people put them into force: made, deployed and bound by the Management API.
 import { expect } from 'chai';
 import { managementToken } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
 
 /** An action as a test writes it. */
@@ -64,4 +65,21 @@ export async function actionFailures(server: TestServer): Promise<string[]> {
   return records
     .filter(({ type }) => type === 'actions_execution_failed')
     .map(({ description = '' }) => description);
+}
+
+/** The events of a type that were logged, newest last. */
+export async function eventsOf(server: TestServer, type: string) {
+  const { records } = await server.store.collection('logs').list({ limit: 1000 });
+  return records.filter((one) => one.type === type);
+}
+
+/** What scripts have printed. @param text waits until it is there. @throws Error when it is not in time. */
+export async function printed(server: TestServer, text = ''): Promise<string> {
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; ) {
+    const runs = (await createAgent(server).get('/dev/scripts.json')).json() as { log: { text: string }[] }[];
+    const all = runs.flatMap(({ log }) => log.map((line) => line.text)).join('\n');
+    if (all.includes(text)) return all;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`no script has printed ${text}`);
 }

@@ -31,6 +31,7 @@ export const NO_DELEGATED_LOGINS: {
   actions: {
     isBound: () => false,
     refused: () => undefined,
+    dropped: () => undefined,
     run: async () => {
       throw new Error('no action is bound');
     },

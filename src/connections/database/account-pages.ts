@@ -1,5 +1,6 @@
 // The routes of the account pages: forgotten password, new password, verified address.
 import type { Context } from 'koa';
+import { askerOf } from '../../engine/action-event.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
@@ -88,6 +89,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     password,
     caller: callerOf(deps, ctx),
     languages,
+    asker: askerOf(ctx, undefined),
   });
   if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();

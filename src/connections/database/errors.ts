@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { AuthError, type ErrorShape } from '../../http/errors.ts';
 import { policyText } from '../../users/password-policy.ts';
+import { RegistrationRefused } from '../../users/registration.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 
 /** An AuthError whose body is not the OAuth one. */
@@ -14,6 +15,7 @@ interface LegacyBody {
   message?: string;
   description?: unknown;
   policy?: string;
+  friendly_message?: string;
   statusCode?: number;
 }
 
@@ -29,7 +31,8 @@ export class LegacyError extends AuthError {
 
 /** Failures of /dbconnections/* in their shape. */
 export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void => {
-  const { status, body } = error instanceof LegacyError ? error : legacyOf(error);
+  const refused = error instanceof RegistrationRefused ? extensibilityError(error) : error;
+  const { status, body } = refused instanceof LegacyError ? refused : legacyOf(refused);
   ctx.status = status;
   ctx.body = body;
 };
@@ -45,6 +48,7 @@ legacyShape.described = {
       .unknown()
       .describe('A sentence; of a weak password the rules, and which of them it meets.'),
     policy: z.string().optional(),
+    friendly_message: z.string().optional().describe("Of a sign-up that the tenant's own code refuses."),
     statusCode: z.number().optional(),
   }),
 };
@@ -67,6 +71,18 @@ export function typeFault(field: string) {
 function legacyOf({ status, error, error_description }: AuthError): LegacyError {
   // Both families' names, so that every SDK finds the one it reads.
   return new LegacyError(status, { error, code: error, description: error_description, statusCode: status });
+}
+
+/** A sign-up that the tenant's own code refuses; login widgets show its words. */
+function extensibilityError({ error_description: said }: RegistrationRefused): LegacyError {
+  return new LegacyError(400, {
+    name: 'AuthError',
+    code: 'extensibility_error',
+    message: said,
+    description: said,
+    friendly_message: said,
+    statusCode: 400,
+  });
 }
 
 const bad = (code: string, description: string) =>

@@ -1,5 +1,7 @@
 // The routes of the password forms: /u/<uid>/login and /u/<uid>/signup.
 import type { Context } from 'koa';
+import { askerOf } from '../../engine/action-event.ts';
+import { transactionOf } from '../../engine/login-event.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
@@ -19,6 +21,7 @@ import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
+import { RegistrationRefused } from '../../users/registration.ts';
 import { signUp } from '../../users/signup.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
@@ -185,13 +188,25 @@ async function postSignUp(
     if (alert === undefined) throw thrown;
     return render(deps, ctx, page, 'signup', { ...signUpPage(page, connection, shown), alert }, 429);
   }
+  const scopes = (page.pending.params.scope ?? '').split(' ').filter((one) => one !== '');
   const result = await signUp(deps.users, {
     connection,
     email,
     password,
     username: username === '' ? undefined : username,
+    asker: {
+      ...askerOf(ctx, clientId, { email, username }),
+      transaction: transactionOf(page.pending.params, { protocol: 'oidc-basic-profile', scopes }),
+    },
     isTakenElsewhere: takenElsewhere(deps, { connection, identifier: email, clientId, ip: ctx.ip }),
+  }).catch((thrown: unknown) => {
+    if (thrown instanceof RegistrationRefused) return thrown;
+    throw thrown;
   });
+  if (result instanceof RegistrationRefused) {
+    const refused = { ...signUpPage(page, connection, shown), alert: 'signup.refused', said: result.said };
+    return render(deps, ctx, page, 'signup', refused, 400);
+  }
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
   if (!('user' in result)) {
     deps.events.record({ ...seen, type: 'fs', description: result.reason });

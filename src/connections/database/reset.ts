@@ -9,6 +9,7 @@ import { databaseOptions } from '../../records/database-options.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import type { Asker } from '../../users/asker.ts';
 import { homeOf } from '../../users/identities.ts';
 import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
@@ -78,6 +79,7 @@ interface NewPassword {
   password: string;
   caller: Caller;
   languages: Languages;
+  asker: Asker;
 }
 
 /** Why a new password is refused. */
@@ -92,7 +94,7 @@ export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reaso
 export async function resetPassword(
   deps: ResetDependencies,
   { user, home, connection, options, met }: OpenReset,
-  { ticket, password, caller, languages }: NewPassword,
+  { ticket, password, caller, languages, asker }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal =
     passwordRefusal(options, password, {
@@ -103,20 +105,20 @@ export async function resetPassword(
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
     return { reason: 'expired' };
-  await deps.users.setPassword(user.id, password, home);
+  const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  await deps.users.setPassword(user.id, password, home, { ...asker, clientId });
   await endWhatWasBefore(deps, user, met);
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
-  const client = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
-  const application = client === undefined ? undefined : await deps.config.client(client);
+  const application = clientId === undefined ? undefined : await deps.config.client(clientId);
   deps.events.record({
     type: 'scp',
     user_id: user.id,
     connection: connection.name,
     ip: caller.ip,
     ...(user.email !== undefined && { user_name: user.email }),
-    ...(client !== undefined && { client_id: client }),
+    ...(clientId !== undefined && { client_id: clientId }),
   });
   if (user.email !== undefined) {
     deps.messages.post('password_changed', {

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { askerOf } from '../../engine/action-event.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { type RouteDeclarations, taking } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -58,6 +59,7 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
     password,
     username,
     profile: profileOf(body),
+    asker: askerOf(ctx, body.client_id, body),
     isTakenElsewhere: takenElsewhere(deps, {
       connection,
       identifier: email,

@@ -1,5 +1,6 @@
 // The passwordless grant (spec "Passwordless"): a code exchanged at the token endpoint.
 import { z } from 'zod';
+import { askerOf } from '../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { optional, required } from '../../http/described.ts';
@@ -34,7 +35,8 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
     await checkRedirectUri(config, request);
     const connection = await connectionOf(config, clientId, realm);
     const address = connection.strategy.normalize(username);
-    const proof = { clientId, connection, address, secret, caller: { ip, browser } };
+    const asker = askerOf(request.ctx, clientId, request.params);
+    const proof = { clientId, connection, address, secret, caller: { ip, browser }, asker };
     return { login: await redeem(deps, proof) };
   },
 };

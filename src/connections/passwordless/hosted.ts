@@ -1,5 +1,6 @@
 // The routes of the passwordless pages: address, then code.
 import type { Context } from 'koa';
+import { askerOf } from '../../engine/action-event.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
@@ -19,6 +20,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
+import { RegistrationRefused } from '../../users/registration.ts';
 import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
@@ -121,15 +123,17 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   const address = connection.strategy.normalize(given);
   // Codes may be typed with spaces or a dash.
   const secret = code.replace(/[\s-]/g, '');
-  const again = (alert: string, status: number) =>
-    showCode(deps, ctx, at, { address: address ?? given, alert }, status);
+  const again = (alert: string, status: number, said?: string) =>
+    showCode(deps, ctx, at, { address: address ?? given, alert, said }, status);
   if (secret === '') return again('passwordless.missing', 400);
   try {
     const clientId = page.client.client_id;
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
-    const login = await redeem(deps, { clientId, connection, address, secret, caller });
+    const asker = askerOf(ctx, clientId);
+    const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
+    if (thrown instanceof RegistrationRefused) return again('signup.refused', 400, thrown.said);
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     await again(alert, thrown.status === 403 ? 400 : thrown.status);
@@ -176,7 +180,7 @@ async function showCode(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
   { page, connection }: At,
-  shown: { address: string; alert?: string },
+  shown: { address: string; alert?: string; said?: string | undefined },
   status = 200,
 ): Promise<void> {
   const step = stepOf(connection);

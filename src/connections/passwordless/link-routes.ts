@@ -1,5 +1,6 @@
 // The link of a passwordless mail, followed by a browser (docs/wire/passwordless.md).
 import type { Context } from 'koa';
+import { askerOf } from '../../engine/action-event.ts';
 import type { AuthorizationEndpoint } from '../../engine/authorize.ts';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
@@ -92,7 +93,9 @@ async function follow(
   try {
     await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
-    const login = await redeem(deps, { clientId: client.client_id, connection, address, secret, caller });
+    const { client_id: clientId } = client;
+    const asker = askerOf(ctx, clientId, params);
+    const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });
     const ticket = await deps.tickets.issue(ctx, login, client.client_id);
     ctx.redirect(authorizationUrl(client, connection, params, ticket));
   } catch (thrown) {

@@ -75,12 +75,12 @@ export function passwordlessStrategy({ wrong: description, ...reach }: Reach): P
       judge: (_deps, { proof, read: { code }, room, use }) =>
         code({ spend: use, askers: callerKeys(proof.caller), known: room }),
       userOf: async ({ users, events }, proof, { user: seen, version }) => {
-        const { clientId, connection, identifier: address, caller } = proof;
+        const { clientId, connection, identifier: address, caller, asker } = proof;
         const { disable_signup } = passwordlessOptionsSchema.parse(connection.options);
         // A user who was removed since the code was sent does not come back where nobody may sign up.
         const identity = { connection: connection.name, provider: name, kind, address };
         const mayCreate = !disable_signup;
-        const proved = await users.whoProved({ ...identity, mayCreate, seen: { user: seen } });
+        const proved = await users.whoProved({ ...identity, mayCreate, seen: { user: seen }, asker });
         if (proved === undefined) return undefined;
         const { user, isNew } = proved;
         const at = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };

@@ -1,5 +1,6 @@
 // Using a code or link: whether it is right, and who has thereby logged in.
 import type { Caller } from '../../protection/callers.ts';
+import type { Asker } from '../../users/asker.ts';
 import type { Login } from '../../users/login.ts';
 import type { Proof, ProofDependencies } from '../strategy.ts';
 import type { PasswordlessConnection } from './connection.ts';
@@ -26,13 +27,17 @@ export async function check(deps: ProofDependencies, proof: PasswordlessProof): 
 /**
  * Uses a proof up: of any number of racers exactly one gets through.
  * @returns the login; its user is made at the first one, with the address verified.
- * @throws AuthError as {@link check}.
+ * @throws AuthError as {@link check}, and where the tenant's own code refuses a new user.
  */
-export async function redeem(deps: ProofDependencies, proof: PasswordlessProof): Promise<Login> {
+export async function redeem(
+  deps: ProofDependencies,
+  proof: PasswordlessProof & { asker: Asker },
+): Promise<Login> {
   return proof.connection.strategy.prove(deps, proofOf(proof));
 }
 
-function proofOf({ clientId, connection, address, secret, caller }: PasswordlessProof): Proof<string> {
+function proofOf(proof: PasswordlessProof & { asker?: Asker }): Proof<string> {
+  const { connection, address, secret, ...rest } = proof;
   if (address === undefined) throw connection.strategy.wrong();
-  return { clientId, connection: connection.record, identifier: address, credentials: secret, caller };
+  return { ...rest, connection: connection.record, identifier: address, credentials: secret };
 }

@@ -4,12 +4,21 @@ import { strategyRecord } from '../../../records/connections.ts';
 import { databaseOptions } from '../../../records/database-options.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
+import { RegistrationRefused } from '../../../users/registration.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
 import { type CreateUserBody, mergedMetadata } from './bodies.ts';
-import { addressesOf, invalid, passwordError, profileOf, type UsersDependencies } from './user.ts';
+import {
+  addressesOf,
+  askerOf,
+  invalid,
+  passwordError,
+  profileOf,
+  type RequestFrom,
+  type UsersDependencies,
+} from './user.ts';
 
 const takenUser = conflict('The user already exists.', 'auth0_idp_error');
 
@@ -22,10 +31,14 @@ async function connectionOf({ config }: UsersDependencies, name: string): Promis
 
 /**
  * Makes a user of the connection that the body names.
- * @param ip whose request it is, for the mail that verifies the address.
- * @throws AuthError 400; 409 when there is one already.
+ * @param from whose request it is, for the mail that verifies the address and for the tenant's own code.
+ * @throws AuthError 400, also where that code refuses the user; 409 when there is one already.
  */
-export async function createUser(deps: UsersDependencies, body: CreateUserBody, ip: string): Promise<User> {
+export async function createUser(
+  deps: UsersDependencies,
+  body: CreateUserBody,
+  from: RequestFrom,
+): Promise<User> {
   const connection = await connectionOf(deps, body.connection);
   const strategy = strategyRecord(connection.strategy);
   if (strategy === undefined || strategy.isUpstream === true)
@@ -52,13 +65,16 @@ export async function createUser(deps: UsersDependencies, body: CreateUserBody, 
       },
       profile,
       password: strategy.isDatabase ? password : undefined,
+      asker: askerOf('POST', from),
     })
     .catch((thrown: unknown) => {
+      if (thrown instanceof RegistrationRefused)
+        throw apiError(400, thrown.error_description, 'extensibility_error');
       throw thrown instanceof UniqueKeyError ? takenUser() : thrown;
     });
   if (!('user' in made)) throw takenUser();
   if (body.verify_email !== false && body.email_verified !== true && strategy.isDatabase) {
-    await deps.askToVerify(made.user, connection, undefined, ip);
+    await deps.askToVerify(made.user, connection, undefined, from.ip);
   }
   return made.user;
 }

@@ -12,7 +12,16 @@ import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
 import { mergedMetadata, type PatchUserBody } from './bodies.ts';
-import { addressesOf, invalid, noUser, passwordError, profileOf, type UsersDependencies } from './user.ts';
+import {
+  addressesOf,
+  askerOf,
+  invalid,
+  noUser,
+  passwordError,
+  profileOf,
+  type RequestFrom,
+  type UsersDependencies,
+} from './user.ts';
 
 /** Changes of the credentials come one at a time, as at the hosted service: each has its own consequences. */
 function refuseMixed(body: PatchUserBody): void {
@@ -26,7 +35,7 @@ function refuseMixed(body: PatchUserBody): void {
 /**
  * Changes a user; a new password or a block ends their sessions and refresh tokens. A body that says what is so already
  * writes nothing.
- * @param ip whose request it is, for the mail that verifies a new address.
+ * @param from whose request it is, for the mail that verifies a new address and for the tenant's own code.
  * @returns the user, and whether nothing was done at all.
  * @throws AuthError 400; 404 when the user is gone.
  */
@@ -34,7 +43,7 @@ export async function patchUser(
   deps: UsersDependencies,
   before: User,
   body: PatchUserBody,
-  ip: string,
+  from: RequestFrom,
 ): Promise<{ user: User; isUnchanged: boolean }> {
   refuseMixed(body);
   const identities = await deps.users.identitiesOf(before.id);
@@ -42,7 +51,7 @@ export async function patchUser(
   const addresses = addressesOf(body);
   refuseFederated({ connection, identity }, body);
   if (typeof body.password === 'string')
-    await setPassword(deps, before, { connection, identity }, body.password);
+    await setPassword(deps, before, { connection, identity, from }, body.password);
   const isNewEmail = addresses.email !== undefined && addresses.email !== before.email;
   const change: Partial<UserRecord> = {
     // A new address is nobody's until it was proved, unless the caller says so.
@@ -64,7 +73,7 @@ export async function patchUser(
   const after = isSame ? before : await written(deps, before.id, change, merge);
   if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
   if (body.verify_email === true && connection !== undefined) {
-    await deps.askToVerify(after, connection, body.client_id ?? undefined, ip);
+    await deps.askToVerify(after, connection, body.client_id ?? undefined, from.ip);
   }
   const isUnchanged = isSame && typeof body.password !== 'string' && body.verify_email !== true;
   return { user: after, isUnchanged };
@@ -122,7 +131,7 @@ function refuseFederated(
 async function setPassword(
   deps: UsersDependencies,
   user: User,
-  { connection, identity }: Awaited<ReturnType<typeof homeOf>>,
+  { connection, identity, from }: Awaited<ReturnType<typeof homeOf>> & { from: RequestFrom },
   password: string,
 ): Promise<void> {
   if (connection === undefined || strategyRecord(connection.strategy)?.isDatabase !== true) {
@@ -136,6 +145,6 @@ async function setPassword(
   if (size > 0 && (await deps.users.isUsedBefore(home, password, size))) {
     throw invalid('PasswordHistoryError: Password has previously been used');
   }
-  await deps.users.setPassword(user.id, password, home);
+  await deps.users.setPassword(user.id, password, home, askerOf('PATCH', from));
   await deps.endSessions(user.id, 'password-changed');
 }

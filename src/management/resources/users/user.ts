@@ -5,9 +5,11 @@ import { normalizeEmail } from '../../../records/email.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
+import type { Asker } from '../../../users/asker.ts';
 import type { SignUpRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
+import type { CallRequest } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { notFound } from '../../resource.ts';
 import { type CreateUserBody, type PatchUserBody, PROFILE_MEMBERS } from './bodies.ts';
@@ -25,6 +27,14 @@ export interface UsersDependencies {
   endSessions(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
   /** Sends the mail that verifies a new address, where the tenant sends one. */
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
+}
+
+/** Where a request came from. */
+export type RequestFrom = Pick<CallRequest, 'ip' | 'userAgent'>;
+
+/** Who asks, for the tenant's own code. */
+export function askerOf(method: 'POST' | 'PATCH', { ip, userAgent: user_agent }: RequestFrom): Asker {
+  return { request: { ip, user_agent, method, query: {}, body: {} } };
 }
 
 /** The answer where there is no such user. */

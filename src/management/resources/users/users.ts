@@ -24,7 +24,8 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     scopes: ['create:users'],
     summary: 'Create a user',
     body: createUserBody,
-    handle: async (deps, { body, ip }) => created(await viewOf(deps, await createUser(deps, body, ip))),
+    handle: async (deps, { body, ip, userAgent }) =>
+      created(await viewOf(deps, await createUser(deps, body, { ip, userAgent }))),
   }),
   call({
     method: 'GET',
@@ -59,7 +60,7 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     ownScopes: ['update:current_user_metadata'],
     summary: 'Update a user',
     body: patchUserBody,
-    handle: async (deps, { params, body, caller, ip }) => {
+    handle: async (deps, { params, body, caller, ip, userAgent }) => {
       const allowed = caller.isUser
         ? OWN_MEMBERS
         : caller.scopes.has('update:users')
@@ -69,7 +70,7 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
       if (foreign !== undefined)
         throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
       const before = await userOf(deps, params.id);
-      const { user, isUnchanged } = await patchUser(deps, before, body, ip);
+      const { user, isUnchanged } = await patchUser(deps, before, body, { ip, userAgent });
       const log = { before: shortView(before), after: shortView(user), isUnchanged };
       return ok(await viewOf(deps, user), log);
     },

@@ -1,0 +1,24 @@
+// What actions of any trigger are told of users, applications and connections.
+import type { Client, Connection } from '../records/collections.ts';
+import type { User } from '../users/user.ts';
+
+/** `event.user`: what is known of the user, without what only the server is concerned with. */
+export function userOf(user: User): Record<string, unknown> {
+  const { id, email, email_verified, username, phone_number, phone_verified } = user;
+  const { name, given_name, family_name, nickname, picture, created_at, updated_at } = user;
+  const { user_metadata, app_metadata } = user;
+  const addresses = { email, email_verified, username, phone_number, phone_verified };
+  const profile = { name, given_name, family_name, nickname, picture, created_at, updated_at };
+  return { user_id: id, ...addresses, ...profile, user_metadata, app_metadata };
+}
+
+/** `event.client`. */
+export function clientOf(client: Client | undefined, clientId: string): Record<string, unknown> {
+  return { client_id: clientId, name: client?.name, metadata: client?.client_metadata ?? {} };
+}
+
+/** `event.connection`. */
+export function connectionOf(connection: Connection): Record<string, unknown> {
+  const { id, name, strategy } = connection;
+  return { id, name, strategy, metadata: (connection as { metadata?: object }).metadata ?? {} };
+}

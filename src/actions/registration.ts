@@ -1,0 +1,96 @@
+// Actions around new users and new passwords: `pre-user-registration` may refuse a user or set their metadata; the others
+// are told of what was done, after the answer.
+import { AuthError } from '../http/errors.ts';
+import type { Config } from '../tenant/config.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Asker } from '../users/asker.ts';
+import type { Profile } from '../users/create.ts';
+import { type Registration, RegistrationRefused } from '../users/registration.ts';
+import { type ActionEvent, type Actions, type ActionsAbout, withMembers } from './actions.ts';
+import type { Afterwards } from './afterwards.ts';
+import type { ActionOutcome } from './commands.ts';
+import { clientOf, connectionOf, userOf } from './facts.ts';
+
+interface RegistrationDependencies {
+  actions: Actions;
+  afterwards: Afterwards;
+  config: Pick<Config, 'client' | 'connection'>;
+  events: Pick<Events, 'record'>;
+}
+
+const BEFORE = 'pre-user-registration';
+
+/** What the actions of a tenant have to say of new users and passwords. */
+export function registrationActions(deps: RegistrationDependencies): Registration {
+  const { actions, afterwards } = deps;
+  const tell = (trigger: 'post-user-registration' | 'post-change-password'): Registration['after'] => {
+    return (user, connection, asker) => {
+      if (!actions.isBound(trigger)) return;
+      const about = { ...aboutOf(asker), user_id: user.id };
+      const event = async () => ({ ...(await eventOf(deps, connection, asker)), user: userOf(user) });
+      afterwards.run(trigger, event, about);
+    };
+  };
+  return {
+    before: async ({ connection, profile }, asker) => {
+      if (!actions.isBound(BEFORE)) return {};
+      const { email, username, phone_number: phone } = profile;
+      const about = { ...aboutOf(asker), connection, user_name: email ?? username ?? phone };
+      const user = { user_metadata: {}, app_metadata: {}, ...profile };
+      const event = { ...(await eventOf(deps, connection, asker)), user };
+      return metadataOf(profile, await outcomeOf(deps, event, about));
+    },
+    after: tell('post-user-registration'),
+    passwordSet: tell('post-change-password'),
+  };
+}
+
+/** @throws RegistrationRefused when an action refuses the user, or fails. */
+async function outcomeOf(
+  { actions, events }: Pick<RegistrationDependencies, 'actions' | 'events'>,
+  event: ActionEvent,
+  about: ActionsAbout,
+): Promise<ActionOutcome> {
+  const refuse = (description: string, said?: string) => {
+    const known = Object.entries(about).filter(([, value]) => value !== undefined);
+    events.record({ type: 'fs', ...Object.fromEntries(known), description });
+    return new RegistrationRefused(said);
+  };
+  const outcome = await actions.run(BEFORE, event, about).catch((thrown: unknown) => {
+    throw thrown instanceof AuthError ? refuse('an action failed') : thrown;
+  });
+  const { denied } = outcome;
+  if (denied === undefined) return outcome;
+  // The first word is for the log; the second for the user.
+  throw refuse(denied.code ?? denied.reason, denied.userMessage);
+}
+
+function metadataOf({ user_metadata, app_metadata }: Profile, outcome: ActionOutcome): Profile {
+  const { userMetadata, appMetadata } = outcome;
+  return {
+    user_metadata: withMembers(user_metadata, userMetadata),
+    app_metadata: withMembers(app_metadata, appMetadata),
+  };
+}
+
+const aboutOf = ({ clientId, request }: Asker): ActionsAbout => ({
+  client_id: clientId,
+  ip: typeof request?.ip === 'string' ? request.ip : undefined,
+});
+
+async function eventOf(
+  { config }: Pick<RegistrationDependencies, 'config'>,
+  name: string,
+  { clientId, request = {}, transaction }: Asker,
+): Promise<Record<string, unknown>> {
+  const [client, connection] = await Promise.all([
+    clientId === undefined ? undefined : config.client(clientId),
+    config.connection(name),
+  ]);
+  return {
+    ...(clientId !== undefined && { client: clientOf(client, clientId) }),
+    ...(connection && { connection: connectionOf(connection) }),
+    request: { geoip: {}, ...request },
+    ...(transaction && { transaction }),
+  };
+}

@@ -1,0 +1,265 @@
+// Actions around new users and new passwords: a sign-up is refused before anything is written, whatever way it comes, and
+// those that are told afterwards hold nobody up.
+import { expect } from 'chai';
+import { OTP_GRANT, tenant as passwordless } from '../connections/passwordless/tenant.ts';
+import { startManaged } from '../management/support.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { authorize, follow, payload, responseOf, token, USER, webRequest } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { resetPassword } from '../support/reset.ts';
+import type { TestServer } from '../support/server.ts';
+import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
+
+const PASSWORD = 'Good-Enough-1';
+const tenant = {
+  ...passwordless,
+  attackProtection: {
+    ...passwordless.attackProtection,
+    rateLimits: {
+      ...passwordless.attackProtection.rateLimits,
+      signup: { capacity: 10_000, perMinute: 10_000 },
+    },
+  },
+};
+
+describe('actions around new users', () => {
+  let server: TestServer;
+  let count = 0;
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+  });
+  afterEach(() => server.stop());
+
+  const fresh = () => `new${++count}@example.test`;
+  const BEFORE = ['pre-user-registration', 'onExecutePreUserRegistration'] as const;
+  const AFTER = ['post-user-registration', 'onExecutePostUserRegistration'] as const;
+  const CHANGED = ['post-change-password', 'onExecutePostChangePassword'] as const;
+  const bind = ([trigger, entry]: readonly [string, string], ...bodies: string[]) =>
+    bindActions(
+      server,
+      trigger,
+      ...bodies.map((body) => ({ code: `exports.${entry} = async (event, api) => {\n${body}\n};` })),
+    );
+  const signUp = async (email: string, over: object = {}) => {
+    const answer = await createAgent(server).request('/dbconnections/signup', {
+      json: { client_id: 'web', connection: 'users', email, password: PASSWORD, ...over },
+    });
+    return { status: answer.status, body: answer.json() };
+  };
+  const make = (email: string, over: object = {}) =>
+    managed(server, 'POST', '/users', { connection: 'users', email, password: PASSWORD, ...over });
+  const usersWith = async (email: string) =>
+    (await managed(server, 'GET', `/users-by-email?email=${encodeURIComponent(email)}`)).body;
+  const signUpByPage = async (email: string) => {
+    const agent = createAgent(server);
+    const page = await follow(
+      agent,
+      await authorize(agent, webRequest({ screen_hint: 'signup' })),
+      server.url,
+    );
+    const { action, fields } = readForm(page, 'email');
+    const posted = await agent.request(action, { form: { ...fields, email, password: PASSWORD } });
+    return follow(agent, posted, server.url);
+  };
+  const codeFor = async (email: string) => {
+    const json = { client_id: 'web', client_secret: 'web-secret', connection: 'email', email, send: 'code' };
+    expect((await createAgent(server).request('/passwordless/start', { json })).status).to.equal(200);
+    return (await nextMessageTo(server, email, 1, 'code')).code;
+  };
+  const logInByCode = async (email: string) => {
+    const answer = await token(createAgent(server), {
+      grant_type: OTP_GRANT,
+      client_id: 'web',
+      client_secret: 'web-secret',
+      realm: 'email',
+      username: email,
+      otp: await codeFor(email),
+      scope: 'openid email',
+    });
+    return { status: answer.status, body: answer.json() };
+  };
+
+  const DENY = `api.access.deny('no_signups', 'Only for <b>members</b>.');`;
+
+  it('refuse a sign-up by the API in their words, and nothing is written', async () => {
+    await bind(BEFORE, DENY, `throw new Error('was run');`);
+    const email = fresh();
+    const { status, body } = await signUp(email);
+    expect(status).to.equal(400);
+    expect(body).to.include({
+      code: 'extensibility_error',
+      description: 'Only for <b>members</b>.',
+      friendly_message: 'Only for <b>members</b>.',
+      statusCode: 400,
+    });
+    expect(await usersWith(email)).to.deep.equal([]);
+    // The reason is for the log alone.
+    expect(JSON.stringify(body)).not.to.contain('no_signups');
+    const [event] = await eventsOf(server, 'fs');
+    expect(event).to.include({ description: 'no_signups', user_name: email, connection: 'users' });
+    expect(await actionFailures(server)).to.deep.equal([]);
+  });
+
+  it('refuse a sign-up at the page, which shows their words as text', async () => {
+    await bind(BEFORE, DENY);
+    const email = fresh();
+    const page = await signUpByPage(email);
+    expect(page.status).to.equal(400);
+    expect(page.text).to.contain('Only for &lt;b&gt;members&lt;/b&gt;.').and.not.contain('<b>members</b>');
+    expect(await usersWith(email)).to.deep.equal([]);
+    // A reason without a message is told nobody.
+    await bind(BEFORE, `api.access.deny('their address is on the list');`);
+    expect((await signUpByPage(email)).text).not.to.contain('on the list');
+    expect(JSON.stringify((await signUp(email)).body)).not.to.contain('on the list');
+  });
+
+  it('refuse a user who has proved an address for the first time, and let those in who were there', async () => {
+    const email = fresh();
+    const first = await logInByCode(email);
+    expect(first.status).to.equal(200);
+    await bind(BEFORE, DENY);
+    expect((await logInByCode(email)).status).to.equal(200);
+    const other = fresh();
+    expect(await logInByCode(other)).to.deep.equal({
+      status: 403,
+      body: { error: 'access_denied', error_description: 'Only for <b>members</b>.' },
+    });
+    expect(await usersWith(other)).to.deep.equal([]);
+    // By the page, too.
+    const agent = createAgent(server);
+    const started = await follow(
+      agent,
+      await authorize(agent, webRequest({ connection: 'email' })),
+      server.url,
+    );
+    const address = readForm(started, 'address');
+    const third = fresh();
+    const asked = await agent.request(address.action, { form: { ...address.fields, address: third } });
+    const form = readForm(asked, 'code');
+    const { code = '' } = await nextMessageTo(server, third, 1, 'code');
+    const page = await agent.request(form.action, { form: { ...form.fields, code } });
+    expect(page.status).to.equal(400);
+    expect(page.text).to.contain('Only for &lt;b&gt;members&lt;/b&gt;.');
+    expect(await usersWith(third)).to.deep.equal([]);
+  });
+
+  it('refuse a user whom the Management API would make', async () => {
+    await bind(BEFORE, `api.validation.error('no_such_team', 'There is no such team.');`);
+    const email = fresh();
+    const { status, body } = await make(email);
+    expect(status).to.equal(400);
+    expect(body).to.include({ message: 'There is no such team.', errorCode: 'extensibility_error' });
+    expect(await usersWith(email)).to.deep.equal([]);
+    const [event] = await eventsOf(server, 'fs');
+    expect(event).to.include({ description: 'no_such_team' });
+  });
+
+  it('say the same of an address that is taken as of one that is free', async () => {
+    await bind(BEFORE, DENY);
+    expect(await signUp(USER.email)).to.deep.equal(await signUp(fresh()));
+    await bind(BEFORE, `console.log('asked of ' + event.user.email);`);
+    expect((await signUp(USER.email)).body).to.include({ code: 'invalid_signup' });
+    expect(await printed(server)).to.contain(`asked of ${USER.email}`);
+  });
+
+  it('set metadata that the user has from the beginning, each knowing what the one before set', async () => {
+    await bind(
+      BEFORE,
+      `api.user.setAppMetadata('plan', event.user.user_metadata.plan); api.user.setUserMetadata('plan', null);`,
+      `api.user.setUserMetadata('seen', event.user.app_metadata.plan);`,
+    );
+    const email = fresh();
+    expect((await signUp(email, { user_metadata: { plan: 'gold', theme: 'dark' } })).status).to.equal(200);
+    const [user] = await usersWith(email);
+    expect(user.app_metadata).to.deep.equal({ plan: 'gold' });
+    expect(user.user_metadata).to.deep.equal({ theme: 'dark', seen: 'gold' });
+    const reader = fresh();
+    await bind(BEFORE, `api.user.setAppMetadata('by', event.connection.strategy);`);
+    expect((await logInByCode(reader)).status).to.equal(200);
+    expect((await usersWith(reader))[0]).to.deep.include({ app_metadata: { by: 'email' } });
+    expect((await make(fresh())).body.app_metadata).to.deep.equal({ by: 'auth0' });
+  });
+
+  it('know who signs up, with which application and from where, and no password', async () => {
+    await bind(BEFORE, `console.log(JSON.stringify(event));`);
+    const email = fresh();
+    await signUp(email, { given_name: 'Ada', password: 'Never-To-Be-Seen-1' });
+    const text = await printed(server);
+    expect(text).not.to.contain('Never-To-Be-Seen-1');
+    const event = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
+    expect(event.user).to.include({ email, given_name: 'Ada' });
+    expect(event.client).to.include({ client_id: 'web', name: 'Web app' });
+    expect(event.connection).to.include({ name: 'users', strategy: 'auth0' });
+    expect(event.request).to.include({ method: 'POST' }).and.have.property('ip');
+  });
+
+  it('that fail refuse the user, and say why in the log alone', async () => {
+    for (const body of [`throw new Error('The CRM is down.');`, 'for (;;);', `api.user.nothing();`]) {
+      await bind(BEFORE, body);
+      const email = fresh();
+      const { status, body: said } = await signUp(email);
+      expect(status).to.equal(400);
+      expect(said).to.include({ code: 'extensibility_error', description: 'The sign-up was refused.' });
+      expect(await usersWith(email)).to.deep.equal([]);
+    }
+    expect((await actionFailures(server)).join('\n')).to.contain('The CRM is down.');
+  });
+
+  it('are told of a new user after the answer, however they were made, and their failures change nothing', async () => {
+    await bind(AFTER, `console.log('welcome ' + event.user.user_id + ' of ' + event.connection.name);`);
+    const [a, b, c] = [fresh(), fresh(), fresh()];
+    const { body } = await signUp(a);
+    await printed(server, `welcome auth0|${body._id} of users`);
+    const { body: made } = await make(b);
+    await printed(server, `welcome ${made.user_id} of users`);
+    const { sub } = payload((await logInByCode(c)).body.id_token);
+    await printed(server, `welcome ${sub} of email`);
+    // A second login makes nobody.
+    await logInByCode(c);
+    await bind(AFTER, `console.log('told'); throw new Error('The CRM is down.');`);
+    const last = fresh();
+    expect(responseOf(await signUpByPage(last))).to.have.property('code');
+    await printed(server, 'told');
+    expect(await usersWith(last)).to.have.length(1);
+    expect((await printed(server)).split(`welcome ${sub}`)).to.have.length(2);
+  });
+
+  it('that are slow after a sign-up hold nobody up', async () => {
+    await bind(AFTER, 'for (;;);');
+    const before = performance.now();
+    expect((await signUp(fresh())).status).to.equal(200);
+    expect((await signUp(fresh())).status).to.equal(200);
+    expect(performance.now() - before).to.be.below(3_000);
+  });
+
+  it('are not told of a user who was not made', async () => {
+    await bind(AFTER, `console.log('welcome ' + event.user.email);`);
+    await signUp(USER.email);
+    await signUp(fresh(), { password: 'weak' });
+    const email = fresh();
+    await signUp(email);
+    expect(await printed(server, `welcome ${email}`)).not.to.contain(`welcome ${USER.email}`);
+  });
+
+  it('are told of a new password, by the mailed link and by the Management API', async () => {
+    await bind(
+      CHANGED,
+      `console.log('changed ' + event.user.email + ' of ' + event.connection.name + JSON.stringify(event));`,
+    );
+    await resetPassword(server, USER.email, 'Another-Horse-2');
+    const text = await printed(server, `changed ${USER.email} of users`);
+    expect(text).not.to.contain('Another-Horse-2');
+    const [{ user_id: id }] = await usersWith(USER.email);
+    await bind(CHANGED, `console.log('by ' + event.request.method); throw new Error('no');`);
+    const patched = await managed(server, 'PATCH', `/users/${encodeURIComponent(id)}`, {
+      password: 'Third-Horse-33',
+    });
+    expect(patched.status).to.equal(200);
+    await printed(server, 'by PATCH');
+    // What is no password is no change of it, and one that is refused neither.
+    await bind(CHANGED, `console.log('again');`);
+    await managed(server, 'PATCH', `/users/${encodeURIComponent(id)}`, { name: 'Ada' });
+    await managed(server, 'PATCH', `/users/${encodeURIComponent(id)}`, { password: 'weak' });
+    expect(await printed(server)).not.to.contain('again');
+  });
+});
