@@ -1,10 +1,6 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { createActions } from './actions/actions.ts';
-import { createAfterwards } from './actions/afterwards.ts';
-import { registrationActions } from './actions/registration.ts';
-import { customDatabases } from './connections/database/custom.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
@@ -32,6 +28,7 @@ import { outboundRules } from './http/outbound-rules.ts';
 import { managementApi, withApi } from './management/api.ts';
 import { measureEvents } from './metrics/logins.ts';
 import type { Metrics } from './metrics/registry.ts';
+import { ownCode } from './own-code.ts';
 import { createViews } from './pages/views.ts';
 import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
@@ -43,7 +40,6 @@ import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
-import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
@@ -51,7 +47,6 @@ import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
-import { withRegistration } from './users/registration.ts';
 import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
@@ -142,29 +137,6 @@ function tenantLog({ store, clock, random, log, metrics }: TenantDependencies, c
   const types = new Set(Object.keys(EVENTS));
   const measure = metrics && measureEvents(metrics.measures, config);
   return createEvents({ store, clock, random, log, budget, types, measure });
-}
-
-/** What runs the tenant's own code. */
-function ownCode(
-  { settings, users, wallClock }: TenantDependencies,
-  {
-    config,
-    events,
-    outbound,
-    rateLimits,
-  }: { config: Config; events: Events; outbound: Outbound; rateLimits: RateLimits },
-) {
-  const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
-  const { hostname } = new URL(settings.baseUrl);
-  const actions = createActions({ config, scripts, events, wallClock, hostname });
-  const afterwards = createAfterwards(actions);
-  return {
-    scripts,
-    customDatabases: customDatabases({ scripts, events, rateLimits }),
-    actions,
-    afterwards,
-    users: withRegistration(users, registrationActions({ actions, afterwards, config, events })),
-  };
 }
 
 /** What signs, and where keys are kept outside who keeps them. */

@@ -79,10 +79,9 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
   const capabilities = await createCapabilities({ ...given, ending: ending.signal }, VIEWS);
-  // From here on nobody makes users or sets passwords without the tenant's own code.
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, messages, events, scripts, afterwards } = capabilities;
+  const { config, views, rateLimits, background, events, scripts } = capabilities;
   const { backChannel, endings } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
 
@@ -119,7 +118,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
     resumeRemovals: () => resumeRecordRemovals(deps, { background, removeUser: endings.removeUser }),
     drain: () => ending.abort(),
     close: async (deadline) => {
-      await finishWork({ background, messages, backChannel, afterwards, events, log }, deadline);
+      await finishWork({ ...capabilities, backChannel, log }, deadline);
       await scripts.close();
       await capabilities.directories.close();
     },

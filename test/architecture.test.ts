@@ -18,6 +18,7 @@ const LAYERS: string[][] = [
   ['tenant-engine.ts', 'stop.ts'],
   ['account-endings.ts'],
   ['capabilities.ts'],
+  ['own-code.ts'],
   ['features.ts', 'fault.ts'],
   ['settings.ts'],
   ['settings-faults.ts'],

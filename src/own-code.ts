@@ -1,0 +1,43 @@
+// What runs the tenant's own code: scripts, actions, databases elsewhere.
+import { createActions } from './actions/actions.ts';
+import { createAfterwards } from './actions/afterwards.ts';
+import { registrationActions } from './actions/registration.ts';
+import { customDatabases } from './connections/database/custom.ts';
+import type { Outbound } from './http/outbound.ts';
+import type { RateLimits } from './protection/rate-limit.ts';
+import type { Clock } from './runtime/clock.ts';
+import { createScripts } from './scripts/scripts.ts';
+import { isForThisMachine, type Settings } from './settings.ts';
+import type { Config } from './tenant/config.ts';
+import type { Events } from './tenant/events.ts';
+import { withRegistration } from './users/registration.ts';
+import type { Users } from './users/users.ts';
+
+interface OwnCodeDependencies {
+  settings: Settings;
+  users: Users;
+  wallClock: Clock;
+}
+
+/** All of it; its `users` are those that everybody is given, so that nobody makes users or sets passwords without it. */
+export function ownCode(
+  { settings, users, wallClock }: OwnCodeDependencies,
+  {
+    config,
+    events,
+    outbound,
+    rateLimits,
+  }: { config: Config; events: Events; outbound: Outbound; rateLimits: RateLimits },
+) {
+  const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
+  const { hostname } = new URL(settings.baseUrl);
+  const actions = createActions({ config, scripts, events, wallClock, hostname });
+  const afterwards = createAfterwards(actions);
+  return {
+    scripts,
+    customDatabases: customDatabases({ scripts, events, rateLimits }),
+    actions,
+    afterwards,
+    users: withRegistration(users, registrationActions({ actions, afterwards, config, events })),
+  };
+}
