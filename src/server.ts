@@ -119,8 +119,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ ...capabilities, backChannel, log }, deadline);
-      await scripts.close();
-      await capabilities.directories.close();
+      await Promise.all([scripts.close(), capabilities.directories.close()]);
     },
   };
 }
