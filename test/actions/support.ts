@@ -79,7 +79,8 @@ export async function printed(server: TestServer, text = ''): Promise<string> {
     const runs = (await createAgent(server).get('/dev/scripts.json')).json() as { log: { text: string }[] }[];
     const all = runs.flatMap(({ log }) => log.map((line) => line.text)).join('\n');
     if (all.includes(text)) return all;
-    await new Promise((resolve) => setImmediate(resolve));
+    // Not sooner: the page has the limit that all pages have.
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`no script has printed ${text}`);
 }
