@@ -46,6 +46,7 @@ import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
+import { keepRetention, retentionDays } from './tenant/log-retention.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
 import type { Users } from './users/users.ts';
 
@@ -85,6 +86,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const limiting = { store, config, clock, measures: metrics?.measures };
   const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const background = createBackground(log);
+  keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
@@ -136,7 +138,8 @@ function tenantLog({ store, clock, random, log, metrics }: TenantDependencies, c
   const budget = createEventBudget(clock);
   const types = new Set(Object.keys(EVENTS));
   const measure = metrics && measureEvents(metrics.measures, config);
-  return createEvents({ store, clock, random, log, budget, types, measure });
+  const days = () => retentionDays(config);
+  return createEvents({ store, clock, random, log, budget, types, measure, retentionDays: days });
 }
 
 /** What signs, and where keys are kept outside who keeps them. */

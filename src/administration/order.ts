@@ -5,7 +5,7 @@ import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open.ts';
-import { createEvents } from '../tenant/events.ts';
+import { createEvents, RETENTION_DAYS } from '../tenant/events.ts';
 import { createHasher } from '../users/hashing.ts';
 import { createUsers } from '../users/users.ts';
 import { carryOut, type Order } from './orders.ts';
@@ -23,7 +23,8 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
   const own = { store, clock: systemClock, random: systemRandom };
   const users = createUsers({ ...own, hasher: createHasher() });
-  const events = ownEvents(own);
+  const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
+  const events = ownEvents(own, days ?? RETENTION_DAYS);
   // The next start takes up what is noted as to be removed, and asks the providers.
   const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
   const quiet = { info: () => undefined, error: () => undefined };
@@ -36,7 +37,8 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
 }
 
 /** The tenant's log, written by this process: of changes alone, however many. */
-function ownEvents(own: { store: Store; clock: Clock; random: Random }) {
+function ownEvents(own: { store: Store; clock: Clock; random: Random }, days: number) {
   const budget = () => ({ isRecorded: true, leftOut: 0 });
-  return createEvents({ ...own, log: pino({ level: 'silent' }), budget, types: new Set(['sapi']) });
+  const log = pino({ level: 'silent' });
+  return createEvents({ ...own, log, budget, types: new Set(['sapi']), retentionDays: () => days });
 }

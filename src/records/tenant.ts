@@ -108,6 +108,8 @@ export const tenantSettingsSchema = z.looseObject({
   /** Whether `/oauth/par` is there (RFC 9126); it is unless this is false. */
   pushed_authorization_requests_supported: z.boolean().optional(),
   device_flow: deviceFlowSchema.prefault({}),
+  /** Ours: how long events of the log are kept. */
+  log_retention_days: z.number().int().min(1).max(3650).nullish(),
   flags: flagsSchema.default({}),
   /** Whether discovery names the endpoints at `mtls.` of the custom domain (RFC 8705 §5). */
   mtls: z.looseObject({ enable_endpoint_aliases: z.boolean().default(false) }).nullish(),

@@ -31,7 +31,9 @@ export function eventIdAt(at: number): string {
   return new Date(at).toISOString().replaceAll(/\D/g, '');
 }
 
-const RETENTION_SECONDS = 30 * 86_400;
+const DAY_SECONDS = 86_400;
+/** How long events are kept where the tenant says nothing. */
+export const RETENTION_DAYS = 30;
 /** Characters kept of what a request says. */
 const LONGEST = { name: 255, description: 1000 };
 
@@ -43,6 +45,8 @@ interface EventsDependencies {
   budget: EventBudget;
   /** The types that are declared: no other is written. */
   types: ReadonlySet<string>;
+  /** How many days an event is kept that is recorded now; {@link RETENTION_DAYS} otherwise. */
+  retentionDays?: () => number;
   /** Told of each event, recorded or not, with the connection's name as the event has it. */
   measure?: ((type: string, connection: string | undefined) => void) | undefined;
 }
@@ -56,6 +60,7 @@ export function createEvents({
   budget,
   types,
   measure,
+  retentionDays = () => RETENTION_DAYS,
 }: EventsDependencies): Events {
   const pending = new Set<Promise<void>>();
   const listeners: (() => void)[] = [];
@@ -74,7 +79,7 @@ export function createEvents({
         // Ids sort by time, and so do lists of events.
         id: `${eventIdAt(clock())}${random(12).toString('hex')}`,
         date: new Date(clock()).toISOString(),
-        expiresAt: epochSeconds(clock) + RETENTION_SECONDS,
+        expiresAt: epochSeconds(clock) + retentionDays() * DAY_SECONDS,
       };
       for (const field of ['user_name', 'client_id', 'connection', 'description'] as const) {
         const longest = field === 'description' ? LONGEST.description : LONGEST.name;

@@ -25,6 +25,7 @@ const settings = z.strictObject(
       allowed_logout_urls: texts,
       default_directory: z.string().max(255),
       default_audience: z.string().max(600),
+      log_retention_days: z.number().int().min(1).max(3650),
       account_linking: z.enum(['never', 'suggest']),
       default_redirection_uri: z.string().max(2048),
       default_organization: object,

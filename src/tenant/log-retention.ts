@@ -1,0 +1,60 @@
+// How long the tenant's log is kept (`tenant.log_retention_days`). The store ends each event when it is due; what is older
+// than a retention that was made shorter is taken away here, a batch at a time.
+import type { Background } from '../runtime/background.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from './config.ts';
+import { type Events, RETENTION_DAYS } from './events.ts';
+
+const DAY = 86_400_000;
+/** Few enough that requests in between do not wait. */
+const BATCH = 200;
+
+interface RetentionDependencies {
+  store: Store;
+  config: Pick<Config, 'settings' | 'refresh'>;
+  events: Pick<Events, 'listen'>;
+  background: Background;
+  clock: Clock;
+  /** Aborted when the server is about to end. */
+  ending: AbortSignal;
+}
+
+/** How many days events are kept. */
+export function retentionDays({ settings }: Pick<Config, 'settings'>): number {
+  return settings().tenant.log_retention_days ?? RETENTION_DAYS;
+}
+
+/** Takes away what is too old, now and whenever the retention has become shorter: a change of it is an event itself. */
+export function keepRetention(deps: RetentionDependencies): void {
+  const { store, config, events, background, ending } = deps;
+  let kept = Number.POSITIVE_INFINITY;
+  let revision = -1;
+  const look = async () => {
+    await config.refresh();
+    const days = retentionDays(config);
+    const isShorter = days < kept;
+    kept = days;
+    if (isShorter) await purgeOlder(deps, days);
+  };
+  const run = () => {
+    // Each event comes by here.
+    if (ending.aborted || revision === store.revision()) return;
+    revision = store.revision();
+    background.run('the purge of the log', look);
+  };
+  events.listen(run);
+  run();
+}
+
+/** Ids sort by time: the oldest come first. */
+async function purgeOlder({ store, clock, ending }: RetentionDependencies, days: number): Promise<void> {
+  const oldest = new Date(clock() - days * DAY).toISOString();
+  for (;;) {
+    const { records } = await store.collection('logs').list({ limit: BATCH });
+    const old = records.filter(({ date }) => date < oldest);
+    if (old.length === 0 || ending.aborted) return;
+    await store.batch(old.map(({ id }) => ({ collection: 'logs', delete: id })));
+    if (old.length < BATCH) return;
+  }
+}
