@@ -2,12 +2,14 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { LimitLogin } from './connections/database/limit-login.ts';
+import { resetRequests } from './connections/database/reset-link.ts';
 import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
 import { providerChecks } from './connections/provider-checks.ts';
 import { createMessages } from './delivery/deliver.ts';
+import { createDeliveries } from './delivery/deliveries.ts';
 import { createOutbox } from './delivery/outbox.ts';
-import { type Pause, timerPause } from './delivery/queue.ts';
+import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { withTryLogin } from './development/try-login.ts';
@@ -33,7 +35,7 @@ import { createViews } from './pages/views.ts';
 import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
-import { createChallenges } from './protection/challenges.ts';
+import { type Challenges, createChallenges } from './protection/challenges.ts';
 import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
@@ -89,36 +91,25 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const { outbox, messages } = delivery(deps, { config, events, outbound, viewsDirectory });
+  const sending = delivery(deps, { ...challenges, config, events, outbound }, viewsDirectory);
   const { baseUrl } = settings;
-  const notice = lockNotice({ baseUrl, config, users, challenges, messages, background, events, rateLimits });
+  const kept = { config, events, challenges, rateLimits, background, callers };
+  const onLocked = lockNotice({ ...kept, ...sending, baseUrl, users });
+  const onThrottled = noteThrottled(events);
   return {
     /** The tenant file's own, without what is ours. */
     tenantConfig,
-    config,
-    events,
-    challenges,
-    rateLimits,
+    ...kept,
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
-    background,
     directories: lazyDirectories({ outbound, clock }),
     providers: providerChecks({ ...deps, ...outbound, config, background }),
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,
     ...ownCode(deps, { config, events, outbound, rateLimits }),
-    callers,
-    attempts: createAttempts({
-      store,
-      config,
-      callers,
-      clock,
-      onLocked: notice,
-      onThrottled: noteThrottled(events),
-    }),
-    outbox,
-    messages,
+    attempts: createAttempts({ store, config, callers, clock, onLocked, onThrottled }),
+    ...sending,
     tickets: createLoginTickets(challenges, random),
     views: createViews({
       directory: viewsDirectory,
@@ -127,6 +118,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
       look: config.look,
       log,
     }),
+    requestReset: resetRequests({ ...deps, ...kept, ...sending, baseUrl }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
     ...secondFactors(deps, { config, background, rateLimits, outbound }),
@@ -182,16 +174,15 @@ function withMtlsOrigin(config: Config, settings: Settings): Config {
     : { ...config, customOrigins: () => [...config.customOrigins(), origin] };
 }
 
-/** E-mail and SMS. */
+/** What leaves the server: e-mail, SMS, and what else features send. */
 function delivery(
-  { settings, log, clock, random, pause = timerPause, metrics }: TenantDependencies,
-  {
-    config,
-    events,
-    outbound,
-    viewsDirectory,
-  }: { config: Config; events: Events; outbound: Outbound; viewsDirectory: string },
+  deps: CapabilityDependencies,
+  own: { config: Config; events: Events; outbound: Outbound; takeBack: Challenges['takeBack'] },
+  viewsDirectory: string,
 ) {
+  const { settings, log, clock, random } = deps;
+  const { config, outbound } = own;
+  const deliveries = createDeliveries(deps);
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
   const templates = createTemplates({
@@ -201,18 +192,9 @@ function delivery(
     mailFrom,
     log,
   });
-  return {
-    outbox,
-    messages: createMessages({
-      templates,
-      ...transports,
-      events,
-      log,
-      clock,
-      pause,
-      measures: metrics?.measures,
-    }),
-  };
+  const { measures } = deps.metrics ?? {};
+  const messages = createMessages({ ...deps, ...own, ...transports, deliveries, templates, measures });
+  return { outbox, deliveries, messages };
 }
 
 /** What the second factors keep. */

@@ -81,9 +81,10 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const capabilities = await createCapabilities({ ...given, ending: ending.signal }, VIEWS);
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, events, scripts } = capabilities;
-  const { backChannel, endings } = tenantEngine;
+  const { config, views, rateLimits, background, deliveries, events, scripts } = capabilities;
+  const { endings } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
+  deliveries.start();
 
   const app = new Koa();
   app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
@@ -118,7 +119,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
     resumeRemovals: () => resumeRecordRemovals(deps, { background, removeUser: endings.removeUser }),
     drain: () => ending.abort(),
     close: async (deadline) => {
-      await finishWork({ ...capabilities, backChannel, log }, deadline);
+      await finishWork({ ...capabilities, log }, deadline);
       await Promise.all([scripts.close(), capabilities.directories.close()]);
     },
   };
@@ -134,9 +135,8 @@ function routesOf(
 ) {
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
-  const { tenantConfig, config, events, challenges, rateLimits, limitLogin, background, callers, attempts } =
-    capabilities;
-  const { outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
+  const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
+  const { attempts, outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
   const { away, engine, finish, credentialGrants, readApiToken, idp, delegatedLogins, deviceLogins } =
     tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
@@ -180,7 +180,7 @@ function routesOf(
     }),
     ...bind(database, {
       ...firstFactor,
-      background,
+      requestReset: capabilities.requestReset,
       ...endings,
       limitLogin,
       log,

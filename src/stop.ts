@@ -63,11 +63,11 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
   };
 }
 
-/** Work after the answers, in order: background lookups, messages, log events. */
+/** Work after the answers, in order: background lookups, messages and logout tokens, log events. */
 interface LastWork {
   background: Background;
-  messages: Flushable;
-  backChannel: Flushable;
+  deliveries: Flushable;
+  messages: { close(): Promise<void> };
   /** Actions that nobody waits for. */
   afterwards: Flushable;
   events: Events;
@@ -84,14 +84,13 @@ interface Flushable {
  * @param deadline when it is given up.
  */
 export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK)): Promise<void> {
-  const { background, messages, backChannel, afterwards, events, log } = work;
+  const { background, deliveries, messages, afterwards, events, log } = work;
   if (!(await doneBy(deadline.share(0.3), background.flush()))) {
     log.warn('work in the background was not finished before the end');
   }
   const ms = deadline.share(0.8).left();
-  if (
-    !(await doneBy(deadline, Promise.all([messages, backChannel, afterwards].map((one) => one.flush(ms)))))
-  ) {
+  const sent = deliveries.flush(ms).then(messages.close);
+  if (!(await doneBy(deadline, Promise.all([sent, afterwards.flush(ms)])))) {
     log.warn('messages were not given up before the end');
   }
   if (!(await doneBy(deadline, events.flush()))) log.warn('events were not recorded before the end');

@@ -13,7 +13,7 @@ import { pendingLogins } from './connections/upstream/pending.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
 import type { CheckRequest } from './engine/authorize.ts';
 import { bindEngineParts } from './engine/feature.ts';
-import { createLogoutChannels } from './engine/logout-channels.ts';
+import { createLogoutChannels, type LogoutChannel } from './engine/logout-channels.ts';
 import { logoutTokens } from './engine/logout-token.ts';
 import { ownCallbacks } from './engine/own-callbacks.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
@@ -31,7 +31,7 @@ import { approvalCallbacks } from './grants/ciba/callbacks.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { deviceCallbacks } from './grants/device/callbacks.ts';
 import { device } from './grants/device/feature.ts';
-import { type BackChannel, createBackChannel } from './logout/back-channel.ts';
+import { backChannel } from './logout/back-channel.ts';
 import { logout } from './logout/feature.ts';
 import { samlCallbacks } from './saml/callbacks.ts';
 import { saml } from './saml/feature.ts';
@@ -39,20 +39,20 @@ import { type IdentityProvider, identityProvider } from './saml/identity-provide
 
 /** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
-  const { settings, users, log, clock, wallClock, random, pause } = deps;
-  const { certificates, config, events, challenges, outbound, signing, tickets, views } = capabilities;
+  const { settings, users, log, clock, wallClock, random } = deps;
+  const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
   const { checkPossession, redeemOwnCode, ...asking } = later(() => engine);
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
-  const backChannel = createBackChannel({ config, events, log, signLogoutToken, outbound, pause });
+  const tellers = backChannel({ ...capabilities, log, signLogoutToken });
   const idp = identityProvider(baseUrl, config, signing.sign);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
   const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...asking });
-  const own = { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken, upstream, ...asking };
+  const own = { factors, mfaApi, readApiToken, tellers, idp, exchangeToken, upstream, ...asking };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
@@ -84,7 +84,6 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),
     readApiToken,
     readCallerToken: callerTokenReader(reading),
-    backChannel,
     idp,
     delegatedLogins: logins.saml,
     deviceLogins: logins.device,
@@ -179,14 +178,14 @@ function engineParts(
     factors: ReturnType<typeof factorDependencies>;
     mfaApi: string;
     readApiToken: ApiTokenReader;
-    backChannel: BackChannel;
+    tellers: LogoutChannel;
     idp: IdentityProvider;
     exchangeToken: ExchangeToken;
     isOpen: ExchangeDependencies['isOpen'];
     upstream: ReturnType<typeof upstreamDependencies>;
   },
 ) {
-  const { factors, mfaApi, readApiToken, backChannel, idp, exchangeToken } = own;
+  const { factors, mfaApi, readApiToken, tellers, idp, exchangeToken } = own;
   const proofs = {
     attempts,
     callers,
@@ -208,7 +207,7 @@ function engineParts(
     bindEngineParts(ciba, { challenges, config }),
     bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
-    bindEngineParts(logout, { config, backChannel }),
+    bindEngineParts(logout, { config, backChannel: tellers }),
     bindEngineParts(saml, { clock, config, idp, random, store }),
   ];
   return { firstFactors, parts };

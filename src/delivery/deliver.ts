@@ -1,23 +1,39 @@
-// Sends messages: renders them, hands them to the channel's transport with retries, and records each outcome in the log
-// and the tenant's log events.
+// Sends messages: writes them to the store, renders them, hands them to the channel's transport with retries, and records
+// each outcome in the log and the tenant's log events.
 import type { Logger } from 'pino';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
-import { type Carried, DeliveryError, type MessageKind, type Messages, type Notice } from './messages.ts';
-import { createQueue, type Pause, type Queue, timerPause } from './queue.ts';
+import type { Users } from '../users/users.ts';
+import { type Deliveries, type DeliveryKind, type Prepared, TooManyWaiting } from './deliveries.ts';
+import { contentOf, type LetterContent, noticeOf } from './letter-content.ts';
+import {
+  type CredentialRef,
+  DeliveryError,
+  type Letter,
+  type MessageKind,
+  type Messages,
+} from './messages.ts';
+import { timerPause } from './queue.ts';
 import type { Templates } from './templates.ts';
 import type { Outgoing, OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 
 interface MessagesDependencies {
+  store: Store;
+  config: Pick<Config, 'client' | 'connection' | 'organization'>;
+  users: Pick<Users, 'get'>;
+  deliveries: Pick<Deliveries, 'add'>;
   templates: Templates;
   email: Transport<OutgoingEmail>;
   sms: Transport<OutgoingSms>;
   events: Events;
   log: Logger;
   clock: Clock;
-  pause?: Pause;
+  /** Takes back the credential of a message that was given up. */
+  takeBack(ref: CredentialRef): Promise<void>;
   measures?: Pick<Measures, 'message'> | undefined;
 }
 
@@ -30,33 +46,48 @@ const PATIENT_PAUSES = [300, 1_500, 5_000, 30_000, 120_000];
 const BACKGROUND_PAUSES = [1_000, 5_000, 30_000, 120_000, 480_000];
 const CONCURRENCY = 8;
 const CAPACITY = 2_000;
-
-/** A message being sent. */
-interface Sending {
-  kind: MessageKind;
-  notice: Notice;
-  carried: Carried | undefined;
-  /** Whether a caller still waits for the outcome. */
-  isAwaited(): boolean;
-  /** Called once: with the reason when given up, undefined when sent. */
-  ended(error: DeliveryError | undefined): void;
-}
+/** The longest that a try may take, milliseconds: the transports end theirs before. */
+const LONGEST = 60_000;
 
 /** The messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
-  const { templates, pause = timerPause } = deps;
-  const settings = { pauses: BACKGROUND_PAUSES, concurrency: CONCURRENCY, capacity: CAPACITY, pause };
-  // One queue each, so that a hanging mail server does not delay SMS.
-  const queues = { email: createQueue(settings), sms: createQueue(settings) };
-  const queueOf = (kind: MessageKind) => queues[isSms(kind) ? 'sms' : 'email'];
+  const { store, deliveries, templates, clock } = deps;
+  // A kind each, so that a hanging mail server does not delay SMS.
+  const prepare = {
+    email: deliveries.add(channel(deps, 'email')),
+    sms: deliveries.add(channel(deps, 'sms')),
+  };
+  const prepared = (content: LetterContent) => prepare[isSms(content.kind) ? 'sms' : 'email'](content);
+  const messages: Messages = {
+    letter: (kind, notice, carried) => letter(prepared(contentOf(kind, notice, { carried, clock }))),
+    decoy: (kind, notice) => letter(prepared({ ...contentOf(kind, notice, { clock }), decoy: true })),
+    post: async (kind, notice, carried) => {
+      const { write, post } = messages.letter(kind, notice, carried);
+      await store.batch([write]);
+      post();
+    },
+    template: (kind) => templates.settings(kind),
+    close: async () => {
+      await Promise.all([deps.email.close(), deps.sms.close()]);
+    },
+  };
+  return messages;
+}
 
+function letter({ write, begin }: Prepared): Letter {
   return {
-    send: async (kind, notice, carried) => {
+    write,
+    post: () => begin(),
+    send: async () => {
       let awaited = true;
       const patience = new AbortController();
       const outcome = new Promise<void>((resolve, reject) => {
-        const ended = (error?: DeliveryError) => (error === undefined ? resolve() : reject(error));
-        start(deps, queueOf(kind), { kind, notice, carried, isAwaited: () => awaited, ended });
+        begin({
+          isAwaited: () => awaited,
+          most: PATIENT_TRIES,
+          pauses: PATIENT_PAUSES,
+          ended: (error) => (error === undefined ? resolve() : reject(asDeliveryError(error))),
+        });
       });
       try {
         await Promise.race([outcome, timerPause(PATIENCE, patience.signal)]);
@@ -65,65 +96,45 @@ export function createMessages(deps: MessagesDependencies): Messages {
         patience.abort();
       }
     },
-    post: (kind, notice, carried) =>
-      start(deps, queueOf(kind), { kind, notice, carried, isAwaited: () => false, ended: () => {} }),
-    template: (kind) => templates.settings(kind),
-    flush: async (ms) => {
-      const left = await Promise.all(Object.values(queues).map((queue) => queue.flush(ms)));
-      const sum = left.reduce((a, b) => a + b, 0);
-      if (sum > 0) deps.log.error({ left: sum }, 'messages were not sent before the end');
-      await Promise.all([deps.email.close(), deps.sms.close()]);
-    },
   };
 }
 
-/** Queues a message; its outcome is recorded whether or not a caller waits. */
-function start(deps: MessagesDependencies, queue: Queue, sending: Sending): void {
-  const { templates, log, clock } = deps;
-  const { kind, notice, carried, isAwaited, ended } = sending;
-  const tooLate = clock() + (carried?.ttlSeconds ?? Number.POSITIVE_INFINITY) * 1000;
-  let rendered: Promise<Outgoing> | undefined;
-  const gaveUp = async (thrown: unknown) => {
-    const error = asDeliveryError(thrown);
-    report(deps, kind, notice, thrown);
-    try {
-      await carried?.revoke();
-    } catch (fault) {
-      log.error({ err: fault }, 'a failed message left its code');
-    }
-    ended(error);
-  };
-  const taken = queue.add({
-    run: async () => {
-      if (clock() >= tooLate)
+/** How the messages of a channel are delivered. */
+function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKind<LetterContent> {
+  const { templates, clock } = deps;
+  return {
+    kind,
+    attempt: async (content, { id }) => {
+      if (content.decoy === true) return;
+      if (content.until !== undefined && clock() >= content.until)
         throw new DeliveryError('rejected', 'what the message carried is no longer good');
-      rendered ??= templates.render(kind, notice);
-      await deliver(deps, await rendered);
-      report(deps, kind, notice);
-      ended(undefined);
+      await deliver(deps, await templates.render(content.kind, await noticeOf(deps, content)), id);
+      report(deps, content);
     },
-    mayPass: (error, tries) => mayPass(error) && !(isAwaited() && tries >= PATIENT_TRIES),
-    gaveUp,
-    urgent: isAwaited(),
-    ...(isAwaited() && { pauses: PATIENT_PAUSES }),
-  });
-  if (!taken) void gaveUp(new DeliveryError('queue-full', 'too many messages wait to be sent'));
+    mayPass: (error) => error instanceof DeliveryError && error.code === 'unavailable',
+    gaveUp: async (content, error) => {
+      report(deps, content, error);
+      if (content.credential !== undefined) await deps.takeBack(content.credential);
+    },
+    pauses: BACKGROUND_PAUSES,
+    longest: LONGEST,
+    concurrency: CONCURRENCY,
+    capacity: CAPACITY,
+  };
 }
 
-function deliver({ email, sms }: MessagesDependencies, message: Outgoing): Promise<void> {
-  return message.channel === 'email' ? email.deliver(message) : sms.deliver(message);
+function deliver({ email, sms }: MessagesDependencies, message: Outgoing, id: string): Promise<void> {
+  return message.channel === 'email' ? email.deliver(message, id) : sms.deliver(message, id);
 }
 
 function isSms(kind: MessageKind): boolean {
   return kind === 'passwordless_sms' || kind === 'mfa_sms';
 }
 
-function mayPass(error: unknown): boolean {
-  return error instanceof DeliveryError && error.code === 'unavailable';
-}
-
 function asDeliveryError(error: unknown): DeliveryError {
   if (error instanceof DeliveryError) return error;
+  if (error instanceof TooManyWaiting)
+    return new DeliveryError('queue-full', error.message, { cause: error });
   return new DeliveryError('rejected', 'the message could not be sent', { cause: error });
 }
 
@@ -142,20 +153,19 @@ const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr',
 /** Records the outcome of a message, never its content. */
 function report(
   { events, log, measures }: MessagesDependencies,
-  kind: MessageKind,
-  notice: Notice,
+  content: LetterContent,
   error?: unknown,
 ): void {
-  const { application, connection, user, to, ip } = notice;
+  const { kind, application, connection, user, to, ip } = content;
   measures?.message(kind, isSms(kind) ? 'sms' : 'email', error === undefined ? 'sent' : 'failed');
   const type = error === undefined ? SENT[kind] : (NOT_SENT[kind] ?? 'fn');
   if (type !== undefined) {
     events.record({
       type,
       user_name: to,
-      ...(application && { client_id: application.client_id }),
-      ...(connection && { connection: connection.name }),
-      ...(user && { user_id: user.id }),
+      ...(application !== undefined && { client_id: application }),
+      ...(connection !== undefined && { connection }),
+      ...(user !== undefined && { user_id: user }),
       ...(ip !== undefined && { ip }),
       ...(error !== undefined && { description: asDeliveryError(error).message }),
     });

@@ -53,7 +53,7 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
   // Loaded with the first mail.
   const mailer = once(async () => (await import('nodemailer')).createTransport(poolOf));
   return {
-    deliver: async ({ to, from, subject, text, html }) => {
+    deliver: async ({ to, from, subject, text, html }, id) => {
       try {
         await (await mailer()).sendMail({
           // As an object, it cannot be parsed as a list of addresses.
@@ -62,7 +62,8 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
           subject: subject.replace(/[\r\n]+/g, ' '),
           text,
           html,
-          messageId: `<${crypto.randomUUID()}@${messageHost}>`,
+          // RFC 5322 §3.6.4: the same at each try, by which a receiver tells that two are one.
+          messageId: `<${id}@${messageHost}>`,
           // RFC 3834 §5: no out-of-office answers to this.
           headers: { 'Auto-Submitted': 'auto-generated' },
           signal: AbortSignal.timeout(timeout * STEPS),

@@ -2,6 +2,7 @@
 // hidden behind it.
 import type { Languages } from '../http/languages.ts';
 import type { Client, Connection, Organization } from '../records/collections.ts';
+import type { Write } from '../store/contract.ts';
 import type { User } from '../users/user.ts';
 
 /**
@@ -64,25 +65,42 @@ export class DeliveryError extends Error {
 
 /** The credential in a message. */
 export interface Carried {
-  /** Called once when the message is given up: an unsent credential must not stay valid. */
-  revoke(): Promise<void>;
+  /** What it is taken back by when the message is given up: an unsent credential must not stay valid. */
+  ref?: CredentialRef;
   /** Lifetime, seconds; the message is not sent after it. */
   ttlSeconds: number;
 }
 
-export interface Messages {
+/** Says which credential is meant, to whoever keeps it. */
+export interface CredentialRef {
+  id: string;
+  secretHash: string;
+}
+
+/** A message that is yet to be written, together with what it follows from. Once it is, one of the others is called. */
+export interface Letter {
+  write: Write;
   /**
    * Sends and waits: until the provider has taken the message, three tries have failed, or two seconds have passed. What
-   * is undecided then continues as with {@link Messages.post}, and this resolves.
+   * is undecided then continues as with {@link Letter.post}, and this resolves.
    * @throws DeliveryError when the message was given up meanwhile.
    */
-  send(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
+  send(): Promise<void>;
   /** Sends in the background with more retries; the outcome is a log event. */
-  post(kind: MessageKind, notice: Notice, carried?: Carried): void;
+  post(): void;
+}
+
+export interface Messages {
+  /** A message. */
+  letter(kind: MessageKind, notice: Notice, carried?: Carried): Letter;
+  /** What is written, and comes to nobody, where a message must not be seen to be missing. */
+  decoy(kind: MessageKind, notice: Notice): Letter;
+  /** Writes a message by itself, and has it sent in the background. */
+  post(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
   /** Settings of an e-mail template, with defaults. */
   template(kind: EmailKind): TemplateSettings;
-  /** Empties the queues within `ms` milliseconds; the rest is logged as not sent. */
-  flush(ms: number): Promise<void>;
+  /** Closes the connections to providers. */
+  close(): Promise<void>;
 }
 
 export interface TemplateSettings {

@@ -9,6 +9,10 @@ interface Job {
   mayPass(error: unknown, tries: number): boolean;
   /** Called once when the job is given up. */
   gaveUp(error: unknown): Promise<void>;
+  /** Called before a pause of so many milliseconds. */
+  pausing?(ms: number): Promise<void>;
+  /** Called in place of `gaveUp` where a flush has cut its tries short: somebody else goes on with it. */
+  postponed?(): Promise<void>;
   /** Pauses between tries, milliseconds; default: the queue's. */
   pauses?: readonly number[];
   /** Whether a caller waits for it: urgent jobs go first. */
@@ -16,6 +20,8 @@ interface Job {
 }
 
 export interface Queue {
+  /** How many more jobs it takes. */
+  room(): number;
   /** Adds a job. @returns false when the queue is full and the job was not added. */
   add(job: Job): boolean;
   /**
@@ -76,6 +82,8 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
     for (const ms of job.pauses ?? pauses) {
       if (error === undefined || !job.mayPass(error, tries)) break;
       const late = ending.signal.aborted;
+      await job.pausing?.(ms);
+      if (late && job.postponed !== undefined) return job.postponed();
       await pause(ms, ending.signal);
       if (late) break;
       error = await attempt(job);
@@ -85,6 +93,7 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
   };
 
   return {
+    room: () => Math.max(0, capacity - open.size),
     add: (job) => {
       if (open.size >= capacity) return false;
       const ended = work(job).finally(() => open.delete(ended));

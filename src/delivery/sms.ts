@@ -26,11 +26,11 @@ export function createSmsTransport(
 ): Transport<OutgoingSms> {
   const { from, messagingServiceSid } = settings;
   // Loaded with the first SMS: the client is large.
-  const client = once(() => createClient(settings, outbound, timeout));
+  const library = once(load);
   return {
-    deliver: async (message) => {
+    deliver: async (message, id) => {
       const sender = message.from ?? from;
-      const { messages } = await client();
+      const { messages } = createClient(await library(), settings, { outbound, timeout, id });
       await messages
         .create({
           to: message.to,
@@ -45,8 +45,14 @@ export function createSmsTransport(
   };
 }
 
-async function createClient(settings: SmsSettings, outbound: Outbound, timeout: number) {
-  const { default: twilio } = await import('twilio');
+const load = async () => (await import('twilio')).default;
+
+/** A client for one message. */
+function createClient(
+  twilio: Awaited<ReturnType<typeof load>>,
+  settings: SmsSettings,
+  { outbound, timeout, id }: { outbound: Outbound; timeout: number; id: string },
+) {
   const httpClient = new twilio.RequestClient();
   httpClient.request = async (asked) => {
     const { pathname, search, origin } = new URL(asked.uri);
@@ -58,6 +64,8 @@ async function createClient(settings: SmsSettings, outbound: Outbound, timeout: 
       method: asked.method,
       headers: {
         ...(asked.headers as Record<string, string>),
+        // For services that look at it; Twilio's own does not (draft-ietf-httpapi-idempotency-key-header).
+        'Idempotency-Key': `"${id}"`,
         authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
       },
       body: new URLSearchParams(asked.data as Record<string, string>),

@@ -29,10 +29,11 @@ export type Outgoing = OutgoingEmail | OutgoingSms;
 export interface Transport<M extends Outgoing = Outgoing> {
   /**
    * Resolves when the provider has accepted the message.
+   * @param id of the message, the same at each try: a provider or receiver that knows it may leave out what comes twice.
    * @throws DeliveryError `unavailable` when temporary (SMTP 4yz, timeout, 429, 5xx), `rejected` or `invalid-number`
    *   when permanent.
    */
-  deliver(message: M): Promise<void>;
+  deliver(message: M, id: string): Promise<void>;
   /** Closes its connections. */
   close(): Promise<void>;
 }

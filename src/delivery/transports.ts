@@ -64,11 +64,11 @@ function tenantMail(provider: () => unknown, host: string, outbox: Outbox): Tran
     return latest;
   });
   return {
-    deliver: async (message) => {
+    deliver: async (message, id) => {
       const used = current();
       used.sending += 1;
       try {
-        await used.transport.deliver(message);
+        await used.transport.deliver(message, id);
       } finally {
         used.sending -= 1;
         closeIfDone(used);

@@ -1,6 +1,7 @@
 // How the participants of a session hear that it has ended: back channels and other protocols' single logout.
 // Each feature adds its channel at the server's start and knows no other.
 import type { Logger } from 'pino';
+import type { Write } from '../store/contract.ts';
 
 /** A session that has ended; its record and its tokens are gone already. */
 export interface EndedSession {
@@ -34,10 +35,21 @@ export interface LogoutBrowser {
   returnTo: string;
 }
 
+/** What is written in the commit that ends a session, and what is done after it. */
+export interface Announcement {
+  writes: readonly Write[];
+  begin(): void;
+}
+
 /** One protocol that participants are told by. */
 export interface LogoutChannel {
   /** For the log. */
   name: string;
+  /**
+   * Asked before a session is ended, by a channel that needs no browser: what is written with the end cannot be lost.
+   * What it throws is logged, and stops nothing.
+   */
+  announce?(session: EndedSession): Promise<Announcement>;
   /**
    * Tells the participants of an ended session; slow work goes on in the background. Called once a session, in the
    * order of the list. What it throws is logged and stops neither the logout nor the other channels.
@@ -45,11 +57,13 @@ export interface LogoutChannel {
    *   logout) returns the address to send it to first, and brings it to `returnTo` whether or not participants answer.
    * @returns that address, absolute; undefined when the channel does not need the browser.
    */
-  sessionEnded(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
+  sessionEnded?(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
 }
 
 /** The channels of a tenant. */
 export interface LogoutChannels {
+  /** What is to be written as a session ends; `begin` is for who has written it. */
+  announce(session: EndedSession): Promise<Announcement>;
   /**
    * Tells all participants.
    * @returns where the browser goes now: `browser.returnTo`, or an address that leads there through the participants.
@@ -60,11 +74,27 @@ export interface LogoutChannels {
 /** A tenant's channels, in the order in which they are told. */
 export function createLogoutChannels(channels: readonly LogoutChannel[], log: Logger): LogoutChannels {
   return {
+    announce: async (session) => {
+      const announced: Announcement[] = [];
+      for (const { name, announce } of channels) {
+        try {
+          if (announce !== undefined) announced.push(await announce(session));
+        } catch (error) {
+          log.error({ err: error, channel: name }, 'the participants could not be told of a logout');
+        }
+      }
+      return {
+        writes: announced.flatMap(({ writes }) => writes),
+        begin: () => {
+          for (const one of announced) one.begin();
+        },
+      };
+    },
     tell: async (session, browser) => {
       let returnTo = browser?.returnTo;
       for (const channel of channels) {
         try {
-          const through = await channel.sessionEnded(
+          const through = await channel.sessionEnded?.(
             session,
             returnTo === undefined ? undefined : { returnTo },
           );

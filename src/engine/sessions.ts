@@ -6,12 +6,12 @@ import { sessionUid } from '../records/artifacts.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import { type Collection, type Store, UniqueKeyError } from '../store/contract.ts';
+import { type Collection, type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Login } from '../users/login.ts';
 import { endBackchannelOf } from './backchannel-requests.ts';
 import { providerSessionOf } from './browser-login.ts';
-import type { LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
+import type { EndedSession, LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 
 /** A session with a logged-in user. */
@@ -90,10 +90,8 @@ const endedKey = (sid: string) => `EndedSession:${sid}`;
 export function createSessions(provider: Provider, deps: SessionsDependencies): Sessions {
   const artifacts = deps.store.collection('artifacts');
   const end: Sessions['end'] = async (sid, { reason, browser, startedBy, requestsStay }) => {
-    const ended = await takeSession(artifacts, deps.clock, sid, requestsStay === true);
-    if (ended === undefined) return browser?.returnTo;
-    const { userId, clientIds } = ended;
-    return deps.logoutChannels.tell({ sid, userId, clientIds, reason, startedBy }, browser);
+    const ended = await takeSession(deps, sid, requestsStay === true, { reason, startedBy });
+    return ended === undefined ? browser?.returnTo : deps.logoutChannels.tell(ended, browser);
   };
   return {
     current: async (ctx) => {
@@ -151,26 +149,38 @@ function sessionOf({ model, payload }: Artifact): string | undefined {
   return typeof uid === 'string' ? uid : undefined;
 }
 
-/** Removes a session. @returns it, for exactly one of racing calls. */
+/** Removes a session. @returns it, for exactly one of racing calls; nothing for one that nobody was logged in to. */
 async function takeSession(
-  artifacts: Artifacts,
-  clock: Clock,
+  deps: SessionsDependencies,
   sid: string,
   requestsStay: boolean,
-): Promise<UserSession | undefined> {
+  why: Pick<EndedSession, 'reason' | 'startedBy'>,
+): Promise<EndedSession | undefined> {
+  const artifacts = deps.store.collection('artifacts');
   const [found] = await artifacts.findBy('uid', sid);
   if (found === undefined) return undefined;
-  const isFirst = await recordEnd(artifacts, clock, sid);
+  const session = describe(found.payload);
+  const ended = session && { sid, userId: session.userId, clientIds: session.clientIds, ...why };
+  const announced = ended && (await deps.logoutChannels.announce(ended));
+  const isFirst = await recordEnd(deps, sid, announced?.writes ?? []);
   await artifacts.deleteBy('uid', sid);
   if (requestsStay) await detachRequests(artifacts, sid);
   await removeBound(artifacts, sid);
-  return isFirst ? describe(found.payload) : undefined;
+  if (!isFirst) return undefined;
+  announced?.begin();
+  return ended;
 }
 
-async function recordEnd(artifacts: Artifacts, clock: Clock, sid: string): Promise<boolean> {
+/** Says that a session has ended, and that its participants are to be told, in one commit. @returns false for all but the first. */
+async function recordEnd(
+  { store, clock }: SessionsDependencies,
+  sid: string,
+  also: readonly Write[],
+): Promise<boolean> {
   const expiresAt = epochSeconds(clock) + REMEMBERED;
+  const insert = { id: endedKey(sid), model: 'EndedSession', payload: {}, expiresAt };
   try {
-    await artifacts.insert({ id: endedKey(sid), model: 'EndedSession', payload: {}, expiresAt });
+    await store.batch([{ collection: 'artifacts', insert }, ...also]);
     return true;
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return false;

@@ -38,7 +38,7 @@ export async function issueEnrollment(
   const offered = enrollable(deps).filter(({ name }) => factor === undefined || name === factor);
   if (offered.length === 0) return { refusal: 'no-factor' };
   if (!several && (await activeAuthenticators(deps, user)).length > 0) return { refusal: 'enrolled' };
-  const { secret, revoke } = await deps.challenges.issueTicket({
+  const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     subject: user.id,
     // Those that were handed out before stay good.
@@ -52,11 +52,12 @@ export async function issueEnrollment(
     },
   });
   const url = `${deps.baseUrl}${ENROLLMENT}?ticket=${secret}`;
-  if (mailTo !== undefined) {
-    const languages = locale === undefined ? [] : [locale];
-    const notice = { to: mailTo, user, url, languages, lifetimeInSeconds: TICKET_SECONDS };
-    deps.messages.post('enrollment_email', notice, { revoke, ttlSeconds: TICKET_SECONDS });
-  }
+  const languages = locale === undefined ? [] : [locale];
+  const notice = { user, url, languages, lifetimeInSeconds: TICKET_SECONDS };
+  const carried = { ref, ttlSeconds: TICKET_SECONDS };
+  const letter = mailTo && deps.messages.letter('enrollment_email', { ...notice, to: mailTo }, carried);
+  await keep(letter ? [letter.write] : []);
+  if (letter) letter.post();
   return { url };
 }
 

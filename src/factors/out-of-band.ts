@@ -35,11 +35,11 @@ export interface OobChallenge extends Omit<OutOfBandChallenge, 'data'> {
   number?: string;
 }
 
-/** A challenge with a code of six digits to be sent; it takes the place of the authenticator's last. */
-export async function issueCode({ challenges }: Pick<OobDependencies, 'challenges'>, about: ChallengeFor) {
+/** A challenge with a code of six digits to be sent, yet to be kept; it takes the place of the authenticator's last. */
+export function prepareCode({ challenges }: Pick<OobDependencies, 'challenges'>, about: ChallengeFor) {
   const challenge = { ...newChallenge(about), digits: 6, ttlSeconds: CODE_SECONDS };
-  const { secret: oobCode, code, revoke } = await challenges.issueWithCode(challenge);
-  return { oobCode, code, revoke };
+  const { secret: oobCode, ...prepared } = challenges.prepareWithCode(challenge);
+  return { oobCode, ...prepared };
 }
 
 /** A challenge that the device answers; the number is shown at both ends. */

@@ -1,7 +1,7 @@
 // Back-channel logout (OpenID Connect Back-Channel Logout 1.0 §2.5): a logout token is posted to the applications of a
 // session that ended, in the background, with retries.
 import type { Logger } from 'pino';
-import { createQueue, type Pause } from '../delivery/queue.ts';
+import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
 import type { SignLogoutToken } from '../engine/logout-token.ts';
 import type { Outbound } from '../http/outbound.ts';
@@ -12,23 +12,24 @@ import type { Events } from '../tenant/events.ts';
 
 interface BackChannelDependencies {
   config: Config;
+  deliveries: Pick<Deliveries, 'add'>;
   events: Events;
   log: Logger;
   signLogoutToken: SignLogoutToken;
   outbound: Outbound;
-  pause?: Pause | undefined;
 }
 
-export interface BackChannel {
-  channel: LogoutChannel;
-  /** Posts each waiting token once more, within `ms` milliseconds. */
-  flush(ms: number): Promise<void>;
+/** Whom to tell of which session, where. */
+interface LogoutNotice {
+  clientId: string;
+  address: string;
+  session: Pick<EndedSession, 'sid' | 'userId'>;
 }
 
 /** Pauses between tries, milliseconds: four tries in about two minutes. */
 const PAUSES = [1_000, 10_000, 110_000];
 const CONCURRENCY = 16;
-/** Waiting logout tokens at most; further ones are given up. */
+/** Logout tokens that this process holds; more wait in the store. */
 const CAPACITY = 5_000;
 /** How long an application may take to answer, milliseconds. */
 const TIMEOUT = 5_000;
@@ -46,48 +47,49 @@ class Refused extends Error {
 }
 
 /** The channel to applications with back-channel addresses. */
-export function createBackChannel(deps: BackChannelDependencies): BackChannel {
-  const { config, log } = deps;
-  const queue = createQueue({
+export function backChannel(deps: BackChannelDependencies): LogoutChannel {
+  const prepare = deps.deliveries.add(logoutTokens(deps));
+  return {
+    name: 'back-channel logout',
+    announce: async ({ sid, userId, clientIds, reason }) => {
+      const clients = await Promise.all(clientIds.map((id) => deps.config.client(id)));
+      const all = clients
+        .filter((client) => client !== undefined && isInitiator(client, reason))
+        .flatMap((client) => (client === undefined ? [] : noticesOf(client, { sid, userId })))
+        .map(prepare);
+      return {
+        writes: all.map(({ write }) => write),
+        begin: () => {
+          for (const one of all) one.begin();
+        },
+      };
+    },
+  };
+}
+
+/** How logout tokens are delivered. */
+function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice> {
+  return {
+    kind: 'logout-token',
+    attempt: async (notice) => {
+      await post(deps, notice);
+      record(deps, notice, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(notice.address)}`);
+    },
+    mayPass: (error) => error instanceof Refused && error.mayPass,
+    gaveUp: async (notice, error) => {
+      const why = error instanceof Refused ? error.message : 'it could not be sent';
+      if (!(error instanceof Refused)) deps.log.error({ err: error }, 'a logout token could not be made');
+      record(deps, notice, 'oidc_backchannel_logout_failed', `${hostOf(notice.address)}: ${why}`);
+    },
     pauses: PAUSES,
+    longest: TIMEOUT * 2,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
-    ...(deps.pause === undefined ? {} : { pause: deps.pause }),
-  });
-  const tell = (client: Client, address: string, session: EndedSession): void => {
-    const taken = queue.add({
-      run: async () => {
-        await post(deps, client, address, session);
-        record(deps, client, session, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(address)}`);
-      },
-      mayPass: (error) => error instanceof Refused && error.mayPass,
-      gaveUp: async (error) => {
-        const why = error instanceof Refused ? error.message : 'it could not be sent';
-        if (!(error instanceof Refused)) log.error({ err: error }, 'a logout token could not be made');
-        record(deps, client, session, 'oidc_backchannel_logout_failed', `${hostOf(address)}: ${why}`);
-      },
-    });
-    if (!taken) {
-      record(deps, client, session, 'oidc_backchannel_logout_failed', 'too many logouts wait already');
-    }
   };
-  return {
-    channel: {
-      name: 'back-channel logout',
-      sessionEnded: async (session) => {
-        const clients = await Promise.all(session.clientIds.map((id) => config.client(id)));
-        for (const client of clients) {
-          if (client === undefined || !isInitiator(client, session.reason)) continue;
-          for (const address of addressesOf(client)) tell(client, address, session);
-        }
-        return undefined;
-      },
-    },
-    flush: async (ms) => {
-      const left = await queue.flush(ms);
-      if (left > 0) log.warn({ left }, 'applications were not told of a logout before the server stopped');
-    },
-  };
+}
+
+function noticesOf(client: Client, session: LogoutNotice['session']): LogoutNotice[] {
+  return addressesOf(client).map((address) => ({ clientId: client.client_id, address, session }));
 }
 
 function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[] {
@@ -104,11 +106,13 @@ function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
 
 /** Posts a logout token. @throws Refused when the application does not accept it. */
 async function post(
-  { signLogoutToken, outbound }: BackChannelDependencies,
-  client: Client,
-  address: string,
-  session: EndedSession,
+  { config, signLogoutToken, outbound }: BackChannelDependencies,
+  { clientId, address, session }: LogoutNotice,
 ): Promise<void> {
+  const client = await config.client(clientId);
+  // The token would be for an application that is no more, or go where it no longer wants it.
+  if (client === undefined || !addressesOf(client).includes(address))
+    throw new Refused('it is told there no more', false);
   // Made for each try, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
   const answer = await outbound
@@ -135,12 +139,11 @@ async function post(
 
 function record(
   { events }: BackChannelDependencies,
-  client: Client,
-  { userId }: EndedSession,
+  { clientId, session }: LogoutNotice,
   type: 'oidc_backchannel_logout_succeeded' | 'oidc_backchannel_logout_failed',
   description: string,
 ): void {
-  events.record({ type, client_id: client.client_id, user_id: userId, description });
+  events.record({ type, client_id: clientId, user_id: session.userId, description });
 }
 
 const hostOf = (address: string) => URL.parse(address)?.host ?? address;

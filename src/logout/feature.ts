@@ -1,7 +1,7 @@
 // Logging out.
 import { feature } from '../engine/feature.ts';
+import type { LogoutChannel } from '../engine/logout-channels.ts';
 import type { Limits } from '../records/limits.ts';
-import type { BackChannel } from './back-channel.ts';
 import { type LogoutDependencies, logoutRoutes } from './routes.ts';
 
 const limits = {
@@ -23,11 +23,11 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const logout = feature<LogoutDependencies, { backChannel: BackChannel }>({
+export const logout = feature<LogoutDependencies, { backChannel: LogoutChannel }>({
   name: 'logout',
   limits,
   events,
-  logoutChannels: ({ backChannel }) => [backChannel.channel],
+  logoutChannels: ({ backChannel }) => [backChannel],
   routes: logoutRoutes,
   pages: ['logout/consent', 'logout/kept', 'logout/signed-out'],
 });

@@ -4,7 +4,7 @@ import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
-import type { Collection, Store } from '../store/contract.ts';
+import type { Collection, Store, Write } from '../store/contract.ts';
 import { askedBy, idOf } from './asked.ts';
 
 /** Wrong tries that a code takes before it is dead. */
@@ -39,12 +39,24 @@ export interface Met {
   data: Frozen<Record<string, unknown>>;
 }
 
+/** Says which challenge is meant, and not one that has replaced it. */
+export interface ChallengeRef {
+  id: string;
+  secretHash: string;
+}
+
 /** A challenge just made. */
 export interface Issued {
   /** The code or ticket; it is kept nowhere. */
   secret: string;
-  /** Takes it back, such as when it could not be sent; one that replaced it stays. */
-  revoke(): Promise<void>;
+  /** Takes it back, by `Challenges.takeBack`. */
+  ref: ChallengeRef;
+}
+
+/** A challenge that is not kept yet. */
+export interface Prepared extends Issued {
+  /** Keeps it, and makes these writes in the same commit: what is lost without it, and it without them. */
+  keep(also?: readonly Write[]): Promise<void>;
 }
 
 /** What is tried. */
@@ -73,8 +85,8 @@ export interface ChallengeRecords {
   newTicket(): string;
   /** Decimal digits, and what is kept of them. */
   newCode(digits: number): { code: string; hash: string; salt: string };
-  /** Keeps a challenge. @returns what takes it back; one that has replaced it stays. */
-  keep(challenge: NewChallenge, secrets: Secrets): Promise<() => Promise<void>>;
+  /** A challenge that is yet to be kept, without its secret. */
+  prepare(challenge: NewChallenge, secrets: Secrets): Pick<Prepared, 'ref' | 'keep'>;
   /** Tries a secret: of any number of racers one at most meets a challenge that is used up. */
   attempt(id: string, tried: Try): Promise<{ outcome: Outcome; met: Met | undefined }>;
   ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
@@ -96,15 +108,17 @@ export function createChallengeRecords(deps: {
       const salt = random(16).toString('base64url');
       return { code, hash: hashSecret(code, salt), salt };
     },
-    keep: async (challenge, secrets) => {
+    prepare: (challenge, secrets) => {
       const record = recordOf(challenge, secrets, clock());
       const { id, secretHash } = record;
-      await all.put({ ...record, expiresAt: epochSeconds(clock) + challenge.ttlSeconds });
-      await endOlder(all, id, challenge);
-      return async () => {
-        await all.update(id, (current) =>
-          current.secretHash === secretHash ? { ...current, spent: true } : current,
-        );
+      return {
+        ref: { id, secretHash },
+        keep: async (also = []) => {
+          const kept = { ...record, expiresAt: epochSeconds(clock) + challenge.ttlSeconds };
+          if (also.length === 0) await all.put(kept);
+          else await store.batch([{ collection: 'challenges', put: kept }, ...also]);
+          await endOlder(all, id, challenge);
+        },
       };
     },
     attempt: async (id, tried) => {

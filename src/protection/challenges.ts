@@ -8,19 +8,21 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { hashSecret } from '../runtime/secrets.ts';
-import type { Store } from '../store/contract.ts';
+import type { Store, Write } from '../store/contract.ts';
 import { askedBy, chosenFor, idOf } from './asked.ts';
 import {
   type ChallengeRecords,
+  type ChallengeRef,
   createChallengeRecords,
   describe,
   type Issued,
   type Met,
   type NewChallenge,
+  type Prepared,
 } from './challenge-records.ts';
 import { type OutOfBand, outOfBand } from './out-of-band.ts';
 
-export type { Issued, Met, NewChallenge };
+export type { ChallengeRef, Issued, Met, NewChallenge, Prepared };
 
 /** Nobody guesses one: no number of wrong tries makes a ticket any weaker. */
 const TICKET = /^[\w-]{43}$/;
@@ -42,10 +44,19 @@ interface TryOptions {
 export interface Challenges extends OutOfBand {
   /** Makes a code of that many decimal digits. */
   issueCode(challenge: NewChallenge & { digits: number }): Promise<Issued>;
+  /** The same, to be kept together with the message that carries it. */
+  prepareCode(challenge: NewChallenge & { digits: number }): Prepared;
   /** Makes a ticket of 43 URL-safe characters. */
   issueTicket(challenge: NewChallenge): Promise<Issued>;
-  /** A challenge that nobody can meet, made where one must not be seen to be missing. */
-  issueDecoy(challenge: NewChallenge): Promise<void>;
+  /** The same, to be kept together with the message that carries it. */
+  prepareTicket(challenge: NewChallenge): Prepared;
+  /**
+   * A challenge that nobody can meet, made where one must not be seen to be missing.
+   * @param also what is written beside it: as much as beside one that can be met.
+   */
+  issueDecoy(challenge: NewChallenge, also: readonly Write[]): Promise<void>;
+  /** Takes a challenge back, such as when it could not be sent; one that replaced it stays. */
+  takeBack(ref: ChallengeRef): Promise<void>;
   /**
    * Tries a code or a ticket where the subject is known. A code is compared with what the one who tries has asked
    * for, else with what was asked for last, so that of several that are under way one alone can be guessed at a
@@ -82,6 +93,11 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
     ...codes(records, deps.random),
     ...tickets(records),
     ...outOfBand(records),
+    takeBack: async ({ id, secretHash }) => {
+      await records.all.update(id, (current) =>
+        current.secretHash === secretHash ? { ...current, spent: true } : current,
+      );
+    },
     discard: async (purpose, subject) => {
       await records.all.delete(idOf(purpose, subject));
     },
@@ -91,10 +107,10 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
   };
 }
 
-type Codes = Pick<Challenges, 'issueCode' | 'issueDecoy' | 'try' | 'prepare' | 'askedBy'>;
+type Codes = Pick<Challenges, 'issueCode' | 'prepareCode' | 'issueDecoy' | 'try' | 'prepare' | 'askedBy'>;
 
 function codes(records: ChallengeRecords, random: Random): Codes {
-  const { all, keep, attempt, ofTicket, newCode } = records;
+  const { all, attempt, ofTicket, newCode } = records;
   const prepare: Challenges['prepare'] = (purpose, subject, secret) => {
     const id = idOf(purpose, subject);
     if (!isTicket(secret)) {
@@ -108,13 +124,16 @@ function codes(records: ChallengeRecords, random: Random): Codes {
       return found?.subject === id ? (await attempt(found.id, { secret, spend })).met : undefined;
     };
   };
+  const prepareCode: Challenges['prepareCode'] = (challenge) => {
+    const { code, hash, salt } = newCode(challenge.digits);
+    return { secret: code, ...records.prepare(challenge, { secretHash: hash, salt }) };
+  };
   return {
-    issueCode: async (challenge) => {
-      const { code, hash, salt } = newCode(challenge.digits);
-      return { secret: code, revoke: await keep(challenge, { secretHash: hash, salt }) };
-    },
-    issueDecoy: async (challenge) => {
-      await keep(challenge, { secretHash: random(32).toString('base64url'), salt: 'decoy' });
+    issueCode: async (challenge) => kept(prepareCode(challenge)),
+    prepareCode,
+    issueDecoy: async (challenge, also) => {
+      const secrets = { secretHash: random(32).toString('base64url'), salt: 'decoy' };
+      await records.prepare(challenge, secrets).keep(also);
     },
     try: (purpose, subject, secret, options) => prepare(purpose, subject, secret)(options),
     prepare,
@@ -123,6 +142,12 @@ function codes(records: ChallengeRecords, random: Random): Codes {
         .filter(({ spent }) => !spent)
         .map(describe),
   };
+}
+
+/** Keeps a challenge alone. */
+async function kept({ keep, ...issued }: Prepared): Promise<Issued> {
+  await keep();
+  return issued;
 }
 
 /** The rooms of wrong tries, beside those of known callers. */
@@ -147,14 +172,19 @@ async function tryCode(
   return met;
 }
 
-type Tickets = Pick<Challenges, 'issueTicket' | 'peekTicket' | 'keepWithTicket' | 'spendTicket' | 'penalise'>;
+type Tickets = Pick<
+  Challenges,
+  'issueTicket' | 'prepareTicket' | 'peekTicket' | 'keepWithTicket' | 'spendTicket' | 'penalise'
+>;
 
-function tickets({ all, keep, attempt, ofTicket, newTicket }: ChallengeRecords): Tickets {
+function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecords): Tickets {
+  const prepareTicket: Challenges['prepareTicket'] = (challenge) => {
+    const ticket = newTicket();
+    return { secret: ticket, ...prepare(challenge, { secretHash: hashSecret(ticket) }) };
+  };
   return {
-    issueTicket: async (challenge) => {
-      const ticket = newTicket();
-      return { secret: ticket, revoke: await keep(challenge, { secretHash: hashSecret(ticket) }) };
-    },
+    issueTicket: async (challenge) => kept(prepareTicket(challenge)),
+    prepareTicket,
     peekTicket: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found === undefined || found.spent || found.triesLeft < 1 ? undefined : describe(found);

@@ -4,7 +4,7 @@ import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import { idOf } from './asked.ts';
-import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome } from './challenge-records.ts';
+import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome, Prepared } from './challenge-records.ts';
 
 /** A challenge as who holds its ticket, or has to approve it, may know it. */
 export interface OutOfBandChallenge extends Met {
@@ -20,8 +20,8 @@ export interface OutOfBandChallenge extends Met {
 }
 
 export interface OutOfBand {
-  /** Makes a ticket that is good with a code of that many decimal digits alone, which goes another way. */
-  issueWithCode(challenge: NewChallenge & { digits: number }): Promise<Issued & { code: string }>;
+  /** A ticket that is good with a code of that many decimal digits alone, which goes another way; yet to be kept. */
+  prepareWithCode(challenge: NewChallenge & { digits: number }): Prepared & { code: string };
   /**
    * Makes a ticket that is good once it was approved; of a subject the newest so many wait, older ones end. `pause`:
    * milliseconds between two questions whether it was.
@@ -53,13 +53,13 @@ export interface OutOfBand {
 
 /** The out-of-band challenges among the records. */
 export function outOfBand(records: ChallengeRecords): OutOfBand {
-  const { all, keep, attempt, ofTicket, newTicket, newCode } = records;
+  const { all, prepare, attempt, ofTicket, newTicket, newCode } = records;
   return {
-    issueWithCode: async (challenge) => {
+    prepareWithCode: (challenge) => {
       const ticket = newTicket();
       const { code, hash, salt } = newCode(challenge.digits);
       const secrets = { secretHash: hashSecret(ticket), boundCode: { hash, salt } };
-      return { secret: ticket, code, revoke: await keep(challenge, secrets) };
+      return { secret: ticket, code, ...prepare(challenge, secrets) };
     },
     issueForApproval: async (challenge) => {
       const { pause } = challenge;
@@ -68,10 +68,11 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
         secretHash: hashSecret(ticket),
         approval: { state: 'pending' as const, ...(pause && { pause }) },
       };
-      const revoke = await keep(challenge, secrets);
+      const { ref, keep } = prepare(challenge, secrets);
+      await keep();
       const oldest = (await waitingFor(records, challenge)).slice(challenge.most);
       await Promise.all(oldest.map(({ id }) => all.delete(id)));
-      return { secret: ticket, revoke };
+      return { secret: ticket, ref };
     },
     find: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);

@@ -4,6 +4,7 @@
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec, Key } from './collection-spec.ts';
+import type { DeliveryRecord } from './deliveries.ts';
 import { type DocumentRecord, documentSecrets } from './documents.ts';
 import type {
   ArtifactRecord,
@@ -65,6 +66,7 @@ export interface Records {
   samlLogouts: SamlLogoutRecord;
   /** Messages of service providers that were taken, by application and ID: each counts once. */
   samlMessages: Stored;
+  deliveries: DeliveryRecord;
   jobs: JobRecord;
   jobParts: JobPartRecord;
   limits: LimitRecord;
@@ -221,6 +223,13 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   samlLogouts: { unique: { request: (run) => run.request }, indexes: { session: (run) => run.sid } },
   samlMessages: { unique: {}, indexes: {} },
+  deliveries: {
+    unique: {},
+    indexes: {},
+    fields: { kind: 'text', dueAt: 'number' },
+    indexed: ['dueAt'],
+    sealed: ['content'],
+  },
   jobs: { unique: {}, indexes: { status: (job) => job.status }, sealed: ['linkKey'] },
   jobParts: { unique: {}, indexes: { job: (part) => `${part.job}\n${part.kind}` }, sealed: ['text'] },
   limits: { unique: {}, indexes: {}, kept: 'memory' },

@@ -169,6 +169,8 @@ export interface Collection<T extends Stored> {
 
 /** An open store. */
 export interface Store {
+  /** That no other process can have it open: what an earlier one was at is nobody's any more. */
+  readonly exclusive?: true;
   collection<N extends CollectionName>(name: N): Collection<Records[N]>;
   /**
    * How often the configuration was written: it has risen before a write to a collection that is `cached` resolves.

@@ -176,6 +176,7 @@ function storeOf(collections: [string, Collection<Stored>][], { database, check,
     ]),
   );
   return {
+    exclusive: true,
     collection: <N extends CollectionName>(name: N) => {
       // Below the contract all records are alike; a collection holds only what came in as its own.
       return byName.get(name) as unknown as Collection<Records[N]>;

@@ -39,7 +39,7 @@ describe('mail', () => {
     const plain = { host: '127.0.0.1', port: server.port, secure: false, allowPlain: true };
     const transport = createMailTransport({ ...plain, ...settings }, { ...OPTIONS, ...options });
     try {
-      return await transport.deliver(message).then(
+      return await transport.deliver(message, 'an-id').then(
         () => undefined,
         (error: unknown) => error as DeliveryError,
       );

@@ -166,10 +166,12 @@ describe('with real providers', () => {
       json: { connection: 'users', email: USER.email },
     });
     expect(answer.status).to.equal(200);
+    const resets = async () => (await challenges()).filter(({ purpose }) => purpose === 'password_reset');
+    // Until it was tried for the last time; a stop would leave it to the next start.
+    while (!(await resets()).some(({ spent }) => spent))
+      await new Promise((resolve) => setImmediate(resolve));
+    expect((await resets()).every(({ spent }) => spent)).to.equal(true);
     expect((await events('fcpr')).at(-1)).to.include({ user_name: USER.email });
-    const resets = (await challenges()).filter(({ purpose }) => purpose === 'password_reset');
-    expect(resets.length).to.be.above(0);
-    expect(resets.every(({ spent }) => spent)).to.equal(true);
   });
 
   it('every outcome is in the log, and no code, link or secret is', async () => {

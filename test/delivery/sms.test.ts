@@ -20,7 +20,7 @@ describe('SMS', () => {
 
   const deliver = (message = MESSAGE, settings: object = { from: '+15005550006' }, timeout = 5_000) =>
     createSmsTransport({ ...TWILIO, apiUrl: twilio.url, ...settings }, outbound, timeout)
-      .deliver(message)
+      .deliver(message, 'an-id')
       .then(
         () => undefined,
         (error: unknown) => error as DeliveryError,
@@ -76,7 +76,7 @@ describe('SMS', () => {
     const closed = createOutbound({ rules: outboundRules([]) });
     const asked = twilio.asked();
     const error = await createSmsTransport({ ...TWILIO, apiUrl: twilio.url, from: '+1' }, closed)
-      .deliver(MESSAGE)
+      .deliver(MESSAGE, 'an-id')
       .catch((thrown: unknown) => thrown);
     expect(error).to.include({ code: 'unavailable' });
     expect(twilio.asked()).to.equal(asked);

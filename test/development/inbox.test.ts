@@ -136,14 +136,17 @@ describe('the development inbox', () => {
     });
 
     it('runs nothing of what is in a mail, and shows its names as text', async () => {
-      await outbox().deliver({
-        channel: 'email',
-        to: '<img src=x onerror=document.title="run">@example.test',
-        from: 'x',
-        subject: '<script>document.title="run"</script>',
-        text: '</pre><script>document.title="run"</script>',
-        html: '<html><head></head><body><script>parent.document.title="run"; top.location="https://evil.example/"</script><p id="mail">the mail</p><form action="https://evil.example/"><button>go</button></form></body></html>',
-      });
+      await outbox().deliver(
+        {
+          channel: 'email',
+          to: '<img src=x onerror=document.title="run">@example.test',
+          from: 'x',
+          subject: '<script>document.title="run"</script>',
+          text: '</pre><script>document.title="run"</script>',
+          html: '<html><head></head><body><script>parent.document.title="run"; top.location="https://evil.example/"</script><p id="mail">the mail</p><form action="https://evil.example/"><button>go</button></form></body></html>',
+        },
+        'an-id',
+      );
       await page.getByRole('heading', { name: '<script>' }).waitFor();
       const frame = page.frameLocator('iframe').first();
       expect(await frame.locator('#mail').textContent()).to.equal('the mail');

@@ -194,7 +194,7 @@ describe('back-channel logout', () => {
   it('says when an application cannot be reached', async () => {
     server = await startServer({ tenant: logoutTenant({ web: webApp }) });
     await app.stop();
-    await logOut();
+    await logOut('oidc_backchannel_logout_failed');
     const [failed] = await eventsOf(server, 'oidc_backchannel_logout_failed');
     expect(failed?.description).to.contain('could not be reached');
     app = await startReceiver();

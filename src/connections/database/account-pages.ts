@@ -16,6 +16,7 @@ import { linkExpired } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Caller } from '../../protection/callers.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
@@ -31,7 +32,7 @@ import {
   resultUrl,
   tellRefusedReset,
 } from './reset.ts';
-import { PASSWORD_RESET, type ResetLinkDependencies, requestReset } from './reset-link.ts';
+import { PASSWORD_RESET, type RequestReset } from './reset-link.ts';
 import { ticketTarget } from './ticket-link.ts';
 import {
   discardAccount,
@@ -43,10 +44,11 @@ import { EMAIL_VERIFICATION } from './verification-link.ts';
 
 export interface AccountPagesDependencies
   extends ResetDependencies,
-    ResetLinkDependencies,
     VerificationDependencies,
     HostedDependencies {
   random: Random;
+  rateLimits: RateLimits;
+  requestReset: RequestReset;
 }
 
 /** The routes. Mail scanners fetch links by GET and HEAD, which change nothing. */
@@ -210,7 +212,7 @@ async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promi
   const { organization } = params;
   const asked = { clientId, connection: params.connection };
   const { connection } = await databaseFor(deps.config, asked, byOwnPassword);
-  requestReset(deps, {
+  await deps.requestReset({
     email,
     connection,
     client: page.client,

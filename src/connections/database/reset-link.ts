@@ -1,4 +1,5 @@
 // Sends password reset links, limited in number and without revealing who has an account.
+import type { Deliveries } from '../../delivery/deliveries.ts';
 import type { Messages } from '../../delivery/messages.ts';
 import type { Languages } from '../../http/languages.ts';
 import { askersOf, type Caller, type KnownCallers } from '../../protection/callers.ts';
@@ -6,7 +7,7 @@ import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Connection, Organization } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
-import type { Background } from '../../runtime/background.ts';
+import type { Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
@@ -14,7 +15,7 @@ import type { Users } from '../../users/users.ts';
 /** The challenge of a reset, and where the link of the mail leads. */
 export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-password' } as const;
 
-export interface ResetLinkDependencies {
+interface ResetLinkDependencies {
   baseUrl: string;
   config: Config;
   users: Users;
@@ -22,7 +23,8 @@ export interface ResetLinkDependencies {
   callers: KnownCallers;
   messages: Messages;
   events: Events;
-  background: Background;
+  deliveries: Pick<Deliveries, 'add'>;
+  store: Pick<Store, 'batch'>;
   rateLimits: RateLimits;
 }
 
@@ -37,13 +39,58 @@ interface ResetRequest {
 
 /**
  * Sends a reset link to the user with that address, if there is one, in the background: answer and time are the same for
- * an unknown address.
+ * an unknown address. Once it resolves the request is kept until it is done.
  */
-export function requestReset(deps: ResetLinkDependencies, request: ResetRequest): void {
-  deps.background.run('a password reset', () => sendLink(deps, request));
+export type RequestReset = (request: ResetRequest) => Promise<void>;
+
+/** A request as it is kept: what it is about is named. */
+interface KeptRequest extends Pick<ResetRequest, 'email' | 'languages' | 'caller'> {
+  connection: string;
+  client?: string;
+  organization?: string;
 }
 
-async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Promise<void> {
+/** Pauses between tries of a request, milliseconds: only the store can fail. */
+const PAUSES = [1_000, 5_000, 30_000, 120_000];
+
+/** @see RequestReset */
+export function resetRequests(deps: ResetLinkDependencies): RequestReset {
+  const { config, deliveries, store } = deps;
+  const prepare = deliveries.add<KeptRequest>({
+    kind: 'password-reset',
+    attempt: async ({ connection: name, client, organization, ...request }, { done }) => {
+      const connection = await config.connection(name);
+      if (connection === undefined) return;
+      const about = {
+        ...request,
+        connection,
+        client: client === undefined ? undefined : await config.client(client),
+        organization: organization === undefined ? undefined : await config.organization(organization),
+      };
+      await sendLink(deps, about, done);
+    },
+    mayPass: () => true,
+    gaveUp: async ({ email, connection, caller: { ip } }) =>
+      deps.events.record({ type: 'fcpr', user_name: email, connection, ip, description: 'it failed' }),
+    pauses: PAUSES,
+    longest: 30_000,
+    concurrency: 8,
+    capacity: 2_000,
+  });
+  return async ({ connection, client, organization, ...request }) => {
+    const { write, begin } = prepare({
+      ...request,
+      connection: connection.name,
+      ...(client && { client: client.client_id }),
+      ...(organization && { organization: organization.id }),
+    });
+    await store.batch([write]);
+    begin();
+  };
+}
+
+/** @param done what says that the request is done. */
+async function sendLink(deps: ResetLinkDependencies, request: ResetRequest, done: Write): Promise<void> {
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
   const email = normalizeEmail(request.email);
@@ -65,7 +112,7 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
   // Limits the mails to a user, silently, wherever the requests come from.
   const account = `${connection.name}\n${user.id}`;
   if (!(await hasRoom(deps, account, user.id, caller))) return refused('too many mails');
-  const { secret, revoke } = await deps.challenges.issueTicket({
+  const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose: PASSWORD_RESET.purpose,
     subject: user.id,
     // A newer link replaces only the same caller's; the first one used ends all.
@@ -81,7 +128,9 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest): Pro
   });
   const url = `${deps.baseUrl}${PASSWORD_RESET.path}?ticket=${secret}`;
   const notice = { to: email, application: client, connection, organization, user, url, languages, ip };
-  deps.messages.post('reset_email', notice, { revoke, ttlSeconds });
+  const letter = deps.messages.letter('reset_email', notice, { ref, ttlSeconds });
+  await keep([letter.write, done]);
+  letter.post();
 }
 
 /** Strangers share one limit; known callers have their own. */

@@ -121,7 +121,7 @@ export async function resetPassword(
     ...(clientId !== undefined && { client_id: clientId }),
   });
   if (user.email !== undefined) {
-    deps.messages.post('password_changed', {
+    await deps.messages.post('password_changed', {
       to: user.email,
       application,
       connection,

@@ -5,22 +5,30 @@ import { z } from 'zod';
 import { askerOf } from '../../engine/action-event.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
 import type { Profile } from '../../users/create.ts';
 import type { Identity } from '../../users/identities.ts';
 import { type SignUpRefusal, signUp } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './change-password.ts';
 import { type CustomDatabases, takenElsewhere } from './custom.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
-import { type ResetLinkDependencies, requestReset } from './reset-link.ts';
+import type { RequestReset } from './reset-link.ts';
 import { type SignUpBody, signUpAnswer, signUpBody } from './signup.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
-export interface DatabaseDependencies extends ResetLinkDependencies, VerificationDependencies {
+export interface DatabaseDependencies extends VerificationDependencies {
+  config: Config;
+  users: Users;
+  events: Events;
+  rateLimits: RateLimits;
+  requestReset: RequestReset;
   log: Logger;
   customDatabases: CustomDatabases;
 }
@@ -97,7 +105,7 @@ async function handleChangePassword(
   }
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   const caller = { ip: ctx.ip };
-  requestReset(deps, { email, connection, client, organization, languages: languagesOf(ctx), caller });
+  await deps.requestReset({ email, connection, client, organization, languages: languagesOf(ctx), caller });
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text/html; charset=utf-8';
   ctx.body = CONFIRMATION;

@@ -63,7 +63,7 @@ async function sendLink(
   const from = lockedFor === 'strangers' ? '' : addressKey(ip);
   if (!(await mayTell(deps.rateLimits, account, from, lockedFor))) return;
   const connection = await deps.config.connection(name);
-  const { secret, revoke } = await deps.challenges.issueTicket({
+  const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     // A lock caused by a stranger does not replace the link of another lock.
     subject: `${account}\n${from}`,
@@ -72,11 +72,13 @@ async function sendLink(
     data: { connection: name },
   });
   const url = `${deps.baseUrl}${PATH}?ticket=${secret}`;
-  deps.messages.post(
+  const letter = deps.messages.letter(
     'blocked_account',
     { to: user.email, connection, user, url, ip },
-    { revoke, ttlSeconds },
+    { ref, ttlSeconds },
   );
+  await keep([letter.write]);
+  letter.post();
 }
 
 /** Strangers' locks have limits of their own and do not use up those of the owner's. */

@@ -28,14 +28,14 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('verify_email');
   if (!enabled || user.email === undefined || user.email_verified) return;
   const { purpose, path } = EMAIL_VERIFICATION;
-  const { secret, revoke } = await deps.challenges.issueTicket({
+  const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose,
     subject: user.id,
     userId: user.id,
     ttlSeconds,
     data: { email: user.email, connection: connection.name, ...(client && { clientId: client.client_id }) },
   });
-  deps.messages.post(
+  const letter = deps.messages.letter(
     'verify_email',
     {
       to: user.email,
@@ -46,6 +46,8 @@ export async function askToVerify(deps: VerificationDependencies, about: NewAddr
       languages,
       ip,
     },
-    { revoke, ttlSeconds },
+    { ref, ttlSeconds },
   );
+  await keep([letter.write]);
+  letter.post();
 }

@@ -52,7 +52,7 @@ export async function verifyEmail(
     ...(connection && { connection: connection.name }),
   });
   if (user.email !== undefined && deps.messages.template('welcome_email').enabled) {
-    deps.messages.post('welcome_email', { to: user.email, application, connection, user, ip });
+    await deps.messages.post('welcome_email', { to: user.email, application, connection, user, ip });
   }
   return user;
 }

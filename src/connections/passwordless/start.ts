@@ -62,30 +62,43 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
     userId: user?.id,
   };
   if (!isOpen && known === undefined) return refuseQuietly(deps, request, challenge);
-  if (user === undefined && disableSignup) return deps.challenges.issueDecoy(challenge);
+  if (user === undefined && disableSignup) return sendNothing(deps, request, challenge);
   const issued =
     request.link === undefined
-      ? await deps.challenges.issueCode({ ...challenge, digits })
-      : await deps.challenges.issueTicket(challenge);
-  const carried = { revoke: issued.revoke, ttlSeconds };
+      ? deps.challenges.prepareCode({ ...challenge, digits })
+      : deps.challenges.prepareTicket(challenge);
+  const letter = deps.messages.letter(...message(request, issued, user), { ref: issued.ref, ttlSeconds });
+  await issued.keep([letter.write]);
   // In the background where the provider's time would reveal an account or a known caller.
-  if (disableSignup || !isOpen) return deps.messages.post(...message(request, issued, user), carried);
+  if (disableSignup || !isOpen) return letter.post();
   try {
-    await deps.messages.send(...message(request, issued, user), carried);
+    await letter.send();
   } catch (thrown) {
     throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;
   }
 }
 
-/** Sends nothing, with the same time and answer. */
-async function refuseQuietly(
-  { challenges, events }: StartDependencies,
-  { client, connection, address, caller }: Start,
+/** Sends nothing, and writes as much as where something is sent: neither time nor answer tells. */
+async function sendNothing(
+  { challenges, messages }: StartDependencies,
+  request: Start,
   challenge: NewChallenge,
 ): Promise<void> {
+  const letter = messages.decoy(...message(request, { secret: '' }, undefined));
+  await challenges.issueDecoy(challenge, [letter.write]);
+  letter.post();
+}
+
+/** Sends nothing, because too many were sent. */
+async function refuseQuietly(
+  deps: StartDependencies,
+  request: Start,
+  challenge: NewChallenge,
+): Promise<void> {
+  const { client, connection, address, caller } = request;
   // Under another subject, so that earlier codes stay valid.
-  await challenges.issueDecoy({ ...challenge, subject: `${challenge.subject}\nrefused` });
-  events.record({
+  await sendNothing(deps, request, { ...challenge, subject: `${challenge.subject}\nrefused` });
+  deps.events.record({
     type: 'fn',
     client_id: client.client_id,
     connection: connection.record.name,
@@ -97,7 +110,7 @@ async function refuseQuietly(
 
 function message(
   { client, connection, address, link, organization, languages, caller }: Start,
-  { secret }: Issued,
+  { secret }: Pick<Issued, 'secret'>,
   user: User | undefined,
 ): [MessageKind, Notice] {
   const notice = {

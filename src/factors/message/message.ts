@@ -3,7 +3,7 @@ import { DeliveryError } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Authenticator, OwnFields } from '../authenticators.ts';
 import type { Enrolled, Factor, FactorDependencies, FactorPages, FactorRequest } from '../factor.ts';
-import { CODE_SECONDS, issueCode } from '../out-of-band.ts';
+import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
 import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 
@@ -96,11 +96,13 @@ async function sendCode(
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
   if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);
-  const { oobCode, code, revoke } = await issueCode(deps, { authenticator, clientId, ip });
   const application = await deps.config.client(clientId);
+  const { oobCode, code, ref, keep } = prepareCode(deps, { authenticator, clientId, ip });
+  const notice = { to, application, user, code, languages, ip };
+  const letter = deps.messages.letter(message, notice, { ref, ttlSeconds: CODE_SECONDS });
+  await keep([letter.write]);
   try {
-    const notice = { to, application, user, code, languages, ip };
-    await deps.messages.send(message, notice, { revoke, ttlSeconds: CODE_SECONDS });
+    await letter.send();
     return oobCode;
   } catch (thrown) {
     throw thrown instanceof DeliveryError ? refusalOf(thrown) : thrown;

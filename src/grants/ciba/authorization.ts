@@ -86,7 +86,7 @@ export async function authorizeBackchannel(
   };
   const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);
   if (wake !== undefined) wake();
-  else mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
+  else await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
   return { auth_req_id: ticket, expires_in: ttlSeconds, interval: BACKCHANNEL_INTERVAL };
 }
 

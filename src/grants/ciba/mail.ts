@@ -9,13 +9,13 @@ export interface MailDependencies {
   messages: Pick<Messages, 'post'>;
 }
 
-/** Sends it, in the background. @param about.ttlSeconds how long the request waits. */
-export function mailApproval(
+/** Has it sent, in the background; what is written by then is not lost. @param about.ttlSeconds how long the request waits. */
+export async function mailApproval(
   { baseUrl, messages }: MailDependencies,
   about: { client: Client; user: User; ip: string; ttlSeconds: number },
-): void {
+): Promise<void> {
   const { client, user, ip, ttlSeconds } = about;
   const url = `${baseUrl}${APPROVAL}?client_id=${encodeURIComponent(client.client_id)}`;
   const notice = { to: user.email ?? '', application: client, user, url, ip, lifetimeInSeconds: ttlSeconds };
-  messages.post('async_approval', notice, { revoke: async () => {}, ttlSeconds });
+  await messages.post('async_approval', notice, { ttlSeconds });
 }

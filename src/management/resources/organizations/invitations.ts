@@ -24,7 +24,7 @@ export interface InvitationsDependencies {
   clock: Clock;
   /** ISO 8601. */
   now(): string;
-  messages: Pick<Messages, 'post'>;
+  messages: Pick<Messages, 'letter'>;
 }
 
 /** Seconds. */
@@ -133,9 +133,10 @@ async function invite(deps: InvitationsDependencies, organization: Organization,
     ticketHash: hashSecret(ticket),
     expiresAt: epochSeconds(clock) + lifetime,
   };
-  await store.collection('invitations').insert(record);
   const url = invitationUrl(address, organization, ticket);
-  if (isSent) mail(deps, { record, organization, client, url, lifetime });
+  const letter = isSent ? mailOf(deps, { record, organization, client, url, lifetime }) : undefined;
+  await store.batch([{ collection: 'invitations', insert: record }, ...(letter ? [letter.write] : [])]);
+  letter?.post();
   return { record, ticket, url };
 }
 
@@ -147,8 +148,11 @@ interface Sent {
   lifetime: number;
 }
 
-function mail({ messages }: InvitationsDependencies, { record, organization, client, url, lifetime }: Sent) {
-  messages.post('user_invitation', {
+function mailOf(
+  { messages }: InvitationsDependencies,
+  { record, organization, client, url, lifetime }: Sent,
+) {
+  return messages.letter('user_invitation', {
     to: record.invitee.email,
     application: client,
     organization,

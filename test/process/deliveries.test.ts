@@ -1,0 +1,127 @@
+// A server that is killed between an answer and what the answer promised: the mail and the logout token come all the same.
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { tenant } from '../connections/passwordless/tenant.ts';
+import { logoutTenant, v2 } from '../logout/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { logIn, USER, webRequest } from '../support/flows.ts';
+import { freePort } from '../support/free-port.ts';
+import { runServer, type ServerProcess } from '../support/process.ts';
+import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+
+/** Once the other process is done; nothing here tells this one of it. */
+async function until(is: () => boolean): Promise<void> {
+  for (const end = performance.now() + 20_000; performance.now() < end; ) {
+    if (is()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error('it did not come to pass');
+}
+
+describe('a server that is killed', function () {
+  this.timeout(90_000);
+  let cwd: string;
+  let mail: TestMailServer;
+  let server: ServerProcess | undefined;
+  beforeEach(async () => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'));
+    mail = await startMailServer();
+  });
+  afterEach(async () => {
+    server?.child.kill('SIGKILL');
+    mail.release();
+    await mail.stop();
+    rmSync(cwd, { recursive: true, force: true });
+  });
+  const start = async (file: object = tenant, smtp = mail.url) => {
+    writeFileSync(join(cwd, 'tenant.yaml'), stringify(file));
+    const env = { TENANT_FILE: 'tenant.yaml', SMTP_URL: smtp, MAIL_FROM: 'login@example.test' };
+    server = await runServer({ cwd, env });
+    return server;
+  };
+  const signUp = async (running: ServerProcess, email: string) => {
+    const json = { client_id: 'web', connection: 'users', email, password: USER.password };
+    const answer = await createAgent(running).request('/dbconnections/signup', { json });
+    expect(answer.status, answer.text).to.equal(200);
+  };
+  const onDisk = () =>
+    readdirSync(join(cwd, 'data/store'), { recursive: true, encoding: 'utf8' })
+      .map((name) => join(cwd, 'data/store', name))
+      .filter((file) => statSync(file).isFile())
+      .map((file) => readFileSync(file, 'latin1'))
+      .join('\n');
+
+  it('before the mails that it has promised could be sent has them sent once it runs again, each once', async () => {
+    const nobody = `smtp://127.0.0.1:${await freePort()}`;
+    const first = await start(tenant, nobody);
+    await signUp(first, 'new@example.test');
+    const reset = { client_id: 'web', connection: 'users', email: USER.email };
+    expect(
+      (await createAgent(first).request('/dbconnections/change_password', { json: reset })).status,
+    ).to.equal(200);
+    await first.end('SIGKILL');
+    expect(onDisk(), 'the codes and links of messages are sealed').not.to.match(/ticket=[\w-]{43}/);
+    const second = await start();
+    await until(() => mail.messages.length === 2);
+    expect([...mail.recipients].sort()).to.deep.equal([USER.email, 'new@example.test'].sort());
+    expect(await second.end('SIGTERM')).to.equal(0);
+    expect(mail.messages).to.have.length(2);
+    const third = await start();
+    expect(await third.end('SIGTERM')).to.equal(0);
+    expect(mail.messages, 'what was sent is kept no more').to.have.length(2);
+  });
+
+  it('in the moment when the provider takes a mail sends it again under the same Message-ID', async () => {
+    mail.behave('hold');
+    const first = await start();
+    await signUp(first, 'new@example.test');
+    await until(() => mail.offered() === 1);
+    await first.end('SIGKILL');
+    // Taken after all: the server never heard of it.
+    mail.release();
+    mail.behave('accept');
+    await start();
+    await until(() => mail.messages.length === 2);
+    const [one, two] = mail.messages;
+    expect(one?.messageId).to.match(/^<[0-9a-f]{32}@localhost>$/);
+    expect(two?.messageId).to.equal(one?.messageId);
+    expect(two?.text).to.equal(one?.text);
+  });
+
+  it('before an application took its logout token posts one when it runs again', async () => {
+    const tokens: string[] = [];
+    let isUp = false;
+    const app = http.createServer((request, response) => {
+      let text = '';
+      request.on('data', (chunk) => {
+        text += String(chunk);
+      });
+      request.on('end', () => {
+        if (!isUp) return;
+        tokens.push(new URLSearchParams(text).get('logout_token') ?? '');
+        response.end();
+      });
+    });
+    app.listen(0, '127.0.0.1');
+    await once(app, 'listening');
+    const { port } = app.address() as AddressInfo;
+    const backchannel_logout_urls = [`http://127.0.0.1:${port}/logout`];
+    const file = logoutTenant({ web: { oidc_logout: { backchannel_logout_urls } } });
+    const first = await start(file);
+    const browser = createAgent(first);
+    await logIn(browser, first, webRequest());
+    expect((await v2(browser)).status).to.equal(302);
+    await first.end('SIGKILL');
+    isUp = true;
+    await start(file);
+    await until(() => tokens.length === 1);
+    app.closeAllConnections();
+    app.close();
+  });
+});
