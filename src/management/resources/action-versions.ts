@@ -1,4 +1,5 @@
 // `/actions/actions/{id}/deploy` and `…/versions`: what an action was at each deployment.
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -16,6 +17,9 @@ const MOST = 20;
 
 const missing = notFound('That version does not exist.');
 
+/** What of a draft a version is made of; secrets are those of now. */
+const MEMBERS = ['code', 'dependencies', 'runtime'];
+
 /** The newest first; the newest is the one that is deployed. */
 function versionsOf({ body }: Action): Version[] {
   const versions = (body.versions ?? []) as readonly Version[];
@@ -28,18 +32,25 @@ function versionOf(action: Action, id: string | undefined): Version {
   return found;
 }
 
-/** Deploys an action, with the code of a version where one is named. @throws AuthError 404 */
-async function deploy(deps: KeptDependencies, id: string | undefined, versionId?: string): Promise<Version> {
+/** An earlier version that is to be deployed, and whether the draft becomes it, too. */
+interface Earlier {
+  id: string | undefined;
+  updatesDraft: boolean;
+}
+
+/** Deploys the draft of an action, or an earlier version of it. @throws AuthError 404 */
+async function deploy(deps: KeptDependencies, id: string | undefined, earlier?: Earlier): Promise<Version> {
   const action = await documentOf(deps.store, ACTION, id);
   const hex = deps.random(16).toString('hex');
   const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
   let version: Version = {};
   await deps.store.collection('documents').update(action.id, (current) => {
-    const source = versionId === undefined ? shown(keptView(ACTION, current)) : versionOf(current, versionId);
+    const draft = shown(keptView(ACTION, current));
+    const source = earlier === undefined ? draft : versionOf(current, earlier.id);
     const [last] = versionsOf(current);
     const { code, dependencies, secrets, runtime } = source;
     // What is deployed as it is has no other version.
-    if (versionId === undefined && current.body.all_changes_deployed === true && last !== undefined) {
+    if (earlier === undefined && current.body.all_changes_deployed === true && last !== undefined) {
       version = last;
       return current;
     }
@@ -58,11 +69,13 @@ async function deploy(deps: KeptDependencies, id: string | undefined, versionId?
       created_at: at,
       updated_at: at,
     };
+    const isDraft = MEMBERS.every((name) => isDeepStrictEqual(source[name], draft[name]));
     const body = {
       ...current.body,
-      code,
-      dependencies,
-      all_changes_deployed: true,
+      ...(earlier?.updatesDraft === true && { code, dependencies, runtime }),
+      all_changes_deployed: isDraft || earlier?.updatesDraft === true,
+      // What a tenant file had deployed is the draft from now on.
+      ...(current.body.deployed === true && { deployed: false }),
       // Those of now also with the code of an earlier version, which has only their names.
       deployed_secrets: current.body.secrets,
       deployed_version: version,
@@ -108,6 +121,7 @@ export const actionVersionCalls: Call<KeptDependencies>[] = [
     scopes: ['create:actions'],
     summary: 'Deploy an earlier version of an action',
     body: z.object({ update_draft: z.boolean().optional() }).optional(),
-    handle: async (deps, { params }) => ok(await deploy(deps, params.id, params.version)),
+    handle: async (deps, { params, body }) =>
+      ok(await deploy(deps, params.id, { id: params.version, updatesDraft: body?.update_draft === true })),
   }),
 ];

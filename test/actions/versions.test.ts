@@ -1,0 +1,80 @@
+// Versions of an action: what was deployed, going back to one, and the draft beside them.
+import { expect } from 'chai';
+import { startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, payload, tenant, token } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { bindActions, managed } from './support.ts';
+
+const CLAIM = 'https://example.test/version';
+const TRIGGER = 'credentials-exchange';
+const code = (version: string) =>
+  `exports.onExecuteCredentialsExchange = async (event, api) => api.accessToken.setCustomClaim('${CLAIM}', '${version}');`;
+
+describe('versions of actions', () => {
+  let server: TestServer;
+  afterEach(() => server.stop());
+
+  const runs = async () => {
+    const answer = await token(createAgent(server), {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      client_secret: 'm2m-secret',
+      audience: API,
+    });
+    return payload(answer.json().access_token)[CLAIM];
+  };
+  const call = async (method: string, path: string, body?: object) => {
+    const answer = await managed(server, method, `/actions/actions/${path}`, body);
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
+    return answer.body;
+  };
+
+  it('are deployed again, without the draft unless it is asked for', async () => {
+    server = await startManaged(tenant);
+    const [id = ''] = await bindActions(server, TRIGGER, { code: code('first') });
+    const first = (await call('GET', `${id}/versions`)).versions[0];
+    expect(first).to.include({ number: 1, deployed: true, code: code('first') });
+    await call('PATCH', id, { code: code('second') });
+    expect((await call('GET', id)).all_changes_deployed).to.equal(false);
+    await call('POST', `${id}/deploy`);
+    expect(await runs()).to.equal('second');
+    await call('PATCH', id, { code: code('third') });
+
+    const back = await call('POST', `${id}/versions/${first.id}/deploy`);
+    expect(back).to.include({ number: 3, code: code('first'), deployed: true });
+    expect(await runs()).to.equal('first');
+    expect(await call('GET', id)).to.include({ code: code('third'), all_changes_deployed: false });
+    expect((await call('GET', id)).deployed_version).to.include({ id: back.id });
+    const { versions } = await call('GET', `${id}/versions`);
+    expect(versions.map((one: Record<string, unknown>) => [one.number, one.deployed])).to.deep.equal([
+      [3, true],
+      [2, false],
+      [1, false],
+    ]);
+
+    await call('POST', `${id}/versions/${first.id}/deploy`, { update_draft: true });
+    expect(await call('GET', id)).to.include({ code: code('first'), all_changes_deployed: true });
+    const missing = await managed(server, 'POST', `/actions/actions/${id}/versions/nothing/deploy`);
+    expect(missing.status).to.equal(404);
+  });
+
+  it('begin with what a tenant file had deployed', async () => {
+    server = await startManaged({
+      ...tenant,
+      actions: [{ name: 'Filed', code: code('file'), deployed: true, supported_triggers: [{ id: TRIGGER }] }],
+      triggers: { [TRIGGER]: [{ action_name: 'Filed' }] },
+    });
+    expect(await runs()).to.equal('file');
+    const { actions } = (await managed(server, 'GET', '/actions/actions')).body;
+    const [{ id }] = actions;
+    const first = await call('POST', `${id}/deploy`);
+    await call('PATCH', id, { code: code('second') });
+    expect(await runs()).to.equal('file');
+    await call('POST', `${id}/deploy`);
+    expect(await runs()).to.equal('second');
+    await call('POST', `${id}/versions/${first.id}/deploy`);
+    expect(await runs()).to.equal('file');
+    expect((await call('GET', id)).code).to.equal(code('second'));
+  });
+});
