@@ -24,7 +24,51 @@
     return module.exports;
   }
 
+  // Files of packages, where the run was given some: `link` says which file of them a name means, if any.
+  const packaged = new Map();
+  const NONE = 'none';
+  const processOfPackages = {
+    env: { NODE_ENV: 'production' },
+    argv: [],
+    browser: true,
+    platform: 'browser',
+    version: '',
+    versions: {},
+    cwd: () => '/',
+    nextTick: (run, ...args) => void Promise.resolve().then(() => run(...args)),
+  };
+  function loadFile(path) {
+    // What a package says is nothing here.
+    if (path === '') return {};
+    let module = packaged.get(path);
+    if (module !== undefined) return module.exports;
+    module = { id: path, exports: {} };
+    packaged.set(path, module);
+    try {
+      const source = host('file', path);
+      const make = (0, eval)(
+        `(function (module, exports, require, __filename, __dirname, process) {${source}\n})`,
+      );
+      const directory = `/${path.replace(/\/?[^/]*$/, '')}`;
+      const requires = (given) => requireFrom(path, given);
+      make.call(module.exports, module, module.exports, requires, `/${path}`, directory, processOfPackages);
+    } catch (thrown) {
+      packaged.delete(path);
+      throw thrown;
+    }
+    return module.exports;
+  }
+  function requireFrom(path, given) {
+    const file = host('link', path, String(given));
+    return file === NONE ? requireStandIn(given) : loadFile(file);
+  }
+
   function require(given) {
+    const plain = host('link', '', String(given));
+    return plain === NONE ? requireFrom('', String(given).replace(/(.)@[^/]*$/, '$1')) : loadFile(plain);
+  }
+
+  function requireStandIn(given) {
     // Scripts of the hosted service name versions: require('axios@0.22.0').
     const name = String(given)
       .replace(/^node:/, '')

@@ -6,6 +6,15 @@ export interface ThreadData {
   limits: ScriptLimits;
 }
 
+/** A file of a package, with what it requires: the key of another file by name; empty for what is nothing here. */
+export interface ModuleFile {
+  source: string;
+  links: ReadonlyMap<string, string>;
+}
+
+/** Files of packages by their paths; the empty one is for what the script itself requires. */
+export type ModuleFiles = Map<string, ModuleFile>;
+
 /** A run: arguments and globals as JSON. */
 export interface RunMessage {
   type: 'run';
@@ -15,6 +24,7 @@ export interface RunMessage {
   entry: string;
   args: string;
   globals: string;
+  files?: ModuleFiles | undefined;
 }
 
 /** The answer to a request of the script. */

@@ -10,24 +10,8 @@ import {
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
+import { STAND_INS } from './stand-ins.ts';
 
-/** What scripts may require. */
-const MODULES = [
-  'axios',
-  'bcrypt',
-  'buffer',
-  'crypto',
-  'jose',
-  'jsonwebtoken',
-  'lodash',
-  'node-fetch',
-  'pbkdf2',
-  'querystring',
-  'request',
-  'url',
-  'util',
-  'uuid',
-];
 /** What those and the globals are made of besides. */
 const PARTS = ['fetch', 'text'];
 
@@ -162,10 +146,10 @@ function snapshot(wasmMemory: WebAssembly.Memory) {
 
 /** Shims, or what the host gives. */
 function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly Plain[]): Plain | undefined {
-  if (name === 'modules') return MODULES.join(',');
+  if (name === 'modules') return STAND_INS.join(',');
   if (name !== 'shim') return host(name, args);
   const [module = ''] = args;
-  if (typeof module !== 'string' || ![...MODULES, ...PARTS].includes(module))
+  if (typeof module !== 'string' || ![...STAND_INS, ...PARTS].includes(module))
     throw new Error('there is no such shim');
   return textOf(module);
 }

@@ -9,6 +9,7 @@ import {
   type ScriptUsage,
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
+import type { ModuleFiles } from './messages.ts';
 import { createPool } from './pool.ts';
 
 export interface ScriptRun {
@@ -21,6 +22,8 @@ export interface ScriptRun {
   args: readonly unknown[];
   /** Further global names: what JSON can say. */
   globals?: Readonly<Record<string, unknown>>;
+  /** Packages that it may require. */
+  files?: ModuleFiles | undefined;
   /** Secrets that it is given: in what it prints and fails with they are not shown. */
   hidden?: readonly string[];
 }
@@ -69,11 +72,18 @@ export function createScripts({
 }: ScriptsDependencies): Scripts {
   const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs: WAIT });
   const log = createScriptLog(keepsLog);
-  const outcomeOf = async ({ of, source, entry, args, globals = {} }: ScriptRun): Promise<ScriptOutcome> => {
+  const outcomeOf = async ({
+    of,
+    source,
+    entry,
+    args,
+    globals = {},
+    files,
+  }: ScriptRun): Promise<ScriptOutcome> => {
     if (source.length > limits.sourceLength) {
       return failed('source', `it is longer than ${limits.sourceLength} characters`);
     }
-    const job = { source, entry, args: JSON.stringify(args), globals: JSON.stringify(globals) };
+    const job = { source, entry, args: JSON.stringify(args), globals: JSON.stringify(globals), files };
     const outcome = await pool.run(of, job);
     if (outcome === undefined) return failed('busy', 'there was no thread to run it');
     const { result, failure, ...rest } = outcome;

@@ -4,7 +4,14 @@ import { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import { threadEnvironment } from '../runtime/compile-cache.js';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
-import type { FromThread, OutcomeMessage, RequestMessage, ThreadData, ToThread } from './messages.ts';
+import type {
+  FromThread,
+  ModuleFiles,
+  OutcomeMessage,
+  RequestMessage,
+  ThreadData,
+  ToThread,
+} from './messages.ts';
 import { scriptRequest } from './requests.ts';
 
 /** A run that is about to begin. */
@@ -15,6 +22,8 @@ export interface Job {
   args: string;
   /** JSON. */
   globals: string;
+  /** Packages that it may require. */
+  files?: ModuleFiles | undefined;
 }
 
 export interface JobOutcome {

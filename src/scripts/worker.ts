@@ -4,7 +4,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { HOST_FUNCTIONS, type Plain } from './host-functions.ts';
 import type { ScriptFailure } from './limits.ts';
-import type { FromThread, OutcomeMessage, RunMessage, ThreadData, ToThread } from './messages.ts';
+import type {
+  FromThread,
+  ModuleFiles,
+  OutcomeMessage,
+  RunMessage,
+  ThreadData,
+  ToThread,
+} from './messages.ts';
 import { createSandbox, type Sandbox, type Uncaught } from './sandbox.ts';
 
 const { wasmModule, limits } = workerData as ThreadData;
@@ -28,6 +35,7 @@ interface State {
   /** The number of the run; 0 before it has begun. */
   run: number;
   sandbox: Sandbox | undefined;
+  files: ModuleFiles | undefined;
   outcome: Pick<OutcomeMessage, 'result' | 'failure'> | undefined;
   cpuMs: number;
   /** When the call that runs now began, in processor time. */
@@ -45,6 +53,7 @@ function newState(): State {
   return {
     run: 0,
     sandbox: undefined,
+    files: undefined,
     outcome: undefined,
     cpuMs: 0,
     entered: undefined,
@@ -93,6 +102,10 @@ function answer(own: State, name: string, args: readonly Plain[]): Plain | undef
     case 'wake':
       wake(own, String(first));
       return undefined;
+    case 'link':
+      return own.files?.get(String(first))?.links.get(String(second)) ?? 'none';
+    case 'file':
+      return own.files?.get(String(first))?.source ?? '';
     case 'request':
       request(own, { id: String(first), head: String(second), body: third });
       return undefined;
@@ -205,8 +218,9 @@ function end(own: State, outcome: NonNullable<State['outcome']>): void {
   void prepare(own.sandbox);
 }
 
-function start({ run, source, entry, args, globals }: RunMessage): void {
+function start({ run, source, entry, args, globals, files }: RunMessage): void {
   state.run = run;
+  state.files = files;
   enter(state, 'start', [source, entry, args, globals]);
 }
 

@@ -1,0 +1,101 @@
+// A folder of packages: nothing outside of it is ever read, whatever a link or a path in it says.
+import { readFile, realpath, stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+
+/** Why a package cannot be used; its message is for who deploys an action. */
+export class PackageFault extends Error {}
+
+/** What is looked for in a package's description. */
+export interface PackageJson {
+  type?: unknown;
+  main?: unknown;
+  browser?: unknown;
+  exports?: unknown;
+  imports?: unknown;
+}
+
+/** A package's folder and its description. */
+export interface Package {
+  directory: string;
+  json: PackageJson;
+}
+
+export interface Folder {
+  /** The real path of what has the packages: `node_modules`. */
+  root: string;
+  /** Descriptions that were read, by folder. */
+  described: Map<string, PackageJson | undefined>;
+}
+
+/** Opens one. @returns undefined where there is none. */
+export async function openFolder(path: string): Promise<Folder | undefined> {
+  const root = await realpath(path).catch(() => undefined);
+  return root === undefined ? undefined : { root, described: new Map() };
+}
+
+/** The real path of a file; undefined where there is none. @throws PackageFault when it is outside of the folder. */
+export async function fileAt({ root }: Folder, path: string): Promise<string | undefined> {
+  const real = await realpath(path).catch(() => undefined);
+  if (real === undefined) return undefined;
+  if (!real.startsWith(root + sep) && real !== root)
+    throw new PackageFault(`${relative(root, path)} leads out of the folder`);
+  return (await stat(real)).isFile() ? real : undefined;
+}
+
+/** The first of some files that is there. @throws PackageFault */
+export async function firstFile(folder: Folder, paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const file = await fileAt(folder, path);
+    if (file !== undefined) return file;
+  }
+  return undefined;
+}
+
+/** The description in a folder, if it is a package's. @throws PackageFault */
+export async function describedAt(folder: Folder, directory: string): Promise<PackageJson | undefined> {
+  const { described } = folder;
+  if (!described.has(directory))
+    described.set(directory, await read(folder, join(directory, 'package.json')));
+  return described.get(directory);
+}
+
+async function read(folder: Folder, path: string): Promise<PackageJson | undefined> {
+  const file = await fileAt(folder, path);
+  if (file === undefined) return undefined;
+  try {
+    const json: unknown = JSON.parse(await readFile(file, 'utf8'));
+    return typeof json === 'object' && json !== null ? json : {};
+  } catch {
+    throw new PackageFault(`${relative(folder.root, path)} cannot be read`);
+  }
+}
+
+/** The package that a file is of. */
+export async function ownerOf(folder: Folder, file: string): Promise<Package | undefined> {
+  for (const directory of upwards(folder, dirname(file))) {
+    const json = await describedAt(folder, directory);
+    if (json !== undefined) return { directory, json };
+  }
+  return undefined;
+}
+
+/** The package that a name means for a file, the nearest; for an action where there is no file. */
+export async function packageFor(
+  folder: Folder,
+  name: string,
+  from: string | undefined,
+): Promise<Package | undefined> {
+  const near = from === undefined ? [] : upwards(folder, dirname(from)).map((at) => join(at, 'node_modules'));
+  for (const start of [...near, folder.root]) {
+    const json = await describedAt(folder, join(start, name));
+    if (json !== undefined) return { directory: join(start, name), json };
+  }
+  return undefined;
+}
+
+/** A folder and those that it is in, below the root. */
+function upwards({ root }: Folder, directory: string): string[] {
+  const all: string[] = [];
+  for (let at = directory; at.startsWith(root + sep); at = dirname(at)) all.push(at);
+  return all;
+}

@@ -1,0 +1,17 @@
+/** The modules that scripts may require: small ones of our own, see `sandbox/`. */
+export const STAND_INS = [
+  'axios',
+  'bcrypt',
+  'buffer',
+  'crypto',
+  'jose',
+  'jsonwebtoken',
+  'lodash',
+  'node-fetch',
+  'pbkdf2',
+  'querystring',
+  'request',
+  'url',
+  'util',
+  'uuid',
+];
