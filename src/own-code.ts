@@ -1,4 +1,5 @@
 // What runs the tenant's own code: scripts, actions, databases elsewhere.
+import { join } from 'node:path';
 import { createActions } from './actions/actions.ts';
 import { createAfterwards } from './actions/afterwards.ts';
 import { registrationActions } from './actions/registration.ts';
@@ -6,6 +7,7 @@ import { customDatabases } from './connections/database/custom.ts';
 import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import type { Clock } from './runtime/clock.ts';
+import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
 import type { Config } from './tenant/config.ts';
@@ -31,10 +33,12 @@ export function ownCode(
 ) {
   const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
   const { hostname } = new URL(settings.baseUrl);
-  const actions = createActions({ config, scripts, events, wallClock, hostname });
+  const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
+  const actions = createActions({ config, scripts, packages, events, wallClock, hostname });
   const afterwards = createAfterwards(actions);
   return {
     scripts,
+    packages,
     customDatabases: customDatabases({ scripts, events, rateLimits }),
     actions,
     afterwards,

@@ -1,6 +1,7 @@
 // What the Management API is given of a tenant, and its background work: removals and jobs that a stop cut short.
 import { join } from 'node:path';
 import type { accountEndings } from './account-endings.ts';
+import { warnOfPackages } from './actions/warn-of-packages.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
@@ -45,7 +46,7 @@ export function managementDependencies(
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
   const proofOf = (connection: string) => firstProof(config, connection);
-  sendLogStreams(deps, capabilities, own.ending);
+  beginWork(deps, capabilities, own.ending);
   return {
     baseUrl,
     checkProvider: capabilities.providers.check,
@@ -75,6 +76,7 @@ export function managementDependencies(
     forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
     locks: createLocks({ store, config, clock }),
     now,
+    packages: capabilities.packages,
     random,
     readIdTokenHint,
     readToken: readCallerToken,
@@ -91,6 +93,13 @@ export function managementDependencies(
     users,
     wallClock,
   };
+}
+
+/** What goes on beside requests. */
+function beginWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
+  sendLogStreams(deps, capabilities, ending);
+  const look = () => warnOfPackages({ ...deps, ...capabilities });
+  capabilities.background.run('a look at the packages of actions', look);
 }
 
 /** Sends the log on to where the tenant says. */

@@ -1,15 +1,16 @@
 // Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. They change nothing
 // themselves: what they asked for is returned as data, for the caller to check and apply.
-import { readFileSync } from 'node:fs';
 import { AuthError } from '../http/errors.ts';
-import type { BoundAction, Trigger } from '../records/actions.ts';
+import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
+import { askAction } from './ask.ts';
 import { createActionCache } from './cache.ts';
-import { type ActionOutcome, type Command, commandsSchema, METHODS, takeCommand } from './commands.ts';
-import { type ActionRun, type Asking, type Progress, wayThrough } from './progress.ts';
+import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
+import { type ActionRun, type Progress, wayThrough } from './progress.ts';
 import { runRules } from './rules.ts';
 
 /** What actions are told; what is the same for all of a tenant is added here. */
@@ -49,14 +50,13 @@ export interface Actions {
 interface ActionsDependencies {
   config: Pick<Config, 'actions' | 'rules' | 'settings'>;
   scripts: Pick<Scripts, 'run'>;
+  packages: Pick<Packages, 'filesOf'>;
   events: Pick<Events, 'record'>;
   /** Epoch milliseconds. */
   wallClock: Clock;
   /** The tenant's own host name. */
   hostname: string;
 }
-
-const AROUND = readFileSync(new URL('../../sandbox/action.js', import.meta.url), 'utf8');
 
 /** The actions of a tenant. */
 export function createActions(deps: ActionsDependencies): Actions {
@@ -100,7 +100,7 @@ export function createActions(deps: ActionsDependencies): Actions {
         if (index < way.next) continue;
         const { request, how } = way.step(index, canRedirect);
         const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
-        const answer = await ask(deps, action, {
+        const answer = await askAction(deps, action, {
           event: request === undefined ? told : { ...told, request },
           how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
           kept: cache.of(trigger),
@@ -135,36 +135,6 @@ async function applyRules(
   if ('fault' in ran) return { fault: `A rule failed: ${ran.fault}` };
   if (refused !== undefined) ran.asked.denied = { error: 'unauthorized', reason: refused };
   return ran;
-}
-
-/** Has the sandbox run an action. @returns what it recorded. */
-async function ask(
-  { scripts, wallClock, hostname }: ActionsDependencies,
-  action: BoundAction,
-  { event, how, kept }: { event: ActionEvent; how: Asking & { rules: string[] }; kept: object },
-): Promise<{ commands: Command[] } | { fault: string }> {
-  const { result, failure } = await scripts.run({
-    of: `action ${action.name}`,
-    source: AROUND,
-    entry: how.entry,
-    args: [
-      { ...event, secrets: action.secrets, configuration: {}, tenant: { id: hostname.split('.')[0] } },
-      action.code,
-      how.entry,
-      how.methods,
-      kept,
-      {
-        now: Math.floor(wallClock() / 1000),
-        issuer: hostname,
-        canRedirect: how.canRedirect,
-        rules: how.rules,
-      },
-    ],
-    hidden: Object.values(action.secrets),
-  });
-  if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}` };
-  const read = commandsSchema.safeParse(result);
-  return read.success ? { commands: read.data } : { fault: 'what it recorded cannot be read' };
 }
 
 /** The event as the next action sees it. @param now an ISO date. */

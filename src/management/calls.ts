@@ -2,7 +2,7 @@
 import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
 import { actionModuleCalls } from './resources/action-modules.ts';
-import { actionVersionCalls } from './resources/action-versions.ts';
+import { type ActionVersionDependencies, actionVersionCalls } from './resources/action-versions.ts';
 import { actionCalls } from './resources/actions.ts';
 import { attackProtectionCalls } from './resources/attack-protection.ts';
 import { lookCalls } from './resources/branding.ts';
@@ -81,6 +81,7 @@ export type ManagementDependencies = ClientsDependencies &
   JobsDependencies &
   TicketsDependencies &
   BlocksDependencies &
+  ActionVersionDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */

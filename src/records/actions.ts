@@ -20,6 +20,8 @@ export type Trigger = keyof typeof TRIGGER_ENTRIES;
 export interface BoundAction {
   name: string;
   code: string;
+  /** Names of the npm packages that it lists. */
+  dependencies: readonly string[];
   /** By name. */
   secrets: Readonly<Record<string, string>>;
   /** A failure of it is no failure of the login. */
@@ -28,6 +30,7 @@ export interface BoundAction {
 
 interface Deployed {
   code?: string;
+  dependencies?: readonly { name: string }[];
 }
 
 interface Secret {
@@ -66,6 +69,7 @@ function deployedOf({ body }: Frozen<DocumentRecord>): Omit<BoundAction, 'isOpti
   return {
     name: String(body.name),
     code: version.code,
+    dependencies: (version.dependencies ?? []).map(({ name }) => String(name)),
     secrets: Object.fromEntries(secrets.map(({ name, value = '' }) => [name, value])),
   };
 }

@@ -3,7 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
+import type { Packages } from '../../scripts/packages/packages.ts';
 import { type Call, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
 import { documentOf, type KeptDependencies, keptView } from '../kept.ts';
 import { pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
@@ -19,6 +21,10 @@ const missing = notFound('That version does not exist.');
 
 /** What of a draft a version is made of; secrets are those of now. */
 const MEMBERS = ['code', 'dependencies', 'runtime'];
+
+export interface ActionVersionDependencies extends KeptDependencies {
+  packages: Pick<Packages, 'faultOf'>;
+}
 
 /** The newest first; the newest is the one that is deployed. */
 function versionsOf({ body }: Action): Version[] {
@@ -38,9 +44,17 @@ interface Earlier {
   updatesDraft: boolean;
 }
 
-/** Deploys the draft of an action, or an earlier version of it. @throws AuthError 404 */
-async function deploy(deps: KeptDependencies, id: string | undefined, earlier?: Earlier): Promise<Version> {
+/**
+ * Deploys the draft of an action, or an earlier version of it.
+ * @throws AuthError 404; 400 where a package that it needs cannot be used.
+ */
+async function deploy(
+  deps: ActionVersionDependencies,
+  id: string | undefined,
+  earlier?: Earlier,
+): Promise<Version> {
   const action = await documentOf(deps.store, ACTION, id);
+  await checkPackages(deps, earlier === undefined ? action.body : versionOf(action, earlier.id));
   const hex = deps.random(16).toString('hex');
   const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
   let version: Version = {};
@@ -86,11 +100,21 @@ async function deploy(deps: KeptDependencies, id: string | undefined, earlier?: 
   return version;
 }
 
-const call = callsWith<KeptDependencies>();
+/** @throws AuthError 400 with the name of a package that cannot be used. */
+async function checkPackages(
+  { packages }: ActionVersionDependencies,
+  { name, code, dependencies = [] }: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const names = (dependencies as readonly { name: string }[]).map((one) => one.name);
+  const fault = await packages.faultOf({ name: String(name), code: String(code), dependencies: names });
+  if (fault !== undefined) throw apiError(400, `The action cannot be deployed: ${fault}.`, 'invalid_body');
+}
+
+const call = callsWith<ActionVersionDependencies>();
 const PATH = '/actions/actions/:id';
 
 /** All calls of deployments. */
-export const actionVersionCalls: Call<KeptDependencies>[] = [
+export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
   call({
     method: 'POST',
     path: `${PATH}/deploy`,

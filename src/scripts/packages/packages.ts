@@ -31,7 +31,7 @@ interface PackagesDependencies {
 /** What is kept of actions that ran lately: each may be some megabytes. */
 const MOST_KEPT = 20;
 
-const LOAD = '(names) => { for (const name of names) require(name); return true; }';
+const LOAD = 'async (names) => { for (const name of names) require(name); return true; }';
 
 /** The packages of a tenant's actions. */
 export function createPackages({ directory, scripts }: PackagesDependencies): Packages {

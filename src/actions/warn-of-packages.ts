@@ -1,0 +1,21 @@
+// Says at the start which bound actions cannot run for want of a package.
+import type { Logger } from 'pino';
+import { TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import type { Packages } from '../scripts/packages/packages.ts';
+import type { Config } from '../tenant/config.ts';
+
+interface WarnDependencies {
+  config: Pick<Config, 'actions'>;
+  packages: Pick<Packages, 'faultOf'>;
+  log: Pick<Logger, 'warn'>;
+}
+
+/** Looks at the packages of all actions that are bound. */
+export async function warnOfPackages({ config, packages, log }: WarnDependencies): Promise<void> {
+  for (const trigger of Object.keys(TRIGGER_ENTRIES) as Trigger[])
+    for (const action of config.actions(trigger)) {
+      const fault = await packages.faultOf(action);
+      if (fault !== undefined)
+        log.warn({ action: action.name, trigger }, `the action ${action.name} cannot run: ${fault}`);
+    }
+}
