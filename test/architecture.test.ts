@@ -27,7 +27,7 @@ const LAYERS: string[][] = [
   ['flow'],
   ['engine'],
   ['actions'],
-  ['delivery', 'protection', 'saml-messages', 'scripts', 'signing', 'tls'],
+  ['delivery', 'protection', 'saml-messages', 'scripts', 'signing', 'tls', 'webauthn'],
   ['pages'],
   ['users', 'tenant'],
   ['store'],

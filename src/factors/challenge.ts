@@ -40,18 +40,19 @@ async function choose(
   { user }: FactorRequest,
   { types, authenticatorId }: Wanted,
 ): Promise<{ authenticator: Authenticator; factor: ChallengedFactor }> {
-  const active = (await activeAuthenticators(deps, user)).flatMap((authenticator) => {
+  const all = await activeAuthenticators(deps, user);
+  if (all.length === 0) {
+    throw new AuthError(401, 'association_required', 'The user must enrol an authenticator first.');
+  }
+  const active = all.flatMap((authenticator) => {
     const factor = factorOf(deps, authenticator);
     return isChallenged(factor) ? [{ authenticator, factor }] : [];
   });
-  if (active.length === 0) {
-    throw new AuthError(401, 'association_required', 'The user must enrol an authenticator first.');
-  }
   const named =
     authenticatorId === undefined
       ? active
       : active.filter(({ authenticator }) => authenticator.id === authenticatorId);
-  if (named.length === 0)
+  if (named.length === 0 && authenticatorId !== undefined)
     throw new AuthError(400, 'invalid_authenticator', 'The user has no such authenticator.');
   const fitting = named.filter(
     ({ factor }) => types === undefined || types.includes(factor.authenticatorType),

@@ -163,8 +163,10 @@ export interface FactorPage {
 
 /** A factor at the hosted pages. */
 export interface FactorPages {
-  /** Whether something is typed, rather than answered on another device. */
+  /** Whether something is typed, or given by the browser, rather than answered on another device. */
   typesCode: boolean;
+  /** What the page says of nothing, and of what is wrong, where that is no code. */
+  alerts?: { missing: string; wrong: string };
   /** Where an address is typed before it is enrolled: what the form says. */
   addressOf?(address: string, country: string): string;
   /** Where it is set up, and what is shown there beside what all pages show. */
@@ -228,6 +230,7 @@ export interface Factor {
     claimant: Claimant,
     proof: { code: string; oobCode: string },
   ): Promise<Verification>;
-  grant: MfaGrant;
+  /** None where it is given at the pages alone. */
+  grant?: MfaGrant;
   pages: FactorPages;
 }

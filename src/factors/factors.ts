@@ -5,5 +5,6 @@ import { sms } from './message/sms.ts';
 import { otp } from './otp/otp.ts';
 import { push } from './push/push.ts';
 import { recoveryCode } from './recovery/recovery-code.ts';
+import { platform, roaming } from './webauthn/webauthn.ts';
 
-export const FACTORS: readonly Factor[] = [otp, sms, email, push, recoveryCode];
+export const FACTORS: readonly Factor[] = [otp, sms, email, push, roaming, platform, recoveryCode];

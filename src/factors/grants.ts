@@ -27,7 +27,7 @@ const mfaToken = required('As it came with the error `mfa_required`, or of an en
 
 /** The MFA grants: those by which the factors are given. */
 export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
-  ...new Set(FACTORS.map(({ grant }) => grant)),
+  ...new Set(FACTORS.flatMap(({ grant }) => grant ?? [])),
 ].map((grant) => ({
   grantType: `/oauth/grant-type/mfa-${grant.name}`,
   summary: grant.summary,

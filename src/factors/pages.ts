@@ -162,12 +162,12 @@ async function postFactor(deps: FactorPagesDependencies, ctx: Context, page: Fac
   }
   const show = choice.enrolling ? showEnrollment : showChallenge;
   const again = (alert: string, status: number) => show(deps, ctx, page, chosen, { alert, status });
-  if (code === '' && factor.pages.typesCode) return again('mfa.missing', 400);
+  if (code === '' && factor.pages.typesCode) return again(factor.pages.alerts?.missing ?? 'mfa.missing', 400);
   try {
     const proof = { code, oobCode: page.state.oobCode ?? '' };
     const verification = await factor.verify(deps, page.claimant, proof);
     if (verification.ok) return await pass(deps, ctx, page, chosen, verification.recoveryCode);
-    await again(OUTCOMES[verification.outcome] ?? 'mfa.wrong', 400);
+    await again(OUTCOMES[verification.outcome] ?? factor.pages.alerts?.wrong ?? 'mfa.wrong', 400);
   } catch (thrown) {
     const { alert, status } = alertOf(thrown);
     await again(alert, status);

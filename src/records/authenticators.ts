@@ -1,10 +1,11 @@
 // Second factors, and what a user's devices are known by.
 import type { Stored } from './record.ts';
+import type { WebAuthnCredential } from './webauthn.ts';
 
 /** A second factor of a user. `id` is told to applications: kind, bar, `dev_…`. */
 export interface AuthenticatorRecord extends Stored {
   user_id: string;
-  /** That of its factor (src/factors): `otp`, `sms`, `email`, `push`, `recovery-code`. */
+  /** That of its factor (src/factors): `otp`, `sms`, `email`, `push`, `webauthn-roaming`, `recovery-code` … */
   kind: string;
   /** It counts from its first use on. */
   active: boolean;
@@ -30,6 +31,8 @@ export interface AuthenticatorRecord extends Stored {
   publicKey?: Record<string, unknown>;
   /** Of `push`: where a push message wakes the device. */
   pushEndpoint?: string;
+  /** Of `webauthn-roaming` and `webauthn-platform`. */
+  webauthn?: WebAuthnCredential;
 }
 
 /** The latest changes of a user's second factors, oldest first; `id` is the user's. */

@@ -206,7 +206,10 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
   },
   authenticators: {
-    unique: { first: (one) => (one.first === true ? one.user_id : undefined) },
+    unique: {
+      first: (one) => (one.first === true ? one.user_id : undefined),
+      credential: (one) => one.webauthn?.credential_id,
+    },
     indexes: { user: (one) => one.user_id },
     sealed: ['secret', 'pushEndpoint'],
   },

@@ -2,7 +2,7 @@
 import { createECDH } from 'node:crypto';
 import { z } from 'zod';
 
-/** Factors that can be switched on; those by WebAuthn are known by name and always off. */
+/** Factors that can be switched on; `duo` is known by name, and always off. */
 export const guardianFactorsSchema = z
   .array(
     z.looseObject({

@@ -287,6 +287,19 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       othersUrl: '/others',
     },
   },
+  '/mfa-webauthn': {
+    template: 'mfa/webauthn',
+    model: { client, kind: 'webauthn-roaming', options: '{}', remember: true, othersUrl: '/others' },
+  },
+  '/mfa-webauthn-platform': {
+    template: 'mfa/webauthn',
+    model: { client, kind: 'webauthn-platform', options: '{}', alert: 'mfa.webauthn.wrong' },
+    status: 400,
+  },
+  '/mfa-enroll-webauthn': {
+    template: 'mfa/enroll-webauthn',
+    model: { client, kind: 'webauthn-roaming', options: '{}', othersUrl: '/others' },
+  },
   '/mfa-recovery': { template: 'mfa/recovery', model: { client, othersUrl: '/others' } },
   '/mfa-recovery-code': {
     template: 'mfa/recovery-code',

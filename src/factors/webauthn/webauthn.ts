@@ -1,0 +1,214 @@
+// Security keys, and what a device brings with it (WebAuthn), as second factors. Given at the pages alone: an application
+// cannot ask for them, because a credential answers to the origin that it was made for.
+import type { WebAuthnCredential } from '../../records/webauthn.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
+import {
+  type Attachment,
+  creationOptions,
+  isNextCount,
+  type Registration,
+  type RelyingParty,
+  readAssertion,
+  readRegistration,
+  requestOptions,
+  verifyAssertion,
+  verifyRegistration,
+} from '../../webauthn/ceremonies.ts';
+import { accountOf } from '../enroll.ts';
+import type { Claimant, Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
+import { confirmFirstUse, countingGuesses, usableAuthenticators } from '../verify.ts';
+
+const PURPOSE = 'mfa_webauthn';
+const SECONDS = 300;
+
+/** One of the two kinds. */
+interface Kind {
+  /** Its name, kind, type and prefix alike, as the hosted service calls it. */
+  name: string;
+  attachment: Attachment;
+  /** A key is something that its owner has; a device is used by whoever unlocks it, so it has to ask who that is. */
+  userVerification: 'preferred' | 'required';
+  strength: number;
+}
+
+const NONE: Verification = { ok: false, outcome: 'wrong' };
+
+function partyOf({ baseUrl, config }: Pick<FactorDependencies, 'baseUrl' | 'config'>): RelyingParty {
+  const { hostname: id, origin } = new URL(baseUrl);
+  return { id, origin, name: config.settings().tenant.friendly_name };
+}
+
+/** The user's credentials of a kind that count. */
+async function credentialsOf(
+  { authenticators }: Pick<FactorDependencies, 'authenticators'>,
+  { user }: Pick<Claimant, 'user'>,
+  kind?: string,
+): Promise<WebAuthnCredential[]> {
+  const own = (await authenticators.of(user.id)).filter(
+    (one) => one.active && (kind ?? one.kind) === one.kind,
+  );
+  return own.flatMap(({ webauthn }) =>
+    webauthn === undefined ? [] : [{ ...webauthn, transports: [...webauthn.transports] }],
+  );
+}
+
+async function registrationOf(
+  deps: Pick<FactorDependencies, 'authenticators'>,
+  { attachment, userVerification }: Kind,
+  claimant: Pick<Claimant, 'user'>,
+  challenge: string,
+): Promise<Registration> {
+  const { user } = claimant;
+  return {
+    challenge,
+    user: { handle: sha256(`webauthn\n${user.id}`), name: accountOf(user) },
+    exclude: await credentialsOf(deps, claimant),
+    attachment,
+    discoverable: false,
+    userVerification,
+  };
+}
+
+/** A challenge for one look at a page: of a waiting request the one before is then dead. */
+async function newChallenge(
+  { challenges }: Pick<FactorDependencies, 'challenges'>,
+  page: FactorPage,
+  authenticatorId?: string,
+): Promise<string> {
+  const { secret } = await challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: page.urlOf(),
+    userId: page.claimant.user.id,
+    ttlSeconds: SECONDS,
+    data: authenticatorId === undefined ? {} : { authenticatorId },
+  });
+  await page.remember({ ...page.state, oobCode: secret });
+  return secret;
+}
+
+/** Judges what the browser gave for the challenge of its page, which is used up by that. */
+async function verify(
+  deps: FactorDependencies,
+  kind: Kind,
+  claimant: Claimant,
+  { code, oobCode }: { code: string; oobCode: string },
+): Promise<Verification> {
+  const met = await deps.challenges.spendTicket(PURPOSE, oobCode);
+  if (met === undefined || met.userId !== claimant.user.id) return { ok: false, outcome: 'unknown' };
+  const { authenticatorId } = met.data;
+  return countingGuesses(deps, claimant, async () =>
+    typeof authenticatorId === 'string'
+      ? register(deps, kind, claimant, { code, challenge: oobCode, authenticatorId })
+      : assert(deps, kind, claimant, { code, challenge: oobCode }),
+  );
+}
+
+async function register(
+  deps: FactorDependencies,
+  kind: Kind,
+  claimant: Claimant,
+  { code, challenge, authenticatorId }: { code: string; challenge: string; authenticatorId: string },
+): Promise<Verification> {
+  const begun = (await usableAuthenticators(deps, claimant)).find(({ id }) => id === authenticatorId);
+  const answered = readRegistration(code);
+  if (begun === undefined || begun.active || begun.kind !== kind.name || answered === undefined) return NONE;
+  const registration = await registrationOf(deps, kind, claimant, challenge);
+  const webauthn = await verifyRegistration(partyOf(deps), answered, registration);
+  if (webauthn === undefined) return NONE;
+  try {
+    await deps.authenticators.update(begun.id, (current) => ({ ...current, webauthn }));
+  } catch (thrown) {
+    // A credential is one user's alone (WebAuthn Level 3 §7.1).
+    if (thrown instanceof UniqueKeyError) return NONE;
+    throw thrown;
+  }
+  return (await confirmFirstUse(deps, claimant, begun)) ? { ok: true } : NONE;
+}
+
+async function assert(
+  deps: FactorDependencies,
+  { name, userVerification }: Kind,
+  claimant: Claimant,
+  { code, challenge }: { code: string; challenge: string },
+): Promise<Verification> {
+  const answered = readAssertion(code);
+  const own = (await usableAuthenticators(deps, claimant)).find(
+    (one) => one.active && one.kind === name && one.webauthn?.credential_id === answered?.id,
+  );
+  if (answered === undefined || own?.webauthn === undefined) return NONE;
+  const kept = { ...own.webauthn, transports: [...own.webauthn.transports] };
+  const asserted = await verifyAssertion(partyOf(deps), answered, kept, { challenge, userVerification });
+  if (asserted === undefined) return NONE;
+  let isNext = false;
+  await deps.authenticators.update(own.id, (current) => {
+    const { webauthn } = current;
+    isNext = webauthn !== undefined && isNextCount(webauthn.sign_count, asserted.signCount);
+    if (!isNext || webauthn === undefined) return current;
+    const { signCount: sign_count, backedUp: backed_up } = asserted;
+    return { ...current, webauthn: { ...webauthn, sign_count, backed_up } };
+  });
+  // A count that goes back is that of a copy (§6.1.1).
+  return isNext ? { ok: true } : NONE;
+}
+
+/** What the page hands to the browser's script. */
+const modelOf = (kind: Kind, options: object) => ({ kind: kind.name, options: JSON.stringify(options) });
+
+function factor(kind: Kind): Factor {
+  const { name } = kind;
+  const made: Factor = {
+    name,
+    kind: name,
+    type: name,
+    prefix: name,
+    authenticatorType: name,
+    // That a key was there, and was used (RFC 8176 §2): in hardware or not is what nobody has proved.
+    amr: ['pop'],
+    strength: kind.strength,
+    enroll: {
+      requestedAs: [],
+      begin: async ({ authenticators }, { user, credentialVersion }) => ({
+        authenticator: await authenticators.begin({ userId: user.id, credentialVersion }, made),
+      }),
+    },
+    verify: (deps, claimant, proof) => verify(deps, kind, claimant, proof),
+    pages: {
+      typesCode: true,
+      alerts: { missing: 'mfa.webauthn.missing', wrong: 'mfa.webauthn.wrong' },
+      enrollment: {
+        template: 'mfa/enroll-webauthn',
+        model: async (deps, _ctx, page) => {
+          const challenge = await newChallenge(deps, page, page.state.authenticatorId);
+          const registration = await registrationOf(deps, kind, page.claimant, challenge);
+          return modelOf(kind, creationOptions(partyOf(deps), registration));
+        },
+      },
+      challenge: {
+        template: 'mfa/webauthn',
+        model: async (deps, _ctx, page) => {
+          const challenge = await newChallenge(deps, page);
+          const own = await credentialsOf(deps, page.claimant, name);
+          return modelOf(kind, requestOptions(partyOf(deps), challenge, kind.userVerification, own));
+        },
+      },
+    },
+  };
+  return made;
+}
+
+/** Keys that are carried about: by USB, NFC or Bluetooth. */
+export const roaming = factor({
+  name: 'webauthn-roaming',
+  attachment: 'cross-platform',
+  userVerification: 'preferred',
+  strength: 6,
+});
+
+/** What a device has built in: a finger, a face, a PIN. */
+export const platform = factor({
+  name: 'webauthn-platform',
+  attachment: 'platform',
+  userVerification: 'required',
+  strength: 5,
+});
