@@ -1,4 +1,4 @@
-// A PostgreSQL of this process's own, from the binaries that npm installs; or the one that TEST_DATABASE_URL names.
+// A PostgreSQL of this process's own, from the programs that npm installs.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';

@@ -10,6 +10,7 @@ import type { openStore } from '../../src/store/open.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { testClock } from '../../src/testing/clock.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
+import { databaseFor } from './postgres-databases.ts';
 import { fillDataDir } from './template.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
@@ -64,12 +65,14 @@ export async function startServer({
   open,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(DIRECTORY, 'gatehouse-test-'));
-  if (dataDir === undefined && ownKeys !== true) {
-    await fillDataDir(
-      directory,
-      OF_CERTIFICATES.every((name) => env[name] === undefined),
-    );
-  }
+  const fresh = dataDir === undefined && ownKeys !== true;
+  const tls = OF_CERTIFICATES.every((name) => env[name] === undefined);
+  const { TEST_DATABASE_URL: other } = process.env;
+  const database =
+    other === undefined || env.DATABASE_URL !== undefined
+      ? undefined
+      : await databaseFor(other, directory, { ready: fresh, tls });
+  if (fresh && database === undefined) await fillDataDir(directory, tls);
   const clock = testClock();
   const lines: string[] = [];
   const destination = new Writable({
@@ -79,7 +82,7 @@ export async function startServer({
     },
   });
   const running = await startGatehouse({
-    env: { PORT: '0', DATA_DIR: directory, ...env },
+    env: { PORT: '0', DATA_DIR: directory, ...(database && { DATABASE_URL: database.url }), ...env },
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
@@ -101,7 +104,9 @@ export async function startServer({
     stop: async () => {
       await running.stop();
       clock.restore();
-      if (dataDir === undefined) await rm(directory, { recursive: true, force: true });
+      if (dataDir !== undefined) return;
+      await rm(directory, { recursive: true, force: true });
+      await database?.drop();
     },
   };
 }

@@ -1,0 +1,46 @@
+// Where TEST_DATABASE_URL names a server of PostgreSQL, servers that tests start keep their store there, each data
+// directory in a database of its own; otherwise they have the embedded store.
+import { hash } from 'node:crypto';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { queryOnce } from './postgres.ts';
+
+/** The database that others are copies of, with ready-made keys, and the directory of what goes with it. */
+export const TEMPLATE = 'gatehouse_template';
+
+/** The address of a database of the server. */
+export function databaseUrl(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+export interface TestDatabase {
+  url: string;
+  drop(): Promise<void>;
+}
+
+/**
+ * The database that belongs to a data directory, which is filled as after a first start unless it was used before.
+ * @param ready whether it has ready-made keys
+ */
+export async function databaseFor(
+  server: string,
+  directory: string,
+  { ready, tls }: { ready: boolean; tls: boolean },
+): Promise<TestDatabase> {
+  const name = `t${hash('sha256', directory).slice(0, 24)}`;
+  const { rowCount } = await queryOnce(server, `SELECT 1 FROM pg_database WHERE datname = '${name}'`);
+  if (rowCount === 0) {
+    const template = ready ? ` TEMPLATE ${TEMPLATE} STRATEGY file_copy` : '';
+    await queryOnce(server, `CREATE DATABASE ${name}${template}`);
+    const from = process.env.TEST_TEMPLATE_DIRECTORY ?? '';
+    for (const part of ready ? (tls ? ['keys', 'tls'] : ['keys']) : []) {
+      cpSync(join(from, part), join(directory, part), { recursive: true });
+    }
+  }
+  return {
+    url: databaseUrl(server, name),
+    drop: async () => void (await queryOnce(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)),
+  };
+}
