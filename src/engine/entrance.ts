@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import mount from 'koa-mount';
 import type Provider from 'oidc-provider';
-import { AuthError } from '../http/errors.ts';
+import { AuthError, isBusy } from '../http/errors.ts';
 
 /** Passes a checked request to the engine. */
 export type EnterEngine = (ctx: Context) => Promise<void>;
@@ -12,7 +12,8 @@ export type EnterEngine = (ctx: Context) => Promise<void>;
 /**
  * Makes the engine refuse every request except through the returned function.
  * @param renew called before each request.
- * @throws AuthError 404, at the request, for others.
+ * @throws AuthError, at the request: 404 for others; 503 where the engine could not go on because something is busy,
+ * which it would answer as a fault of its own.
  */
 export function engineEntrance(provider: Provider, renew: () => Promise<void> | undefined): EnterEngine {
   const admitted = new WeakMap<IncomingMessage, string>();
@@ -24,11 +25,17 @@ export function engineEntrance(provider: Provider, renew: () => Promise<void> | 
     await next();
   };
   provider.use(guard as unknown as Parameters<Provider['use']>[0]);
+  const busy = new WeakMap<IncomingMessage, AuthError>();
+  provider.on('server_error', (ctx, error) => {
+    if (error instanceof AuthError && isBusy(error)) busy.set(ctx.req, error);
+  });
   const run = mount(provider);
   return async (ctx) => {
     await renew();
     admitted.set(ctx.req, requestOf(ctx));
     await run(ctx, async () => undefined);
+    const error = busy.get(ctx.req);
+    if (error !== undefined) throw error;
   };
 }
 

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { Logger } from 'pino';
-import { AuthError } from '../http/errors.ts';
+import { AuthError, isBusy } from '../http/errors.ts';
 
 type EngineError = errors.OIDCProviderError;
 
@@ -24,7 +24,8 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
   provider.on('pushed_authorization_request.error', (ctx, error) => keep(ctx as unknown as Context, error));
   provider.on('revocation.error', (ctx, error) => keep(ctx as unknown as Context, error));
   provider.on('server_error', (ctx, error) => {
-    log.error({ err: error, path: ctx.path }, 'engine error');
+    if (!(error instanceof AuthError && isBusy(error)))
+      log.error({ err: error, path: ctx.path }, 'engine error');
     keep(ctx as unknown as Context, error);
   });
   return { of: (ctx) => byContext.get(ctx), keep };

@@ -85,7 +85,11 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
   const pool = new pg.Pool({ ...settings, max: connections, idleTimeoutMillis: 30_000 });
   const processes = new Set<number>();
   pool.on('error', onError);
-  pool.on('connect', (client) => void processes.add(processOf(client)));
+  pool.on('connect', (client) => {
+    processes.add(processOf(client));
+    // Whoever works with one that breaks is told by what they asked for; unheard it would end the process.
+    client.on('error', () => undefined);
+  });
   pool.on('remove', (client) => void processes.delete(processOf(client)));
 
   async function connected<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -97,20 +101,14 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
     } catch (error) {
       throw meaning(error);
     }
-    let broken: unknown;
-    // A connection that breaks while a statement runs refuses the statement, and says so as well.
-    const onBroken = (error: Error) => {
-      broken ??= error;
-    };
-    client.on('error', onBroken);
+    let broken = false;
     try {
       return await work(client);
     } catch (error) {
-      if (error instanceof StoreUnavailable) broken = error;
+      broken = error instanceof StoreUnavailable;
       throw error;
     } finally {
-      client.off('error', onBroken);
-      client.release(broken !== undefined);
+      client.release(broken);
     }
   }
 

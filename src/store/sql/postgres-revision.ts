@@ -24,7 +24,8 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
   let stopped = false;
 
   function hear(count: number, isOwn: boolean): void {
-    if (count <= known) return;
+    // Also where it is less: a standby that has taken over may lack the latest.
+    if (count === known) return;
     known = count;
     if (!isOwn) raised += 1;
   }
@@ -40,9 +41,14 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
       const at = payload.lastIndexOf(' ');
       if (payload.slice(0, at) === schema) hear(Number(payload.slice(at + 1)), pool.isOwn(processId));
     });
-    await next.connect();
+    try {
+      await next.connect();
+      await next.query(`LISTEN ${CHANNEL}`);
+    } catch (error) {
+      await next.end();
+      throw error;
+    }
     client = next;
-    await next.query(`LISTEN ${CHANNEL}`);
   }
 
   async function ask(): Promise<void> {
