@@ -192,6 +192,13 @@ program
   .command('check')
   .description('check the settings and the tenant file, and name every fault')
   .action(check);
+program
+  .command('doctor')
+  .description('look at everything the server depends on; the exit code is 1 where something is at fault')
+  .option('--json', 'print the findings as JSON')
+  .action(async (options: { json?: boolean }) =>
+    (await import('./doctor/command.ts')).doctor(options, log, console.log),
+  );
 program.command('apply').description('make the tenant in the store equal to the tenant file').action(apply);
 program
   .command('plan')

@@ -12,7 +12,7 @@ const LAYERS: string[][] = [
   ['commands.ts', 'node-version.ts'],
   ['run.ts', 'store-commands.ts'],
   ['terminal.ts'],
-  ['start.ts'],
+  ['start.ts', 'doctor'],
   ['administration', 'server.ts'],
   ['tenant-management.ts'],
   ['tenant-engine.ts', 'stop.ts'],

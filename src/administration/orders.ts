@@ -22,6 +22,7 @@ import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
 import type { Applied } from '../tenant/wanted.ts';
 import { createAdmin } from './admin.ts';
+import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
 import { noteRemovals } from './removals.ts';
 import { profileScript } from './script-test.ts';
@@ -29,7 +30,7 @@ import { profileScript } from './script-test.ts';
 /** The orders there are, and nothing else is taken. */
 export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.enum(['apply', 'plan']), tenant: z.record(z.string(), z.unknown()) }),
-  z.strictObject({ command: z.literal('export') }),
+  z.strictObject({ command: z.enum(['export', 'inspect']) }),
   z.strictObject({ command: z.literal('rotate'), alg: z.enum(SIGNING_ALGS).optional() }),
   z.strictObject({ command: z.literal('script'), connection: z.string().min(1).max(255) }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
@@ -63,6 +64,8 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
       return applyOrPlan(deps, order.tenant, order.command);
     case 'export':
       return exportTenant(store);
+    case 'inspect':
+      return inspect(store);
     case 'script':
       return profileScript(deps, order.connection);
     case 'rotate': {

@@ -30,26 +30,8 @@ const CONNECTIONS = 4;
 
 /** A transport to a mail server. */
 export function createMailTransport(settings: MailSettings, options: MailOptions): Transport<OutgoingEmail> {
-  const { timeout = TIMEOUT, ca, host: messageHost } = options;
-  const { host, port, secure, allowPlain, user, password } = settings;
-  const poolOf = {
-    pool: true as const,
-    maxConnections: CONNECTIONS,
-    host,
-    port,
-    secure,
-    // Otherwise removing STARTTLS from the server's answer would expose the password (downgrade).
-    requireTLS: !secure && !allowPlain,
-    tls: { minVersion: 'TLSv1.2' as const, ...(ca === undefined ? {} : { ca }) },
-    connectionTimeout: timeout,
-    greetingTimeout: timeout,
-    socketTimeout: timeout,
-    dnsTimeout: timeout,
-    ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
-    // Attachments and bodies are never read from files or URLs.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  };
+  const { timeout = TIMEOUT, host: messageHost } = options;
+  const poolOf = { ...connectionOf(settings, options), pool: true as const, maxConnections: CONNECTIONS };
   // Loaded with the first mail.
   const mailer = once(async () => (await import('nodemailer')).createTransport(poolOf));
   return {
@@ -77,6 +59,40 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
       if (mailer.isMade()) (await mailer()).close({ force: true });
     },
   };
+}
+
+/** How a server is connected to. */
+function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<MailOptions, 'host'>) {
+  const { host, port, secure, allowPlain, user, password } = settings;
+  return {
+    host,
+    port,
+    secure,
+    // Otherwise removing STARTTLS from the server's answer would expose the password (downgrade).
+    requireTLS: !secure && !allowPlain,
+    tls: { minVersion: 'TLSv1.2' as const, ...(ca === undefined ? {} : { ca }) },
+    connectionTimeout: timeout,
+    greetingTimeout: timeout,
+    socketTimeout: timeout,
+    dnsTimeout: timeout,
+    ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
+    // Attachments and bodies are never read from files or URLs.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+/** Connects and logs in, and sends nothing. @throws Error with what the server said. */
+export async function askMailServer(
+  settings: MailSettings,
+  options: Omit<MailOptions, 'host'> = {},
+): Promise<void> {
+  const mailer = (await import('nodemailer')).createTransport(connectionOf(settings, options));
+  try {
+    await mailer.verify();
+  } finally {
+    mailer.close();
+  }
 }
 
 /** A failure as nodemailer reports it. */

@@ -19,6 +19,14 @@ const LOOPBACK: Readonly<Record<string, string>> = {
   '[::1]': '::1',
 };
 
+/** The addresses in a connection's options that the server calls. */
+export function calledOptions(options: object): { name: string; url: string }[] {
+  return CALLED.flatMap((name) => {
+    const url = (options as Record<string, unknown>)[name];
+    return typeof url === 'string' ? [{ name, url }] : [];
+  });
+}
+
 /**
  * Addresses of this machine that may not be called.
  * @param opened what the operator opens (`OUTBOUND_ALLOW`).
@@ -26,9 +34,8 @@ const LOOPBACK: Readonly<Record<string, string>> = {
 export function closedAddresses({ connections }: TenantFile, opened: readonly string[]): string[] {
   const rules = outboundRules(opened);
   return connections.flatMap(({ options }, index) =>
-    CALLED.flatMap((name) => {
-      const value = (options as Record<string, unknown>)[name];
-      const host = typeof value === 'string' ? URL.parse(value)?.hostname : undefined;
+    calledOptions(options).flatMap(({ name, url }) => {
+      const host = URL.parse(url)?.hostname;
       const address = host === undefined ? undefined : LOOPBACK[host];
       if (host === undefined || address === undefined || rules.mayConnect(host, address)) return [];
       return [

@@ -1,0 +1,19 @@
+// How the doctor's findings are printed.
+import type { Logger } from 'pino';
+import { examine } from './doctor.ts';
+import type { Finding } from './finding.ts';
+
+/** Prints a line for each finding as it comes, or all of them as JSON; the exit code is 1 where there is a fault. */
+export async function doctor(
+  { json = false }: { json?: boolean },
+  log: Logger,
+  print: (text: string) => void,
+): Promise<void> {
+  const all: Finding[] = [];
+  for await (const finding of examine(process.env, log)) {
+    all.push(finding);
+    if (!json) print(`${finding.verdict.padEnd(7)}  ${finding.check}: ${finding.text}`);
+  }
+  if (json) print(JSON.stringify(all, null, 2));
+  if (all.some(({ verdict }) => verdict === 'fault')) process.exitCode = 1;
+}

@@ -1,0 +1,78 @@
+// `gatehouse doctor`: looks at everything that a server depends on, and says of each in one line whether it is well.
+import type { Logger } from 'pino';
+import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
+import { faultText } from '../fault.ts';
+import { LIMITS } from '../features.ts';
+import { unknownLimits } from '../protection/settings.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { readSettings, type Settings, SettingsFault } from '../settings.ts';
+import { isFirstStart, productionFaults } from '../tenant/examples.ts';
+import { loadTenantFile, TenantFault } from '../tenant/load.ts';
+import { checkCertificateFiles, checkShownCertificate } from './certificates.ts';
+import { type Finding, findings, messageOf } from './finding.ts';
+import { checkDisk, checkPermissions } from './machine.ts';
+import { checkMail, checkSms } from './messages.ts';
+import { checkOutside } from './outside.ts';
+import { checkStore, judgeInspection } from './store.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const settingsFindings = findings('settings');
+const tenantFindings = findings('tenant file');
+
+/**
+ * Looks at everything, and tells what it finds as it finds it. Nothing is changed.
+ * @param log of the store, where no server runs that has it open.
+ */
+export async function* examine(
+  env: Environment,
+  log: Logger,
+  clock: Clock = systemClock,
+): AsyncGenerator<Finding> {
+  const settings = settingsOf(env);
+  if ('faults' in settings) {
+    yield* settings.faults.map((one) => settingsFindings.fault(one));
+    return;
+  }
+  yield settingsFindings.ok(`for ${settings.baseUrl}${settings.production ? '' : ', not for production'}`);
+  yield* await checkTenantFile(settings, env);
+  yield* await checkCertificateFiles(settings, clock);
+  yield* await checkShownCertificate(settings, clock);
+  yield await checkDisk(settings);
+  yield await checkPermissions(settings);
+  const { findings: found, inspection } = await checkStore(settings, log);
+  yield* found;
+  if (inspection !== undefined) yield* judgeInspection(inspection, clock);
+  yield await checkMail(settings);
+  yield checkSms(settings);
+  yield* await checkOutside(settings, inspection?.addresses ?? [], clock);
+}
+
+function settingsOf(env: Environment): Settings | { faults: readonly string[] } {
+  try {
+    return readSettings(env);
+  } catch (thrown) {
+    return { faults: thrown instanceof SettingsFault ? thrown.faults : [messageOf(thrown)] };
+  }
+}
+
+async function checkTenantFile(settings: Settings, env: Environment): Promise<Finding[]> {
+  const { tenantFile } = settings;
+  if (isFirstStart(settings, env))
+    return [tenantFindings.ok(`${tenantFile} is not there: the first start writes the example`)];
+  try {
+    const { tenant, warnings, place } = await loadTenantFile(tenantFile, env);
+    const faults = [
+      ...metadataFaults(tenant),
+      ...(settings.production ? productionFaults(tenant, settings) : []),
+    ];
+    if (faults.length > 0) return faults.map((one) => tenantFindings.fault(place(one)));
+    const told = [...warnings, ...unknownLimits(tenant, LIMITS).map(place)];
+    return told.length > 0
+      ? told.map((one) => tenantFindings.warning(one))
+      : [tenantFindings.ok(`${tenantFile} has no faults`)];
+  } catch (thrown) {
+    if (thrown instanceof TenantFault) return thrown.faults.map((one) => tenantFindings.fault(one));
+    return [tenantFindings.fault(faultText(thrown))];
+  }
+}

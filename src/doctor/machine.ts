@@ -1,0 +1,56 @@
+// The machine: room on the disk, and who can read the data.
+import { stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Settings } from '../settings.ts';
+import { keyFile } from '../store/sealing/key.ts';
+import { type Finding, findings, messageOf } from './finding.ts';
+
+const MIB = 1 << 20;
+/** Below the first the store will soon not be able to write. */
+const ROOM = { fault: 100 * MIB, warning: 1024 * MIB };
+
+const disk = findings('disk');
+const permissions = findings('permissions');
+
+/** The room where the data directory is, or will be. */
+export async function checkDisk({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Finding> {
+  try {
+    const { bavail, bsize } = await statfs(await existing(dataDir));
+    const free = bavail * bsize;
+    const text = `${Math.floor(free / MIB)} MiB are free where ${dataDir} is`;
+    if (free < ROOM.fault) return disk.fault(`${text}: the store needs room to write`);
+    return free < ROOM.warning ? disk.warning(text) : disk.ok(text);
+  } catch (thrown) {
+    return disk.fault(`the disk of ${dataDir} cannot be asked: ${messageOf(thrown)}`);
+  }
+}
+
+/** A directory, or the nearest above it that is there. */
+async function existing(directory: string): Promise<string> {
+  try {
+    await stat(directory);
+    return directory;
+  } catch (thrown) {
+    const parent = dirname(directory);
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT' || parent === directory) throw thrown;
+    return existing(parent);
+  }
+}
+
+/** Whether others on the machine can read what is secret. */
+export async function checkPermissions({ dataDir, secretsKey }: Settings): Promise<Finding> {
+  if (process.platform === 'win32') return permissions.ok('Windows has none that could be read here');
+  const key = secretsKey === undefined ? await openTo(keyFile(dataDir)) : undefined;
+  if (key !== undefined)
+    return permissions.fault(`${keyFile(dataDir)} can be read by others (${key}): chmod 600 it`);
+  const whole = await openTo(dataDir);
+  if (whole !== undefined)
+    return permissions.warning(`${dataDir} can be looked into by others (${whole}): chmod 700 it`);
+  return permissions.ok(`${dataDir} is its owner's alone`);
+}
+
+/** The mode of what others than its owner may open; undefined for what is not there, too. */
+async function openTo(path: string): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found === undefined || (found.mode & 0o077) === 0 ? undefined : (found.mode & 0o777).toString(8);
+}

@@ -1,0 +1,79 @@
+// Addresses outside: whether they answer, and what time it is there.
+import type { Inspection } from '../administration/inspect.ts';
+import { createOutbound, type Outbound } from '../http/outbound.ts';
+import { outboundRules } from '../http/outbound-rules.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { outboundAllow, type Settings } from '../settings.ts';
+import { type Finding, findings, messageOf } from './finding.ts';
+
+/** Addresses that are asked at once. */
+const AT_ONCE = 8;
+/** More are hardly read. */
+const MOST = 200;
+const PATIENCE = 5_000;
+/** Tokens of others are dated: beyond this they are refused as not yet good, or too old. Milliseconds. */
+const SKEW = { warning: 5_000, fault: 60_000 };
+
+const outside = findings('outside');
+const clocks = findings('clock');
+
+type Address = Inspection['addresses'][number];
+
+/** Asks each host once. Any answer will do: what it is asked for is known to it alone. */
+export async function checkOutside(
+  settings: Settings,
+  addresses: readonly Address[],
+  clock: Clock,
+): Promise<Finding[]> {
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const signing = settings.signing.kind === 'http' ? [{ of: 'SIGNING_URL', url: settings.signing.url }] : [];
+  const left = distinct([...signing, ...addresses]).slice(0, MOST);
+  const found: Finding[] = [];
+  const skews: number[] = [];
+  const work = async () => {
+    for (let one = left.shift(); one !== undefined; one = left.shift()) {
+      const { finding, skew } = await ask(outbound, one, clock);
+      found.push(finding);
+      if (skew !== undefined) skews.push(skew);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return [...found, ...clockFindings(skews)];
+}
+
+/** One address of each origin. */
+function distinct(addresses: readonly Address[]): Address[] {
+  const byOrigin = new Map<string, Address>();
+  for (const one of addresses) {
+    const origin = URL.parse(one.url)?.origin;
+    if (origin !== undefined && !byOrigin.has(origin)) byOrigin.set(origin, { ...one, url: `${origin}/` });
+  }
+  return [...byOrigin.values()];
+}
+
+async function ask(
+  outbound: Pick<Outbound, 'fetch'>,
+  { of, url }: Address,
+  clock: Clock,
+): Promise<{ finding: Finding; skew?: number }> {
+  const { host } = new URL(url);
+  try {
+    const { headers } = await outbound.fetch(url, { redirect: 'manual', timeout: PATIENCE, headOnly: true });
+    const there = Date.parse(headers.get('date') ?? '');
+    const skew = Number.isNaN(there) ? {} : { skew: clock() - there };
+    return { finding: outside.ok(`${host} answers (${of})`), ...skew };
+  } catch (thrown) {
+    return { finding: outside.warning(`${host} does not (${of}): ${messageOf(thrown)}`) };
+  }
+}
+
+/** The middle one counts: a single host may have a wrong clock of its own. */
+function clockFindings(skews: readonly number[]): Finding[] {
+  const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)];
+  if (middle === undefined) return [];
+  // Dates of HTTP are whole seconds.
+  const seconds = Math.round(middle / 1000);
+  const text = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the hosts that were asked`;
+  if (Math.abs(middle) > SKEW.fault) return [clocks.fault(`${text}: set it by NTP`)];
+  return [Math.abs(middle) > SKEW.warning ? clocks.warning(`${text}: set it by NTP`) : clocks.ok(text)];
+}

@@ -1,0 +1,59 @@
+// The store, asked through the server that runs, or opened where none does.
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Inspection } from '../administration/inspect.ts';
+import { carryOutOrder } from '../administration/order.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Settings } from '../settings.ts';
+import { holdsStore } from '../store/create.ts';
+import { DAY, type Finding, findings, messageOf } from './finding.ts';
+
+/** A key that signs is changed a few times a year; a rotation that nobody does is forgotten. */
+const OLD_KEY = 180 * DAY;
+/** Clocks of machines that write to one store differ by less. */
+const SKEW = 60_000;
+
+const database = findings('database');
+const keys = findings('signing keys');
+const clocks = findings('clock');
+const streams = findings('log streams');
+
+/** What the store says; undefined where there is none, or none that answers. */
+export async function checkStore(
+  settings: Settings,
+  log: Logger,
+): Promise<{ findings: Finding[]; inspection?: Inspection }> {
+  const where = settings.databaseUrl === undefined ? `the store in ${settings.dataDir}` : 'DATABASE_URL';
+  try {
+    if (settings.databaseUrl === undefined && !(await holdsStore(join(settings.dataDir, 'store'))))
+      return {
+        findings: [database.ok(`there is none in ${settings.dataDir} yet: the first start makes it`)],
+      };
+    const inspection = (await carryOutOrder(settings, { command: 'inspect' }, log)) as Inspection;
+    return { findings: [database.ok(`${where} can be read and written`)], inspection };
+  } catch (thrown) {
+    return { findings: [database.fault(`${where}: ${messageOf(thrown)}`)] };
+  }
+}
+
+/** What is wrong with what the store holds. */
+export function judgeInspection(
+  { signingKeys, newestEvent, suspendedStreams }: Inspection,
+  clock: Clock,
+): Finding[] {
+  return [
+    ...signingKeys.map(({ alg, createdAt }) => {
+      const age = clock() - createdAt * 1000;
+      const text = `${alg}: ${Math.floor(Math.max(0, age) / DAY)} days old`;
+      return age > OLD_KEY ? keys.warning(`${text}: gatehouse keys rotate`) : keys.ok(text);
+    }),
+    newestEvent !== undefined && Date.parse(newestEvent) - clock() > SKEW
+      ? clocks.fault(
+          `the log has an event of ${newestEvent}, and here it is ${new Date(clock()).toISOString()}`,
+        )
+      : clocks.ok('nothing in the store is of the future'),
+    ...suspendedStreams.map((name) =>
+      streams.warning(`${name} is suspended: set it to active once its receiver answers`),
+    ),
+  ];
+}

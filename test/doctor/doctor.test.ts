@@ -1,0 +1,240 @@
+// `gatehouse doctor`: what it finds, that it changes nothing, and by which exit code a script learns of it.
+import 'reflect-metadata';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as x509 from '@peculiar/x509';
+import { expect } from 'chai';
+import { freePort } from '../support/free-port.ts';
+import { CLI, runServer, runToEnd } from '../support/process.ts';
+import { startMailServer } from '../support/smtp.ts';
+
+interface Finding {
+  check: string;
+  verdict: string;
+  text: string;
+}
+
+const KEYS = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+const DAY = 86_400_000;
+
+describe('gatehouse doctor', () => {
+  let cwd: string;
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-doctor-'));
+  });
+  afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+  const run = (env: Record<string, string> = {}, ...options: string[]) =>
+    runToEnd({ cwd, env, command: [process.execPath, CLI, 'doctor', ...options] });
+  const found = async (env: Record<string, string> = {}) => {
+    const { code, stdout } = await run(env, '--json');
+    return { code, stdout, findings: JSON.parse(stdout) as Finding[] };
+  };
+  const of = (findings: Finding[], check: string) => findings.filter((one) => one.check === check);
+
+  it('finds nothing wrong in an empty folder, and leaves it empty', async () => {
+    const { code, stdout } = await run();
+    expect(code).to.equal(0);
+    expect(stdout)
+      .to.contain('the first start makes it')
+      .and.match(/^ok {7}settings: /m);
+    for (const line of stdout.trimEnd().split('\n')) expect(line).to.match(/^(ok|warning) +[\w -]+: \S/);
+    expect(readdirSync(cwd)).to.deep.equal([]);
+  });
+
+  it('names each fault of the settings, and quotes none of them', async () => {
+    const { code, findings, stdout } = await found({
+      TLS: 'maybe',
+      SECRETS_KEY: 'not-a-key',
+      SMTP_URL: 'http://user:hunter2@mail',
+    });
+    expect(code).to.equal(1);
+    expect(findings.every(({ verdict, check }) => verdict === 'fault' && check === 'settings')).to.equal(
+      true,
+    );
+    expect(findings.map(({ text }) => text.split(':')[0])).to.include.members([
+      'TLS',
+      'SECRETS_KEY',
+      'SMTP_URL',
+    ]);
+    expect(stdout).not.to.contain('hunter2').and.not.contain('not-a-key');
+  });
+
+  it('names the faults of the tenant file with their lines', async () => {
+    writeFileSync(join(cwd, 'tenant.yaml'), 'clients:\n  - { client_id: x }\n');
+    const { code, findings } = await found({ TENANT_FILE: 'tenant.yaml' });
+    expect(code).to.equal(1);
+    const [fault] = of(findings, 'tenant file');
+    expect(fault?.verdict).to.equal('fault');
+    expect(fault?.text).to.match(/^clients\.0\.name: .+ \(tenant\.yaml:2\)$/);
+  });
+
+  it('asks the server that runs, which has the store', async () => {
+    const server = await runServer({ cwd });
+    try {
+      const { code, findings } = await found();
+      expect(of(findings, 'database')[0]).to.include({ verdict: 'ok' });
+      expect(of(findings, 'signing keys')[0]?.text).to.match(/^RS256: \d+ days old/);
+      expect(of(findings, 'clock')[0]).to.include({ verdict: 'ok' });
+      expect(code).to.equal(0);
+    } finally {
+      await server.end('SIGTERM');
+    }
+    // And the same of itself when none does.
+    const { findings } = await found();
+    expect(of(findings, 'database')[0]).to.include({ verdict: 'ok' });
+  });
+
+  it('finds a store that is damaged, or a database that does not answer', async () => {
+    const server = await runServer({ cwd });
+    await server.end('SIGTERM');
+    writeFileSync(join(cwd, 'data/store/gatehouse.db'), 'no database');
+    const damaged = await found();
+    expect(damaged.code).to.equal(1);
+    expect(of(damaged.findings, 'database')[0]).to.include({ verdict: 'fault' });
+    const gone = await found({ DATABASE_URL: `postgres://user:hunter2@127.0.0.1:${await freePort()}/db` });
+    expect(gone.code).to.equal(1);
+    expect(of(gone.findings, 'database')[0]).to.include({ verdict: 'fault' });
+    expect(gone.stdout).not.to.contain('hunter2');
+  });
+
+  it('finds data that others on the machine can read', async () => {
+    const server = await runServer({ cwd });
+    await server.end('SIGTERM');
+    chmodSync(join(cwd, 'data'), 0o755);
+    const open = await found();
+    expect(open.code).to.equal(0);
+    expect(of(open.findings, 'permissions')[0]).to.include({ verdict: 'warning' });
+    expect(statSync(join(cwd, 'data')).mode & 0o777).to.equal(0o755);
+    chmodSync(join(cwd, 'data/keys/secrets.key'), 0o644);
+    const { code, findings } = await found();
+    expect(code).to.equal(1);
+    expect(of(findings, 'permissions')[0]).to.include({ verdict: 'fault' });
+    chmodSync(join(cwd, 'data'), 0o700);
+    chmodSync(join(cwd, 'data/keys/secrets.key'), 0o600);
+    expect(of((await found()).findings, 'permissions')[0]).to.include({ verdict: 'ok' });
+  });
+
+  describe('of a certificate', () => {
+    const certificate = async (from: number, to: number) => {
+      x509.cryptoProvider.set(crypto);
+      const keys = await crypto.subtle.generateKey(KEYS, true, ['sign', 'verify']);
+      const made = await x509.X509CertificateGenerator.createSelfSigned({
+        name: 'CN=id.example.test',
+        keys,
+        signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
+        notBefore: new Date(Date.now() + from),
+        notAfter: new Date(Date.now() + to),
+        extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: 'id.example.test' }])],
+      });
+      writeFileSync(join(cwd, 'cert.pem'), made.toString('pem'));
+      const pkcs8 = Buffer.from(await crypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64');
+      writeFileSync(
+        join(cwd, 'key.pem'),
+        `-----BEGIN PRIVATE KEY-----\n${pkcs8}\n-----END PRIVATE KEY-----\n`,
+      );
+    };
+    const env = {
+      TLS: 'files',
+      TLS_CERT: 'cert.pem',
+      TLS_KEY: 'key.pem',
+      BASE_URL: 'https://id.example.test',
+    };
+    const verdicts = async (over: object = {}) => {
+      const { code, findings } = await found({ ...env, ...over });
+      return [code, ...of(findings, 'certificate').map(({ verdict }) => verdict)];
+    };
+
+    it('says that it has expired, ends soon, or is for another host', async () => {
+      await certificate(-10 * DAY, -DAY);
+      expect(await verdicts()).to.deep.equal([1, 'fault']);
+      await certificate(-DAY, 10 * DAY);
+      expect(await verdicts()).to.deep.equal([0, 'warning']);
+      await certificate(-DAY, 60 * DAY);
+      expect(await verdicts()).to.deep.equal([0, 'ok']);
+      expect(await verdicts({ BASE_URL: 'https://other.example.test' })).to.deep.equal([1, 'fault']);
+      expect(await verdicts({ TLS_KEY: 'nowhere.pem' })).to.deep.equal([1, 'fault']);
+    });
+  });
+
+  describe('of messages', () => {
+    it('says whether the mail server takes the credentials, and sends nothing', async () => {
+      const mail = await startMailServer({
+        authOptional: false,
+        allowInsecureAuth: true,
+        onAuth: ({ username, password }, _session, done) =>
+          password === 'right' ? done(null, { user: username }) : done(new Error('no such user')),
+      });
+      try {
+        const at = (password: string) => ({
+          SMTP_URL: `smtp://ada:${password}@127.0.0.1:${mail.port}`,
+          MAIL_FROM: 'login@example.test',
+        });
+        const right = await found(at('right'));
+        expect(of(right.findings, 'SMTP')[0]).to.include({ verdict: 'ok' });
+        const wrong = await found(at('wr0ng-one'));
+        expect(wrong.code).to.equal(1);
+        expect(of(wrong.findings, 'SMTP')[0]).to.include({ verdict: 'fault' });
+        expect(wrong.stdout).not.to.contain('wr0ng-one');
+        expect(mail.offered()).to.equal(0);
+      } finally {
+        await mail.stop();
+      }
+      const gone = await found({
+        SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
+        MAIL_FROM: 'login@example.test',
+      });
+      expect(of(gone.findings, 'SMTP')[0]).to.include({ verdict: 'fault' });
+    });
+
+    it("says whether Twilio's settings have their form", async () => {
+      const env = {
+        TWILIO_ACCOUNT_SID: `AC${'0a'.repeat(16)}`,
+        TWILIO_AUTH_TOKEN: 'f'.repeat(32),
+        TWILIO_FROM: '+15005550006',
+      };
+      const verdict = async (over: object) =>
+        of((await found({ ...env, ...over })).findings, 'Twilio')[0]?.verdict;
+      expect(await verdict({})).to.equal('ok');
+      expect(await verdict({ TWILIO_ACCOUNT_SID: 'AC1' })).to.equal('fault');
+      expect(await verdict({ TWILIO_AUTH_TOKEN: 'token' })).to.equal('fault');
+      expect(await verdict({ TWILIO_FROM: '+' })).to.equal('fault');
+    });
+  });
+
+  it('asks the hosts that the tenant depends on, for the time, too', async () => {
+    let behind = 0;
+    const asked: string[] = [];
+    const receiver = http.createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(404, { date: new Date(Date.now() - behind).toUTCString() }).end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    const at = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+    const away = `http://127.0.0.1:${await freePort()}`;
+    const stream = (name: string, url: string) =>
+      `  - { name: ${name}, type: http, sink: { httpEndpoint: '${url}/secret-path?key=1' } }\n`;
+    writeFileSync(join(cwd, 'tenant.yaml'), `logStreams:\n${stream('There', at)}${stream('Away', away)}`);
+    const server = await runServer({ cwd, env: { TENANT_FILE: 'tenant.yaml' } });
+    await server.end('SIGTERM');
+    asked.length = 0;
+    try {
+      const { code, findings, stdout } = await found({ TENANT_FILE: 'tenant.yaml' });
+      expect(code).to.equal(0);
+      expect(of(findings, 'outside').map(({ verdict }) => verdict)).to.have.members(['ok', 'warning']);
+      // What a host is asked for may be a secret, and does something there.
+      expect(stdout).not.to.contain('secret-path');
+      expect(asked).to.deep.equal(['/']);
+      expect(of(findings, 'clock').map(({ verdict }) => verdict)).to.deep.equal(['ok', 'ok']);
+      behind = 3_600_000;
+      const ahead = await found({ TENANT_FILE: 'tenant.yaml' });
+      expect(ahead.code).to.equal(1);
+      expect(of(ahead.findings, 'clock').at(-1)?.text).to.match(/^3\d{3} s ahead of .*NTP$/);
+    } finally {
+      receiver.close();
+    }
+  });
+});
