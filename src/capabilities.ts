@@ -1,6 +1,8 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { Actions } from './actions/actions.ts';
+import { phoneActions } from './actions/phone-message.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { resetRequests } from './connections/database/reset-link.ts';
 import { lockNotice } from './connections/database/unblock.ts';
@@ -91,7 +93,8 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const sending = delivery(deps, { ...challenges, config, events, outbound }, viewsDirectory);
+  const own = ownCode(deps, { config, events, outbound, rateLimits });
+  const sending = delivery(deps, { ...own, ...challenges, config, events, outbound }, viewsDirectory);
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, users });
@@ -107,7 +110,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,
-    ...ownCode(deps, { config, events, outbound, rateLimits }),
+    ...own,
     attempts: createAttempts({ store, config, callers, clock, onLocked, onThrottled }),
     ...sending,
     tickets: createLoginTickets(challenges, random),
@@ -177,7 +180,13 @@ function withMtlsOrigin(config: Config, settings: Settings): Config {
 /** What leaves the server: e-mail, SMS, and what else features send. */
 function delivery(
   deps: CapabilityDependencies,
-  own: { config: Config; events: Events; outbound: Outbound; takeBack: Challenges['takeBack'] },
+  own: {
+    actions: Actions;
+    config: Config;
+    events: Events;
+    outbound: Outbound;
+    takeBack: Challenges['takeBack'];
+  },
   viewsDirectory: string,
 ) {
   const { settings, log, clock, random } = deps;
@@ -185,6 +194,7 @@ function delivery(
   const deliveries = createDeliveries(deps);
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
+  const sms = phoneActions(own.actions, transports.sms, settings.sms !== undefined);
   const templates = createTemplates({
     directory: viewsDirectory,
     baseUrl: settings.baseUrl,
@@ -193,7 +203,7 @@ function delivery(
     log,
   });
   const { measures } = deps.metrics ?? {};
-  const messages = createMessages({ ...deps, ...own, ...transports, deliveries, templates, measures });
+  const messages = createMessages({ ...deps, ...own, ...transports, sms, deliveries, templates, measures });
   return { outbox, deliveries, messages };
 }
 

@@ -1,7 +1,7 @@
 // Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. They change nothing
 // themselves: what they asked for is returned as data, for the caller to check and apply.
 import { AuthError } from '../http/errors.ts';
-import type { Trigger } from '../records/actions.ts';
+import { NEEDED_TRIGGERS, type Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
@@ -30,6 +30,8 @@ interface RunOptions {
   progress?: Progress | undefined;
   /** Whether the user may be sent elsewhere: there is a browser, and it may show pages. */
   canRedirect?: boolean;
+  /** What is to be read nowhere, beside their secrets. */
+  hidden?: readonly string[];
 }
 
 export interface Actions {
@@ -82,7 +84,7 @@ export function createActions(deps: ActionsDependencies): Actions {
     isBound: (trigger) => config.actions(trigger).length > 0 || hasRules(trigger),
     dropped: (trigger, about) => note(`The actions of ${trigger} were not run: too many waited.`, about),
     refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
-    run: async (trigger, event, about, { progress: before, canRedirect = false } = {}) => {
+    run: async (trigger, event, about, { progress: before, canRedirect = false, hidden = [] } = {}) => {
       const bound = config.actions(trigger);
       const rules = hasRules(trigger) ? config.rules() : undefined;
       const way = wayThrough(trigger, { bound, rules }, before);
@@ -104,11 +106,13 @@ export function createActions(deps: ActionsDependencies): Actions {
           event: request === undefined ? told : { ...told, request },
           how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
           kept: cache.of(trigger),
+          hidden,
         });
         const of = `The action ${action.name} (${trigger})`;
         const ran =
           'fault' in answer ? answer : take(trigger, { ...answer, ...how, of, about }, way.outcome());
-        if ('fault' in ran && !action.isOptional) throw fail(`${of} failed: ${ran.fault}`);
+        const isOptional = action.isOptional && !NEEDED_TRIGGERS.has(trigger);
+        if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
         if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
         if (way.done(index, 'fault' in ran ? way.outcome() : ran.asked)) break;
       }

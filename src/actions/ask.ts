@@ -24,6 +24,8 @@ interface Asked {
   how: Asking & { rules: string[] };
   /** What is in the cache of its trigger. */
   kept: object;
+  /** What is to be read nowhere, beside its secrets. */
+  hidden?: readonly string[];
 }
 
 /** What it asked for, or why it failed; and what it printed and used, if it ran. */
@@ -37,7 +39,7 @@ const AROUND = readFileSync(new URL('../../sandbox/action.js', import.meta.url),
 export async function askAction(
   { scripts, packages, wallClock, hostname }: AskDependencies,
   action: Omit<BoundAction, 'isOptional'>,
-  { event, how, kept }: Asked,
+  { event, how, kept, hidden = [] }: Asked,
 ): Promise<Answered> {
   const files = await packages.filesOf(action).catch(asFault);
   if (files instanceof PackageFault) return { fault: files.message };
@@ -59,7 +61,7 @@ export async function askAction(
       },
     ],
     files,
-    hidden: Object.values(action.secrets),
+    hidden: [...Object.values(action.secrets), ...hidden],
   });
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);

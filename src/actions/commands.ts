@@ -47,6 +47,7 @@ export const METHODS: Record<Trigger, readonly (keyof typeof TAKE)[]> = {
   'pre-user-registration': ['access.deny', 'validation.error', ...METADATA],
   'post-user-registration': [],
   'post-change-password': [],
+  'send-phone-message': [],
 };
 
 const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
@@ -83,7 +84,12 @@ export const commandsSchema = z.array(z.object({ method: z.string(), args: z.arr
 export type Command = z.output<typeof commandsSchema>[number];
 
 /** What opens a door where it is left out: an action that asks for it wrongly has failed. */
-const GATES: ReadonlySet<string> = new Set(['access.deny', 'multifactor.enable', 'redirect.sendUserTo']);
+const GATES: ReadonlySet<string> = new Set([
+  'access.deny',
+  'validation.error',
+  'multifactor.enable',
+  'redirect.sendUserTo',
+]);
 
 /**
  * Takes a command.

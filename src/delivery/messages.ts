@@ -38,6 +38,8 @@ export interface Notice {
   inviter?: { readonly name: string };
   url?: string;
   code?: string;
+  /** Whether the code is to confirm a second factor that is new. */
+  isEnrollment?: boolean;
   /** How long link or code are good, where the template does not decide it. */
   lifetimeInSeconds?: number;
   languages?: Languages | undefined;

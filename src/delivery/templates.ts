@@ -111,6 +111,7 @@ function smsRenderer(
       text:
         body ?? String(await sms.renderFile('message', { lead, code, host: new URL(baseUrl).host })).trim(),
       code,
+      about: { kind, notice },
       ...(from === undefined ? {} : { from }),
     };
   };

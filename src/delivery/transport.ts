@@ -1,4 +1,5 @@
 // A rendered message, and the transports that take it: mail server, SMS provider, development outbox.
+import type { Notice, SmsKind } from './messages.ts';
 
 export interface OutgoingEmail {
   channel: 'email';
@@ -21,6 +22,8 @@ export interface OutgoingSms {
   /** The connection's sender; default: the transport's. */
   from?: string;
   code?: string;
+  /** What it was made of. */
+  about: { kind: SmsKind; notice: Notice };
 }
 
 export type Outgoing = OutgoingEmail | OutgoingSms;

@@ -9,7 +9,11 @@ export const TRIGGER_ENTRIES = {
   'pre-user-registration': 'onExecutePreUserRegistration',
   'post-user-registration': 'onExecutePostUserRegistration',
   'post-change-password': 'onExecutePostChangePassword',
+  'send-phone-message': 'onExecuteSendPhoneMessage',
 } as const;
+
+/** What a failed action of these was to do is not done by anybody else: it is never left out. */
+export const NEEDED_TRIGGERS: ReadonlySet<string> = new Set(['send-phone-message']);
 
 /** The function of an action that sent a user elsewhere, called when the user is back. */
 export const CONTINUE_ENTRY = 'onContinuePostLogin';

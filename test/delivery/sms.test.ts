@@ -8,7 +8,12 @@ import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 
 const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
-const MESSAGE: OutgoingSms = { channel: 'sms', to: '+16505551234', text: 'Your code is 123456. ✓' };
+const MESSAGE: OutgoingSms = {
+  channel: 'sms',
+  to: '+16505551234',
+  text: 'Your code is 123456. ✓',
+  about: { kind: 'mfa_sms', notice: { to: '+16505551234' } },
+};
 
 describe('SMS', () => {
   let twilio: TestTwilio;
