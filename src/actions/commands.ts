@@ -34,14 +34,14 @@ export function nothingAsked(): ActionOutcome {
 const METADATA = ['user.setUserMetadata', 'user.setAppMetadata'] as const;
 
 /** The methods of `api`, by trigger; `cache` is there for all. */
-export const METHODS: Record<Trigger, readonly (keyof typeof TAKE)[]> = {
+export const METHODS: Record<Trigger, readonly string[]> = {
   'post-login': [
     'access.deny',
     'idToken.setCustomClaim',
     'accessToken.setCustomClaim',
     'multifactor.enable',
     ...METADATA,
-    ...(Object.keys(LOGIN_TAKE) as (keyof typeof LOGIN_TAKE)[]),
+    ...Object.keys(LOGIN_TAKE),
   ],
   'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim'],
   'pre-user-registration': ['access.deny', 'validation.error', ...METADATA],
@@ -57,7 +57,7 @@ const reasons = z.tuple([text]).rest(z.unknown());
 const anything = z.array(z.unknown());
 
 /** What each method does; false for arguments that it does not take. */
-const TAKE = {
+const TAKE: Record<string, Take<ActionOutcome>> = {
   ...LOGIN_TAKE,
   // `deny(reason)`, and `deny(code, message)` where users are told of it.
   'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {
@@ -76,7 +76,7 @@ const TAKE = {
   'multifactor.enable': taking<ActionOutcome, typeof anything>(anything, (outcome, [asked]) => {
     if (asked !== 'none') outcome.multifactor = true;
   }),
-} satisfies Record<string, Take<ActionOutcome>>;
+};
 
 /** Commands as they were recorded in the sandbox: anything. */
 export const commandsSchema = z.array(z.object({ method: z.string(), args: z.array(z.unknown()) })).max(1000);
@@ -89,6 +89,13 @@ const GATES: ReadonlySet<string> = new Set([
   'validation.error',
   'multifactor.enable',
   'redirect.sendUserTo',
+  'accessToken.removeScope',
+  ...['session', 'refreshToken'].flatMap((of) => [
+    `${of}.revoke`,
+    `${of}.setExpiresAt`,
+    `${of}.setIdleExpiresAt`,
+  ]),
+  'session.setCookieMode',
 ]);
 
 /**
@@ -101,6 +108,6 @@ export function takeCommand(
   outcome: ActionOutcome,
   { method, args }: Command,
 ): boolean | 'failed' {
-  const isTaken = methods.includes(method) && TAKE[method as keyof typeof TAKE](outcome, args);
+  const isTaken = methods.includes(method) && TAKE[method]?.(outcome, args) === true;
   return isTaken || (GATES.has(method) ? 'failed' : false);
 }

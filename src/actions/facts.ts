@@ -6,10 +6,11 @@ import type { User } from '../users/user.ts';
 export function userOf(user: User): Record<string, unknown> {
   const { id, email, email_verified, username, phone_number, phone_verified } = user;
   const { name, given_name, family_name, nickname, picture, created_at, updated_at } = user;
-  const { user_metadata, app_metadata } = user;
+  const { user_metadata, app_metadata, multifactor, last_ip, last_login, last_password_reset } = user;
   const addresses = { email, email_verified, username, phone_number, phone_verified };
   const profile = { name, given_name, family_name, nickname, picture, created_at, updated_at };
-  return { user_id: id, ...addresses, ...profile, user_metadata, app_metadata };
+  const logins = { multifactor: multifactor ?? [], last_ip, last_login, last_password_reset };
+  return { user_id: id, ...addresses, ...profile, ...logins, user_metadata, app_metadata };
 }
 
 /** `event.client`. */

@@ -2,6 +2,7 @@
 // kept of the login.
 import { z } from 'zod';
 import { isLoopback } from '../http/loopback.ts';
+import { KEPT_TAKE, type KeptAsked, nothingKept } from './kept-asked.ts';
 import { name, setMember, type Take } from './taking.ts';
 
 /** What the actions of a login asked for together, beside what is in every outcome. */
@@ -10,17 +11,28 @@ export interface LoginAsked {
   redirect?: string;
   /** Custom authentication methods that were completed: addresses that stand for them. */
   methods: string[];
+  /** Scopes of the access token: true for one that is added, false for one that is taken away. */
+  scopes: Record<string, boolean>;
+  session: KeptAsked;
+  refreshToken: KeptAsked;
   /** Members that later actions of the same login find in `event.transaction.metadata`. */
   transaction: Record<string, string | number | boolean>;
 }
 
 /** Nothing was asked for. */
 export function nothingOfLogin(): LoginAsked {
-  return { methods: [], transaction: {} };
+  return {
+    methods: [],
+    scopes: {},
+    session: nothingKept(),
+    refreshToken: nothingKept(),
+    transaction: {},
+  };
 }
 
 /** An outcome that has what a login asks for. */
 interface WithLogin {
+  denied?: { reason: string };
   login: LoginAsked;
 }
 
@@ -74,12 +86,26 @@ const setTransactionMetadata: Take<WithLogin> = ({ login }, given) => {
   return true;
 };
 
+/** RFC 6749 §3.3. */
+const scopeToken = z.tuple([z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/)]).rest(z.unknown());
+
+const setScope =
+  (isAdded: boolean): Take<WithLogin> =>
+  ({ login }, given) => {
+    const read = scopeToken.safeParse(given);
+    if (read.success) setMember(login.scopes, read.data[0], isAdded);
+    return read.success;
+  };
+
 /** What each of their methods does. */
-export const LOGIN_TAKE = {
+export const LOGIN_TAKE: Record<string, Take<WithLogin>> = {
+  ...KEPT_TAKE,
+  'accessToken.addScope': setScope(true),
+  'accessToken.removeScope': setScope(false),
   'redirect.sendUserTo': redirect,
   'authentication.recordMethod': recordMethod,
   'transaction.setMetadata': setTransactionMetadata,
-} satisfies Record<string, Take<WithLogin>>;
+};
 
 /** There when an action goes on with a user whom it sent elsewhere, and only then. */
 export const CONTINUING_METHODS: ReadonlySet<string> = new Set(['authentication.recordMethod']);

@@ -3,6 +3,14 @@ import type { Actions, ActionsAbout } from '../actions/actions.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 
+/** What actions gave the tokens of a login. */
+export interface ActionClaims {
+  idToken: Record<string, unknown>;
+  accessToken: Record<string, unknown>;
+  /** Of the access token: true for one that is added, false for one that is taken away. */
+  scopes?: Record<string, boolean>;
+}
+
 /** The claims without those that are the protocol's, or for ID tokens the profile's. */
 export function allowedClaims(
   actions: Pick<Actions, 'refused'>,

@@ -309,10 +309,7 @@ function adaptTokens(provider: Provider, random: Random): void {
   });
 
   // The ID token of a refresh should have no nonce (OpenID Connect Core §12.2): SDKs refuse one that they did not send.
-  setPayload(
-    RefreshToken,
-    RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'),
-  );
+  setPayload(RefreshToken, [...RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'), 'bounds']);
 }
 
 /**

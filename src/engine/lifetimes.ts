@@ -1,8 +1,9 @@
 // Lifetimes of tokens and sessions, in seconds, from the settings of tenant, API and application.
-import type { Client, Configuration, RefreshToken, Session } from 'oidc-provider';
+import type { Client, Configuration, KoaContextWithOIDC, RefreshToken, Session } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
+import { type Bounds, boundsOf, leftWithin } from './bounds.ts';
 import { withinExchanged } from './exchanged.ts';
 
 const HOUR = 3600;
@@ -37,7 +38,7 @@ export function lifetimes(config: Config, clock: Clock): NonNullable<Configurati
       grant.getOIDCScope().split(' ').includes('offline_access') && ctx.oidc.client !== undefined
         ? absoluteLifetime(ctx.oidc.client)
         : 31 * DAY,
-    RefreshToken: (_ctx, token, client) => refreshTokenLifetime(clock, token, client),
+    RefreshToken: (ctx, token, client) => refreshTokenLifetime(clock, token, client, replacedBounds(ctx)),
   };
 }
 
@@ -47,14 +48,28 @@ export function expiresByIdleness(client: Client): boolean {
   return refreshToken.expiration_type === 'expiring' && refreshToken.infinite_idle_token_lifetime !== true;
 }
 
-/** Seconds left of a refresh token: its idle lifetime from now, within the absolute one. */
-export function refreshTokenLifetime(clock: Clock, token: RefreshToken, client: Client): number {
+/**
+ * Seconds left of a refresh token: its idle lifetime from now, within the absolute one.
+ * @param bounds where they are not the token's own.
+ */
+export function refreshTokenLifetime(
+  clock: Clock,
+  token: RefreshToken,
+  client: Client,
+  bounds: Bounds = boundsOf(token),
+): number {
   const now = epochSeconds(clock);
   const left = Math.min(token.iiat ?? now, now) + absoluteLifetime(client) - now;
   const idle = expiresByIdleness(client)
     ? applicationSettings(client).refreshToken.idle_token_lifetime
     : NEVER;
-  return Math.max(1, Math.min(left, idle));
+  return Math.max(1, leftWithin(bounds, left, idle, now));
+}
+
+/** The bounds of the token that a request replaces by another. */
+function replacedBounds({ oidc }: KoaContextWithOIDC): Bounds | undefined {
+  const { RotatedRefreshToken: replaced } = oidc.entities as { RotatedRefreshToken?: object };
+  return replaced && boundsOf(replaced);
 }
 
 /** Counted from the first token of a family; rotations do not extend it. */
@@ -67,21 +82,24 @@ function absoluteLifetime(client: Client): number {
 
 /** Seconds left of a session: the idle lifetime from now, within the absolute one from the login. */
 export function sessionLifetime(config: Config, clock: Clock, session: Session): number {
-  const { idle_session_lifetime } = config.settings().tenant;
+  const idle = config.settings().tenant.idle_session_lifetime * HOUR;
+  const now = epochSeconds(clock);
   return Math.max(
     1,
-    Math.floor(Math.min(lifetimeLeft(config, clock, session), idle_session_lifetime * HOUR)),
+    Math.floor(leftWithin(boundsOf(session), lifetimeLeft(config, now, session), idle, now)),
   );
 }
 
-/** Whether a session is older than the tenant's present settings allow. */
+/** Whether a session is older than the tenant's present settings allow, or actions do. */
 export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
+  const { loginTs } = session;
+  if (typeof loginTs !== 'number') return false;
+  const now = epochSeconds(clock);
   return (
-    typeof session.loginTs === 'number' && lifetimeLeft(config, clock, { loginTs: session.loginTs }) <= 0
+    leftWithin(boundsOf(session), lifetimeLeft(config, now, { loginTs }), Number.POSITIVE_INFINITY, now) <= 0
   );
 }
 
-function lifetimeLeft(config: Config, clock: Clock, { loginTs }: { loginTs?: number | undefined }): number {
-  const now = epochSeconds(clock);
+function lifetimeLeft(config: Config, now: number, { loginTs }: { loginTs?: number | undefined }): number {
   return Math.min(loginTs ?? now, now) + config.settings().tenant.session_lifetime * HOUR - now;
 }

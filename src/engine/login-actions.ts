@@ -3,26 +3,24 @@
 
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { type Actions, withMembers } from '../actions/actions.ts';
-import type { ActionOutcome } from '../actions/commands.ts';
 import type { ActionRun } from '../actions/progress.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Events } from '../tenant/events.ts';
-import type { Users } from '../users/users.ts';
-import { allowedClaims } from './action-claims.ts';
+import type { ActionClaims } from './action-claims.ts';
+import { keepRefreshToken, keepSession } from './action-effects.ts';
 import { credentialVersionOf, factorsOf } from './browser-login.ts';
-import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
-import { loginOfGrant, loginOfSession, recordedMethods } from './logins-to-judge.ts';
-import { inEngineTerms } from './machine-actions.ts';
+import type { LoginToJudge } from './login-event.ts';
+import {
+  aboutOf,
+  claimsIn,
+  keepMetadata,
+  type LoginRunDependencies,
+  runForLogin,
+  TRIGGER,
+} from './login-runs.ts';
+import { loginOfGrant, loginOfSession } from './logins-to-judge.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { wantedOf } from './step-up.ts';
 import { answeredActions, type WaitingActions } from './waiting-actions.ts';
-
-/** The claims that actions gave a login. */
-export interface ActionClaims {
-  idToken: Record<string, unknown>;
-  accessToken: Record<string, unknown>;
-}
 
 /** What the user of an authorization request has to do before it is answered. */
 interface ActionStep {
@@ -49,19 +47,12 @@ export interface LoginActions {
   claimsOf(ctx: KoaContextWithOIDC | undefined): ActionClaims | undefined;
 }
 
-interface LoginActionsDependencies extends LoginEventDependencies {
-  actions: Actions;
-  events: Pick<Events, 'record'>;
-  users: Pick<Users, 'get' | 'update' | 'identitiesOf'>;
-  secondFactor: Pick<SecondFactor, 'isDemanded' | 'description' | 'error'>;
+interface LoginActionsDependencies extends LoginRunDependencies {
+  ownCallbacks: Pick<OwnCallbacks, 'protocolOf'>;
+  secondFactor: Pick<SecondFactor, 'isDemanded' | 'description' | 'error' | 'enrolled'>;
   /** The context classes that stand for a second factor. */
   acrValues: readonly string[];
-  wallClock: Clock;
 }
-
-const TRIGGER = 'post-login';
-/** Custom methods that a session knows. */
-const MOST_METHODS = 20;
 
 /** The actions of one engine's logins. */
 export function loginActions(deps: LoginActionsDependencies): LoginActions {
@@ -69,7 +60,7 @@ export function loginActions(deps: LoginActionsDependencies): LoginActions {
   const set = new WeakMap<object, ActionClaims>();
   const steps = new WeakMap<object, Promise<ActionStep | undefined>>();
   const run = async (ctx: KoaContextWithOIDC, login: LoginToJudge, before?: WaitingActions) => {
-    const outcome = await outcomeOf(deps, ctx, login, before);
+    const outcome = await runForLogin(deps, ctx, login, before);
     const lacksFactor = outcome.multifactor && !login.amr.includes('mfa');
     // Nothing counts before all is done: they go on, or run again, when the user has done what they ask for.
     if (!lacksFactor && outcome.login.redirect === undefined) {
@@ -101,7 +92,11 @@ export function loginActions(deps: LoginActionsDependencies): LoginActions {
         return;
       }
       const login = await loginOfGrant(deps, ctx);
-      if (login !== undefined && !(await runWithoutPages(deps, ctx, login, run)).lacksFactor) return;
+      const { lacksFactor = true, outcome } =
+        login === undefined ? {} : await runWithoutPages(deps, ctx, login, run);
+      const { RefreshToken: token } = ctx.oidc.entities;
+      if (!lacksFactor && outcome !== undefined && token !== undefined)
+        return keepRefreshToken(deps, token, outcome);
       throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
     },
   };
@@ -128,24 +123,11 @@ async function stepOf(
   const waiting = { userId: login.user.id, sid: login.sessionId ?? '', progress: outcome.progress, redirect };
   if (redirect !== undefined) return { step: 'redirect', waiting };
   if (!lacksFactor) {
-    recordMethods(deps, ctx, outcome);
+    if (ctx.oidc.session !== undefined) await keepSession(deps, ctx.oidc.session, outcome);
     return undefined;
   }
   if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
   throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
-}
-
-/** What actions recorded is known as long as the session lasts. */
-function recordMethods(
-  { wallClock }: LoginActionsDependencies,
-  { oidc: { session } }: KoaContextWithOIDC,
-  { login: { methods } }: ActionOutcome,
-): void {
-  if (session === undefined || methods.length === 0) return;
-  const timestamp = new Date(wallClock()).toISOString();
-  const before = recordedMethods(session).filter(({ name }) => !methods.includes(name));
-  const all = [...before, ...methods.map((name) => ({ name, timestamp }))];
-  Object.assign(session, { methods: all.slice(-MOST_METHODS) });
 }
 
 async function runWithoutPages(
@@ -158,60 +140,6 @@ async function runWithoutPages(
   if (ran.outcome.login.redirect === undefined) return ran;
   actions.refused(TRIGGER, 'redirect.sendUserTo: there is no browser', aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', NO_PAGES);
-}
-
-const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudge) => ({
-  client_id: clientId,
-  user_id: user.id,
-  ip: ctx.ip,
-});
-
-function claimsIn(
-  actions: Actions,
-  about: ReturnType<typeof aboutOf>,
-  { idToken, accessToken }: ActionOutcome,
-): ActionClaims {
-  return {
-    idToken: allowedClaims(actions, { trigger: TRIGGER, to: 'id_token', about }, idToken),
-    accessToken: allowedClaims(actions, { trigger: TRIGGER, to: 'access_token', about }, accessToken),
-  };
-}
-
-/** @throws errors.CustomOIDCProviderError when an action denies the login, or fails. */
-async function outcomeOf(
-  deps: LoginActionsDependencies,
-  ctx: KoaContextWithOIDC,
-  login: LoginToJudge,
-  before: WaitingActions | undefined,
-): Promise<ActionRun> {
-  const about = aboutOf(ctx, login);
-  const event = await loginEvent(deps, ctx, login);
-  const { progress, returned } = before ?? {};
-  const request = returned && { ...(event.request as object), ...returned };
-  const options = {
-    canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
-    progress: progress && { ...progress, ...(request && { request }) },
-  };
-  const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(inEngineTerms);
-  const { denied } = outcome;
-  if (denied === undefined) return outcome;
-  // What was asked for of the user stays: only the login is refused.
-  await keepMetadata(deps, login, outcome);
-  deps.events.record({ type: 'f', ...about, description: denied.reason });
-  // `deny(code, reason)` is not of this trigger: the code is the protocol's.
-  throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
-}
-
-async function keepMetadata(
-  { users }: Pick<LoginActionsDependencies, 'users'>,
-  { user }: LoginToJudge,
-  { userMetadata, appMetadata }: ActionOutcome,
-): Promise<void> {
-  if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
-  await users.update(user.id, {}, (now) => ({
-    user_metadata: withMembers(now.user_metadata, userMetadata),
-    app_metadata: withMembers(now.app_metadata, appMetadata),
-  }));
 }
 
 /** Whether the pages can ask the user for a second factor: else they would be asked for nothing, again and again. */

@@ -1,5 +1,5 @@
 // `event` of `post-login`: the user, and how they logged in for what.
-import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import { clientOf, connectionOf, userOf } from '../actions/facts.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -8,7 +8,13 @@ import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { apiOf, organizationPart, requestOf } from './action-event.ts';
 import { requestedAudience } from './audience.ts';
+import { detailsIn } from './authorization-details.ts';
+import { sessionNotes } from './kept-notes.ts';
 import type { Organizations } from './organizations.ts';
+import { describeRefreshToken } from './refresh-directory.ts';
+import { familyKey } from './refresh-families.ts';
+import type { SecondFactor } from './second-factor.ts';
+import { describeSession } from './session-directory.ts';
 
 /** A custom authentication method that was completed, and when. */
 export interface RecordedMethod {
@@ -34,12 +40,16 @@ export interface LoginToJudge {
   methods?: readonly RecordedMethod[];
   /** The session's own id, in the browser. */
   sessionId?: string | undefined;
+  /** The session as the engine has it, and the refresh token that is exchanged. */
+  session?: object;
+  refreshToken?: RefreshToken;
 }
 
 export interface LoginEventDependencies {
-  config: Pick<Config, 'client' | 'connection' | 'organization'>;
+  config: Pick<Config, 'client' | 'connection' | 'organization' | 'settings'>;
   store: Store;
   users: Pick<Users, 'identitiesOf'>;
+  secondFactor: Pick<SecondFactor, 'enrolled'>;
   organizations: Pick<Organizations, 'rolesOf'>;
 }
 
@@ -49,17 +59,20 @@ export async function loginEvent(
   ctx: KoaContextWithOIDC,
   login: LoginToJudge,
 ): Promise<Record<string, unknown>> {
-  const { user, clientId, connection, organization, sessionId } = login;
+  const { user, clientId, connection, organization } = login;
   const { params } = ctx.oidc;
-  const [client, from, roles, identities] = await Promise.all([
+  const [client, from, roles, identities, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
     connection === '' ? undefined : deps.config.connection(connection),
     roleNames(deps, user, organization),
     deps.users.identitiesOf(user.id),
+    deps.secondFactor.enrolled(user),
+    sessionPart(deps, login),
+    refreshTokenPart(deps, login),
   ]);
   const timestamp = new Date((login.authTime ?? 0) * 1000).toISOString();
   return {
-    user: { ...userOf(user), identities: identities.map(identityOf) },
+    user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     client: clientOf(client, clientId),
     ...(from && { connection: connectionOf(from) }),
     ...(await organizationPart(deps.config, organization)),
@@ -71,14 +84,37 @@ export async function loginEvent(
     },
     authorization: { roles },
     stats: { logins_count: user.logins_count ?? 0 },
-    ...(sessionId === undefined ? {} : { session: { id: sessionId } }),
+    security_context: {},
+    ...(session && { session }),
+    ...(refreshToken && { refresh_token: refreshToken }),
   };
 }
 
-const identityOf = ({ connection, provider, upstream_id }: Identity) => ({
+const HOUR = 3600;
+
+async function sessionPart(deps: LoginEventDependencies, { sessionId, session }: LoginToJudge) {
+  if (sessionId === undefined || session === undefined) return undefined;
+  const lifetime = deps.config.settings().tenant.session_lifetime * HOUR;
+  const metadata = await sessionNotes(deps, sessionId);
+  const shown = describeSession({ ...session }, undefined, { lifetime, metadata });
+  const { session_metadata = {}, authentication: _, ...known } = shown;
+  return { ...known, metadata: session_metadata };
+}
+
+async function refreshTokenPart(deps: LoginEventDependencies, { refreshToken }: LoginToJudge) {
+  const key = refreshToken && familyKey(refreshToken.jti);
+  const family = key === undefined ? undefined : await deps.store.collection('artifacts').get(key);
+  if (family === undefined) return undefined;
+  const { refresh_token_metadata = {}, ...known } = await describeRefreshToken(deps.config, family);
+  return { ...known, metadata: refresh_token_metadata };
+}
+
+const identityOf = ({ connection, provider, upstream_id, isSocial, profile }: Identity) => ({
   connection,
   provider,
   user_id: upstream_id,
+  isSocial,
+  ...(profile && { profileData: profile }),
 });
 
 /** `event.transaction` of an authorization request. */
@@ -99,6 +135,8 @@ export function transactionOf(
     response_mode: textOf('response_mode'),
     state: textOf('state'),
     login_hint: textOf('login_hint'),
+    requested_authorization_details: detailsIn(params?.authorization_details),
+    metadata: {},
   };
 }
 

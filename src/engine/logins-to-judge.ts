@@ -3,13 +3,21 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { connectionOf } from './browser-login.ts';
 import type { LoginToJudge, RecordedMethod } from './login-event.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import { wantedOf } from './step-up.ts';
+
+/** As the hosted service names what an application asks for. */
+function profileOf(responseType: unknown): string {
+  const types = String(responseType).split(' ');
+  if (!types.includes('code')) return 'oidc-implicit-profile';
+  return types.length === 1 ? 'oidc-basic-profile' : 'oidc-hybrid-profile';
+}
 
 const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
 
 /** The login that an authorization request would be answered with. @returns undefined when nobody is logged in. */
 export async function loginOfSession(
-  { users }: { users: Pick<Users, 'get'> },
+  { users, ownCallbacks }: { users: Pick<Users, 'get'>; ownCallbacks: Pick<OwnCallbacks, 'protocolOf'> },
   ctx: KoaContextWithOIDC,
 ): Promise<LoginToJudge | undefined> {
   const { session, client, params } = ctx.oidc;
@@ -23,9 +31,10 @@ export async function loginOfSession(
     organization: wanted.organization,
     amr: session.amr ?? [],
     authTime: session.loginTs,
-    protocol: params?.response_type === 'code' ? 'oidc-basic-profile' : 'oidc-implicit-profile',
+    protocol: ownCallbacks.protocolOf(String(params?.redirect_uri)) ?? profileOf(params?.response_type),
     scopes: scopesOf(ctx),
     sessionId: session.uid,
+    session,
     methods: recordedMethods(session),
   };
 }
@@ -48,6 +57,7 @@ export async function loginOfGrant(
     authTime: token.authTime,
     protocol: 'oauth2-refresh-token',
     scopes: [...token.scopes],
+    refreshToken: token,
   };
 }
 

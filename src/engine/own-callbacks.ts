@@ -10,6 +10,8 @@ export interface OwnCallback {
   has(address: string): boolean;
   /** Whether tokens come of it, for which a third-party application needs its user's consent. */
   needsConsent: boolean;
+  /** As actions are told how users log in. */
+  protocol: string;
 }
 
 /** What of an application says which logins are asked for so. */
@@ -23,6 +25,8 @@ export interface OwnCallbacks {
   has(address: string): boolean;
   /** Whether a login that ends there needs no consent. */
   isWithoutConsent(address: string): boolean;
+  /** @see OwnCallback.protocol */
+  protocolOf(address: string): string | undefined;
 }
 
 /** The callbacks of these kinds. */
@@ -31,5 +35,6 @@ export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
     of: (client) => kinds.filter((kind) => kind.isFor(client)).map((kind) => kind.of(client.client_id)),
     has: (address) => kinds.some((kind) => kind.has(address)),
     isWithoutConsent: (address) => kinds.some((kind) => kind.has(address) && !kind.needsConsent),
+    protocolOf: (address) => kinds.find((kind) => kind.has(address))?.protocol,
   };
 }

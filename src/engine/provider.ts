@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import Provider, { type Configuration, errors } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
+import { applyScopes } from './action-scopes.ts';
 import { hashOldKeys } from './artifact-keys.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.ts';
 import { browserLogins } from './browser-login.ts';
@@ -97,7 +98,14 @@ function adaptedProvider(
   const provider = new Provider(deps.settings.issuer, configuration);
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
-  adaptEngine(provider, { ...deps, bind: certificateBinding(deps) });
+  const bindToCertificate = certificateBinding(deps);
+  adaptEngine(provider, {
+    ...deps,
+    bind: async (ctx, token) => {
+      await bindToCertificate(ctx, token);
+      await applyScopes(deps, ctx, token);
+    },
+  });
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
   measureImplicit(provider, deps);
@@ -114,7 +122,8 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const asking = { machines: machineOrganizations(config), targets: refreshTargets(config) };
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
-  const kept = partsOf(deps, organizations);
+  const endSession = (sid: string) => sessions.end(sid, { reason: 'session-revoked' });
+  const kept = partsOf({ ...deps, endSession }, organizations);
   const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, nonceSecret };
   const logins = browserLogins({
     ...deps,
@@ -161,7 +170,10 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   };
 }
 
-function partsOf(deps: EngineDependencies, organizations: Organizations) {
+function partsOf(
+  deps: EngineDependencies & { endSession: (sid: string) => Promise<unknown> },
+  organizations: Organizations,
+) {
   return {
     customClaims: createCustomClaims(deps),
     loginActions: loginActions({ ...deps, organizations }),

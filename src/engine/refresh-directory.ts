@@ -5,6 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { toAudience } from './audience.ts';
+import { boundsOf } from './bounds.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { Device } from './device.ts';
 import { revokeGrant } from './refresh-families.ts';
@@ -57,7 +58,7 @@ export function isoDate(seconds: unknown): string | null {
 export function refreshTokenDirectory(deps: { store: Store; config: Config }): RefreshTokenDirectory {
   const { store, config } = deps;
   const artifacts = store.collection('artifacts');
-  const view = async (token: Artifact) => describe(config, token);
+  const view = async (token: Artifact) => describeRefreshToken(config, token);
   const find = async (id: string): Promise<Artifact | undefined> => {
     if (!id.startsWith(PREFIX)) return undefined;
     for (const key of KEYS) {
@@ -106,12 +107,18 @@ function isLive({ model, payload }: Artifact): boolean {
   return model === 'RefreshToken' && payload.consumed === undefined;
 }
 
-async function describe(config: Config, { id, payload }: Artifact): Promise<RefreshTokenView> {
+/** A refresh token as it is shown. @param record of its family. */
+export async function describeRefreshToken(
+  config: Pick<Config, 'client'>,
+  { id, payload }: Artifact,
+): Promise<RefreshTokenView> {
   const { accountId, clientId, sessionUid, iiat, lastUsed, device, metadata } = payload;
   const rules = (await config.client(String(clientId)))?.refresh_token;
   const expires = rules?.expiration_type === 'expiring';
   const isIdle = expires && rules.infinite_idle_token_lifetime !== true;
   const isBounded = expires && rules.infinite_token_lifetime !== true;
+  const { expiresAt, idleExpiresAt } = boundsOf(payload);
+  const end = isBounded && typeof iiat === 'number' ? iiat + rules.token_lifetime : undefined;
   return {
     id: PREFIX + id.slice(id.indexOf(':') + 1),
     user_id: String(accountId),
@@ -121,8 +128,8 @@ async function describe(config: Config, { id, payload }: Artifact): Promise<Refr
     resource_servers: apisOf(payload),
     created_at: isoDate(iiat),
     last_exchanged_at: isoDate(lastUsed),
-    idle_expires_at: isIdle ? isoDate(latestExpiry(payload)) : null,
-    expires_at: isBounded && typeof iiat === 'number' ? isoDate(iiat + rules.token_lifetime) : null,
+    idle_expires_at: isIdle || idleExpiresAt !== undefined ? isoDate(latestExpiry(payload)) : null,
+    expires_at: isoDate(earliest(end, expiresAt)),
     ...(device === undefined ? {} : { device: device as Device }),
     ...(metadata === undefined
       ? {}
@@ -131,6 +138,11 @@ async function describe(config: Config, { id, payload }: Artifact): Promise<Refr
 }
 
 type Payload = Artifact['payload'];
+
+const earliest = (...times: (number | undefined)[]) => {
+  const known = times.filter((one) => one !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+};
 
 function latestExpiry({ tokens, exp }: Payload): number | undefined {
   const live = (tokens as readonly { exp: number }[] | undefined)?.map((token) => token.exp) ?? [

@@ -175,11 +175,12 @@ function withToken(
 
 /** What is kept of a family for who administers it: where it was begun and last used, and what they note of it. */
 function noted(before: Artifact | undefined, now: number): Record<string, unknown> {
-  const { device, metadata } = before?.payload ?? {};
+  const { device, metadata, bounds } = before?.payload ?? {};
   const { ctx } = Provider;
   return {
     ...(ctx === undefined ? device !== undefined && { device } : { device: deviceOf(ctx, device) }),
     ...(metadata !== undefined && { metadata }),
+    ...(bounds !== undefined && { bounds }),
     ...(before !== undefined && { lastUsed: now }),
   };
 }

@@ -15,7 +15,7 @@ export async function keepRefreshTokenAlive(
   token: RefreshToken,
   client: Client,
 ): Promise<void> {
-  if (!expiresByIdleness(client)) return;
+  if (!expiresByIdleness(client) && (token as { bounds?: unknown }).bounds === undefined) return;
   const left = refreshTokenLifetime(wallClock, token, client);
   const expiresAt = epochSeconds(clock) + left;
   // The engine looks at its own date as well.

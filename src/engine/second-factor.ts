@@ -47,6 +47,8 @@ export interface SecondFactor {
   isDemanded(login: JudgedLogin, asked: AskedOfLogin): Promise<boolean>;
   /** What stands for the second factors that a user has: another text after each change of them. */
   factorsOf(userId: string): Promise<string>;
+  /** The second factors that a user has, by their types. */
+  enrolled(user: User): Promise<{ type: string }[]>;
   /** What an access token for an API says of its login, beside what those of all APIs say. */
   tokenClaims(audience: string, login: JudgedLogin): Promise<Record<string, unknown>>;
   /** The refusal at the token endpoint, with which the application goes on to the second factor. */

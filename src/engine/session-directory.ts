@@ -1,11 +1,14 @@
 // The sessions of users as administrators see them. A session is named by its `sid`, which ID tokens and logout tokens
 // tell anyway, and which opens nothing: the cookie has another value, of which the store holds a hash.
+import type { CookieMode } from '../actions/kept-asked.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
+import { boundsOf } from './bounds.ts';
 import type { Device } from './device.ts';
+import { noteSession, sessionNotes } from './kept-notes.ts';
 import { hasOutlived } from './lifetimes.ts';
 import { isoDate } from './refresh-directory.ts';
 import type { Sessions } from './sessions.ts';
@@ -22,7 +25,7 @@ export interface SessionView {
   device?: Device;
   clients: { client_id: string }[];
   authentication: { methods: { name: string; timestamp?: string }[] };
-  cookie: { mode: 'persistent' };
+  cookie: { mode: CookieMode };
   session_metadata?: Readonly<Record<string, unknown>>;
 }
 
@@ -51,9 +54,6 @@ interface SessionDirectoryDependencies {
 
 const HOUR = 3600;
 
-/** Notes are records of their own: the engine writes a session whole, from what it read a request ago. */
-const noteKey = (sid: string) => `SessionNote:${sid}`;
-
 /** The sessions of a tenant. */
 export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDirectory {
   const { store, config, clock, wallClock, sessions } = deps;
@@ -64,10 +64,9 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
   const methodOf = async ({ connection }: Payload) =>
     typeof connection === 'string' ? deps.firstProof(connection) : undefined;
   const view = async (session: Frozen<ArtifactRecord>) => {
-    const note = await artifacts.get(noteKey(String(session.payload.uid)));
-    return describe(session.payload, await methodOf(session.payload), {
+    return describeSession(session.payload, await methodOf(session.payload), {
       lifetime: config.settings().tenant.session_lifetime * HOUR,
-      metadata: note?.payload.metadata as SessionView['session_metadata'],
+      metadata: await sessionNotes(deps, String(session.payload.uid)),
     });
   };
   const get: SessionDirectory['get'] = async (id) => {
@@ -88,14 +87,7 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
     },
     note: async (id, metadata) => {
       if ((await find(id)) === undefined) return undefined;
-      const key = noteKey(id);
-      const expiresAt = epochSeconds(clock) + config.settings().tenant.session_lifetime * HOUR;
-      if (metadata === undefined) await artifacts.delete(key);
-      else {
-        // By its session it goes when that ends.
-        const payload = { sessionUid: id, metadata };
-        await artifacts.put({ id: key, model: 'SessionNote', payload, expiresAt });
-      }
+      await noteSession({ store, config, clock }, id, metadata);
       return get(id);
     },
   };
@@ -103,13 +95,18 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
 
 type Payload = Readonly<Record<string, unknown>>;
 
-function describe(
+/**
+ * A session as it is shown.
+ * @param payload what the engine keeps of it. @param method what its user proved first who they are by.
+ */
+export function describeSession(
   payload: Payload,
   method: string | undefined,
   { lifetime, metadata }: { lifetime: number; metadata: SessionView['session_metadata'] },
 ): SessionView {
   const { uid, accountId, iat, exp, loginTs, lastUsed, device, amr } = payload;
   const login = typeof loginTs === 'number' ? loginTs : undefined;
+  const { expiresAt = Number.POSITIVE_INFINITY } = boundsOf(payload);
   const isByTwo = Array.isArray(amr) && amr.includes('mfa');
   const proofs = [method, ...(isByTwo ? ['mfa'] : [])].filter((name) => name !== undefined);
   const at = login === undefined ? {} : { timestamp: isoDate(login) ?? '' };
@@ -120,7 +117,7 @@ function describe(
     updated_at: isoDate(lastUsed),
     authenticated_at: isoDate(loginTs),
     idle_expires_at: isoDate(exp),
-    expires_at: login === undefined ? null : isoDate(login + lifetime),
+    expires_at: login === undefined ? null : isoDate(Math.min(login + lifetime, expiresAt)),
     last_interacted_at: isoDate(lastUsed),
     ...(device === undefined ? {} : { device: device as Device }),
     clients: applicationsOf(payload).map((client_id) => ({ client_id })),
@@ -128,7 +125,7 @@ function describe(
     authentication: {
       methods: proofs.map((name, index) => ({ name, ...(index === proofs.length - 1 ? at : {}) })),
     },
-    cookie: { mode: 'persistent' },
+    cookie: { mode: payload.transient === true ? 'non-persistent' : 'persistent' },
     ...(metadata === undefined ? {} : { session_metadata: metadata }),
   };
 }

@@ -17,6 +17,10 @@ export function createSecondFactor(deps: FactorDependencies, mfaApi: string): Se
     isDemanded: (login, asked) => isDemanded(deps, mfaApi, login, asked),
     error: 'mfa_required',
     description: REQUIRED,
+    enrolled: async (user) => {
+      const kinds = new Set((await activeAuthenticators(deps, user)).map(({ kind }) => kind));
+      return deps.factors.filter(({ kind }) => kinds.has(kind)).map(({ type }) => ({ type }));
+    },
     factorsOf: (userId) => deps.elevation.factorsOf(userId),
     tokenClaims: async (audience, login) => (audience === mfaApi ? deps.elevation.claimsOf(login) : {}),
     refusal: async (userId, clientId, request) => {

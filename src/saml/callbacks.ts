@@ -7,6 +7,7 @@ export function samlCallbacks(baseUrl: string): OwnCallback {
   return {
     isFor: ({ addons }) => addons !== undefined && 'samlp' in addons && addons.samlp !== undefined,
     needsConsent: false,
+    protocol: 'samlp',
     of: (clientId) => `${baseUrl}/samlp/${encodeURIComponent(clientId)}/callback`,
     has: (address) => {
       const url = URL.parse(address);

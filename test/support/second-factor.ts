@@ -9,6 +9,7 @@ import { clientCertificates } from '../../src/tls/client-certificates.ts';
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
     isDemanded: async () => false,
+    enrolled: async () => [],
     factorsOf: async () => '',
     tokenClaims: async () => ({}),
     refusal: async () => {
@@ -36,7 +37,12 @@ export const NO_DELEGATED_LOGINS: {
       throw new Error('no action is bound');
     },
   },
-  ownCallbacks: { of: () => [], has: () => false, isWithoutConsent: () => false },
+  ownCallbacks: {
+    of: () => [],
+    has: () => false,
+    isWithoutConsent: () => false,
+    protocolOf: () => undefined,
+  },
   checkRequest: async () => {},
 };
 

@@ -14,6 +14,7 @@ export function approvalCallbacks(baseUrl: string): OwnCallback {
     isFor: ({ grant_types = [] }) => grant_types.includes(CIBA_GRANT),
     // First-party applications alone may ask.
     needsConsent: false,
+    protocol: 'oidc-ciba-web-link',
     of: (clientId) => `${baseUrl}${APPROVAL}/callback/${encodeURIComponent(clientId)}`,
     has: (address) => {
       const url = URL.parse(address);

@@ -13,6 +13,7 @@ export function deviceCallbacks(baseUrl: string): OwnCallback {
   return {
     isFor: ({ grant_types = [] }) => grant_types.includes(DEVICE_GRANT),
     needsConsent: true,
+    protocol: 'oauth2-device-code',
     of: (clientId) => `${baseUrl}${ACTIVATE}/callback/${encodeURIComponent(clientId)}`,
     has: (address) => {
       const url = URL.parse(address);

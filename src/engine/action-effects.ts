@@ -1,0 +1,101 @@
+// What actions asked for of the session and of the refresh token of a login, done.
+import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
+import type { Actions, ActionsAbout } from '../actions/actions.ts';
+import type { ActionOutcome } from '../actions/commands.ts';
+import { type KeptAsked, notedAfter } from '../actions/kept-asked.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+import type { Config } from '../tenant/config.ts';
+import { boundsAfter, boundsOf } from './bounds.ts';
+import { noteSession, sessionNotes } from './kept-notes.ts';
+import { recordedMethods } from './logins-to-judge.ts';
+import { familyKey, revokeGrant } from './refresh-families.ts';
+
+export interface EffectDependencies {
+  store: Store;
+  config: Pick<Config, 'settings'>;
+  actions: Pick<Actions, 'refused'>;
+  /** What the store's records expire by. */
+  clock: Clock;
+  wallClock: Clock;
+  /** Ends a session, and tells its applications. */
+  endSession(sid: string): Promise<unknown>;
+}
+
+/** Custom methods that a session knows. */
+const MOST_METHODS = 20;
+
+const asksNothing = ({ metadata, evicts }: KeptAsked) => !evicts && Object.keys(metadata).length === 0;
+
+/** Done with the session of an authorization request that is about to be answered. */
+export async function keepSession(
+  deps: EffectDependencies,
+  session: Session,
+  { login: { methods, session: asked } }: ActionOutcome,
+): Promise<void> {
+  const bounds = boundsAfter(boundsOf(session), asked);
+  if (
+    bounds.expiresAt !== undefined ||
+    bounds.idleExpiresAt !== undefined ||
+    boundsOf(session).idleExpiresAt !== undefined
+  )
+    Object.assign(session, { bounds });
+  if (asked.cookieMode !== undefined)
+    Object.assign(session, { transient: asked.cookieMode === 'non-persistent' });
+  if (methods.length > 0) {
+    const timestamp = new Date(deps.wallClock()).toISOString();
+    const before = recordedMethods(session).filter(({ name }) => !methods.includes(name));
+    const all = [...before, ...methods.map((name) => ({ name, timestamp }))];
+    Object.assign(session, { methods: all.slice(-MOST_METHODS) });
+  }
+  if (asksNothing(asked)) return;
+  await noteSession(deps, session.uid, notedAfter(await sessionNotes(deps, session.uid), asked));
+}
+
+/** Done with a refresh token that is about to be exchanged. @throws errors.InvalidGrant when it has been revoked meanwhile. */
+export async function keepRefreshToken(
+  { store }: EffectDependencies,
+  token: RefreshToken,
+  { login: { refreshToken: asked } }: ActionOutcome,
+): Promise<void> {
+  const key = familyKey(token.jti);
+  const bounds = boundsAfter(boundsOf(token), asked);
+  const isBounded = Object.keys({ ...bounds, ...boundsOf(token) }).length > 0;
+  if (key === undefined || (!isBounded && asksNothing(asked))) return;
+  Object.assign(token, { bounds });
+  const kept = await store.collection('artifacts').update(key, ({ payload, ...family }) => {
+    const { metadata: before, ...others } = payload;
+    const metadata = notedAfter(before as Record<string, unknown> | undefined, asked);
+    return { ...family, payload: { ...others, bounds, ...(metadata && { metadata }) } };
+  });
+  if (kept === undefined) throw new errors.InvalidGrant('refresh token not found');
+}
+
+/** Ends what actions of a denied login revoked. @param about whose it is, for the log. */
+export async function revokeAsked(
+  { store, actions, endSession }: EffectDependencies,
+  { oidc }: KoaContextWithOIDC,
+  { login: { session, refreshToken } }: ActionOutcome,
+  about: ActionsAbout,
+): Promise<void> {
+  const artifacts = store.collection('artifacts');
+  const token = oidc.entities.RefreshToken;
+  if (refreshToken.revoked !== undefined) {
+    if (token === undefined) actions.refused('post-login', 'refreshToken.revoke: there is none', about);
+    else {
+      const key = familyKey(token.jti);
+      if (key !== undefined) await artifacts.delete(key);
+      if (token.grantId !== undefined) await revokeGrant(artifacts, token.grantId);
+    }
+  }
+  const sid = oidc.session?.accountId === undefined ? token?.sessionUid : oidc.session.uid;
+  if (session.revoked === undefined || sid === undefined) return;
+  const bound = await artifacts.findBy('session', sid);
+  await endSession(sid);
+  if (session.revoked.keepsTokens) return;
+  for (const { model, id, payload } of bound) {
+    if (model !== 'RefreshToken') continue;
+    await artifacts.delete(id);
+    if (typeof payload.grantId === 'string') await revokeGrant(artifacts, payload.grantId);
+  }
+}

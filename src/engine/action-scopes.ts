@@ -1,0 +1,46 @@
+// Scopes that actions add to an access token, or take from it.
+import type { AccessToken, ClientCredentials, KoaContextWithOIDC } from 'oidc-provider';
+import type { Actions } from '../actions/actions.ts';
+import type { Config } from '../tenant/config.ts';
+import { toAudience } from './audience.ts';
+import { OIDC_SCOPES } from './claims.ts';
+import type { LoginActions } from './login-actions.ts';
+
+interface ScopeDependencies {
+  config: Pick<Config, 'resourceServer'>;
+  actions: Pick<Actions, 'refused'>;
+  loginActions: Pick<LoginActions, 'claimsOf'>;
+}
+
+/**
+ * Gives an access token that is about to be stored the scopes that actions said: those that its API has, whatever the user
+ * may do there. Scopes of OpenID Connect are what the user was asked for and the protocol goes by: none is added, and
+ * `openid` is not taken away. The Management API's are not for actions to give.
+ */
+export async function applyScopes(
+  { config, actions, loginActions }: ScopeDependencies,
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+): Promise<void> {
+  const scopes = 'accountId' in token ? (loginActions.claimsOf(ctx)?.scopes ?? {}) : {};
+  if (ctx === undefined || Object.keys(scopes).length === 0) return;
+  const resource = token.resourceServer?.identifier();
+  const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
+  const known = new Set(
+    api === undefined || api.is_system === true ? [] : api.scopes.map(({ value }) => value),
+  );
+  const left = new Set((token.scope ?? '').split(' ').filter((one) => one !== ''));
+  const refused: string[] = [];
+  for (const [scope, isAdded] of Object.entries(scopes)) {
+    const isOidc = (OIDC_SCOPES as readonly string[]).includes(scope);
+    if (isAdded && known.has(scope) && !isOidc) left.add(scope);
+    else if (isAdded && !left.has(scope)) refused.push(`addScope ${scope}`);
+    else if (!isAdded && scope !== 'openid') left.delete(scope);
+    else if (!isAdded) refused.push('removeScope openid');
+  }
+  if (refused.length > 0) {
+    const about = { client_id: ctx.oidc.client?.clientId, user_id: ctx.oidc.account?.accountId, ip: ctx.ip };
+    actions.refused('post-login', refused.join(', ').slice(0, 500), about);
+  }
+  Object.assign(token, { scope: [...left].join(' ') || undefined });
+}

@@ -1,0 +1,80 @@
+// A run of the actions of a login: what they are told, and what of their answer is done for all logins alike.
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Actions, type ActionsAbout, withMembers } from '../actions/actions.ts';
+import type { ActionOutcome } from '../actions/commands.ts';
+import type { ActionRun } from '../actions/progress.ts';
+import type { Events } from '../tenant/events.ts';
+import type { Users } from '../users/users.ts';
+import { type ActionClaims, allowedClaims } from './action-claims.ts';
+import { type EffectDependencies, revokeAsked } from './action-effects.ts';
+import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
+import { inEngineTerms } from './machine-actions.ts';
+import type { WaitingActions } from './waiting-actions.ts';
+
+export interface LoginRunDependencies extends LoginEventDependencies, EffectDependencies {
+  config: LoginEventDependencies['config'] & EffectDependencies['config'];
+  actions: Actions;
+  events: Pick<Events, 'record'>;
+  users: Pick<Users, 'get' | 'update' | 'identitiesOf'>;
+}
+
+export const TRIGGER = 'post-login';
+
+/** Whom a run concerns, for the log. */
+export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudge) => ({
+  client_id: clientId,
+  user_id: user.id,
+  ip: ctx.ip,
+});
+
+/** What of their answer goes into tokens: the claims that may be set. */
+export function claimsIn(
+  actions: Actions,
+  about: ActionsAbout,
+  { idToken, accessToken, login: { scopes } }: ActionOutcome,
+): ActionClaims {
+  return {
+    idToken: allowedClaims(actions, { trigger: TRIGGER, to: 'id_token', about }, idToken),
+    accessToken: allowedClaims(actions, { trigger: TRIGGER, to: 'access_token', about }, accessToken),
+    ...(Object.keys(scopes).length > 0 && { scopes }),
+  };
+}
+
+/** @throws errors.CustomOIDCProviderError when an action denies the login, or fails. */
+export async function runForLogin(
+  deps: LoginRunDependencies,
+  ctx: KoaContextWithOIDC,
+  login: LoginToJudge,
+  before: WaitingActions | undefined,
+): Promise<ActionRun> {
+  const about = aboutOf(ctx, login);
+  const event = await loginEvent(deps, ctx, login);
+  const { progress, returned } = before ?? {};
+  const request = returned && { ...(event.request as object), ...returned };
+  const options = {
+    canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
+    progress: progress && { ...progress, ...(request && { request }) },
+  };
+  const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(inEngineTerms);
+  const { denied } = outcome;
+  if (denied === undefined) return outcome;
+  // What was asked for of the user stays: only the login is refused.
+  await keepMetadata(deps, login, outcome);
+  await revokeAsked(deps, ctx, outcome, about);
+  deps.events.record({ type: 'f', ...about, description: denied.reason });
+  // `deny(code, reason)` is not of this trigger: the code is the protocol's.
+  throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
+}
+
+/** Keeps the metadata that actions set. */
+export async function keepMetadata(
+  { users }: Pick<LoginRunDependencies, 'users'>,
+  { user }: LoginToJudge,
+  { userMetadata, appMetadata }: ActionOutcome,
+): Promise<void> {
+  if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
+  await users.update(user.id, {}, (now) => ({
+    user_metadata: withMembers(now.user_metadata, userMetadata),
+    app_metadata: withMembers(now.app_metadata, appMetadata),
+  }));
+}
