@@ -93,7 +93,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const own = ownCode(deps, { config, events, outbound, rateLimits });
+  const own = ownCode(deps, { background, config, events, outbound, rateLimits });
   const sending = delivery(deps, { ...own, ...challenges, config, events, outbound }, viewsDirectory);
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers };

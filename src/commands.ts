@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 import pino from 'pino';
+import { addActionCommands } from './administration/action-commands.ts';
 import type { Admin } from './administration/admin.ts';
 import { carryOutOrder } from './administration/order.ts';
 import type { Order } from './administration/orders.ts';
@@ -264,6 +265,8 @@ program
   .requiredOption('-t, --token <token>', 'the access token that it is given; - reads it from standard input')
   .option('--context <json>', 'what else the token endpoint would have answered', '{}')
   .action(testScript);
+
+addActionCommands(program, ordered);
 
 try {
   await program.parseAsync();

@@ -2,43 +2,62 @@
 import { join } from 'node:path';
 import { createActions } from './actions/actions.ts';
 import { createAfterwards } from './actions/afterwards.ts';
+import { createExecutions } from './actions/executions.ts';
 import { registrationActions } from './actions/registration.ts';
+import { type Trying, tryAction } from './actions/try-action.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
+import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
+import type { Random } from './runtime/random.ts';
 import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
+import type { Store } from './store/contract.ts';
 import type { Config } from './tenant/config.ts';
 import type { Events } from './tenant/events.ts';
+import { retentionDays } from './tenant/log-retention.ts';
 import { withRegistration } from './users/registration.ts';
 import type { Users } from './users/users.ts';
 
 interface OwnCodeDependencies {
   settings: Settings;
+  store: Store;
   users: Users;
+  clock: Clock;
   wallClock: Clock;
+  random: Random;
 }
 
 /** All of it; its `users` are those that everybody is given, so that nobody makes users or sets passwords without it. */
 export function ownCode(
-  { settings, users, wallClock }: OwnCodeDependencies,
+  { settings, store, users, clock, wallClock, random }: OwnCodeDependencies,
   {
+    background,
     config,
     events,
     outbound,
     rateLimits,
-  }: { config: Config; events: Events; outbound: Outbound; rateLimits: RateLimits },
+  }: {
+    background: Background;
+    config: Config;
+    events: Events;
+    outbound: Outbound;
+    rateLimits: RateLimits;
+  },
 ) {
   const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
   const { hostname } = new URL(settings.baseUrl);
   const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
-  const actions = createActions({ config, scripts, packages, events, wallClock, hostname });
+  const days = () => retentionDays(config);
+  const executions = createExecutions({ store, background, clock, random, retentionDays: days });
+  const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
   const afterwards = createAfterwards(actions);
   return {
     scripts,
     packages,
+    tryAction: (trying: Trying) => tryAction({ scripts, packages, wallClock, hostname }, trying),
     customDatabases: customDatabases({ scripts, events, rateLimits }),
     actions,
     afterwards,

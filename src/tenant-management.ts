@@ -76,7 +76,7 @@ export function managementDependencies(
     forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
     locks: createLocks({ store, config, clock }),
     now,
-    packages: capabilities.packages,
+    ...actionTools(capabilities),
     random,
     readIdTokenHint,
     readToken: readCallerToken,
@@ -94,6 +94,8 @@ export function managementDependencies(
     wallClock,
   };
 }
+
+const actionTools = ({ packages, tryAction }: Capabilities) => ({ packages, tryAction });
 
 /** What goes on beside requests. */
 function beginWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {

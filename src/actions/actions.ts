@@ -2,14 +2,16 @@
 // themselves: what they asked for is returned as data, for the caller to check and apply.
 import { AuthError } from '../http/errors.ts';
 import { NEEDED_TRIGGERS, type Trigger } from '../records/actions.ts';
+import type { Rules } from '../records/rules.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import { askAction } from './ask.ts';
-import { createActionCache } from './cache.ts';
+import { type ActionCache, createActionCache } from './cache.ts';
 import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
+import type { Execution, Executions } from './executions.ts';
 import { type ActionRun, type Progress, wayThrough } from './progress.ts';
 import { runRules } from './rules.ts';
 
@@ -23,6 +25,8 @@ export interface ActionsAbout {
   user_name?: string | undefined;
   connection?: string | undefined;
   ip?: string | undefined;
+  /** The id of the execution, where it is known. */
+  execution?: string | undefined;
 }
 
 interface RunOptions {
@@ -32,11 +36,15 @@ interface RunOptions {
   canRedirect?: boolean;
   /** What is to be read nowhere, beside their secrets. */
   hidden?: readonly string[];
+  /** The id of the execution; a new one otherwise. @see Executions.newId */
+  execution?: string | undefined;
 }
 
 export interface Actions {
   /** Whether any action or rule would run; where none does, nothing has to be read for it. */
   isBound(trigger: Trigger): boolean;
+  /** The id of an execution that is about to begin, for what is recorded of the same login before it. */
+  newExecution(): string;
   /**
    * Runs the actions of a trigger, each knowing what those before it set of the user; at a login after the rules.
    * @returns what they asked for together; nothing after one that denied, or that sends the user elsewhere.
@@ -54,6 +62,7 @@ interface ActionsDependencies {
   scripts: Pick<Scripts, 'run'>;
   packages: Pick<Packages, 'filesOf'>;
   events: Pick<Events, 'record'>;
+  executions: Executions;
   /** Epoch milliseconds. */
   wallClock: Clock;
   /** The tenant's own host name. */
@@ -62,11 +71,16 @@ interface ActionsDependencies {
 
 /** The actions of a tenant. */
 export function createActions(deps: ActionsDependencies): Actions {
-  const { config, events, wallClock } = deps;
+  const { config, events, executions, wallClock } = deps;
   const cache = createActionCache(wallClock);
-  const note = (description: string, about: ActionsAbout) => {
+  const note = (description: string, { execution, ...about }: ActionsAbout) => {
     const known = Object.entries(about).filter(([, value]) => value !== undefined);
-    events.record({ type: 'actions_execution_failed', description, ...Object.fromEntries(known) });
+    events.record({
+      type: 'actions_execution_failed',
+      description,
+      ...Object.fromEntries(known),
+      ...executionDetails(execution),
+    });
   };
   /** Adds commands to what was asked for. @returns that, or which of them must not be left out and cannot be taken. */
   const take: TakeAll = (trigger, { commands, methods, of, about }, outcome) => {
@@ -79,46 +93,79 @@ export function createActions(deps: ActionsDependencies): Actions {
     }
     return { asked };
   };
-  const hasRules = (trigger: Trigger) => trigger === 'post-login' && config.rules().enabled.length > 0;
   return {
-    isBound: (trigger) => config.actions(trigger).length > 0 || hasRules(trigger),
+    isBound: (trigger) => config.actions(trigger).length > 0 || rulesAt(config, trigger) !== undefined,
+    newExecution: executions.newId,
     dropped: (trigger, about) => note(`The actions of ${trigger} were not run: too many waited.`, about),
     refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
-    run: async (trigger, event, about, { progress: before, canRedirect = false, hidden = [] } = {}) => {
-      const bound = config.actions(trigger);
-      const rules = hasRules(trigger) ? config.rules() : undefined;
-      const way = wayThrough(trigger, { bound, rules }, before);
-      const fail = (what: string) => {
-        note(what, about);
-        // Why is for the log alone.
-        return new AuthError(403, 'access_denied', 'The request could not be completed.');
-      };
-      if (way.isNew && rules !== undefined) {
-        const ran = await applyRules(deps, take, { event, about, outcome: way.outcome() });
-        if ('fault' in ran) throw fail(ran.fault);
-        if (way.begin(ran.asked)) return ran.asked;
-      }
-      for (const [index, action] of bound.entries()) {
-        if (index < way.next) continue;
-        const { request, how } = way.step(index, canRedirect);
-        const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
-        const answer = await askAction(deps, action, {
-          event: request === undefined ? told : { ...told, request },
-          how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
-          kept: cache.of(trigger),
-          hidden,
-        });
-        const of = `The action ${action.name} (${trigger})`;
-        const ran =
-          'fault' in answer ? answer : take(trigger, { ...answer, ...how, of, about }, way.outcome());
-        const isOptional = action.isOptional && !NEEDED_TRIGGERS.has(trigger);
-        if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
-        if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
-        if (way.done(index, 'fault' in ran ? way.outcome() : ran.asked)) break;
-      }
-      return { ...way.outcome(), progress: way.progress() };
-    },
+    run: (trigger, event, about, options = {}) =>
+      runBound({ ...deps, cache, note, take }, { trigger, event, about, ...options }),
   };
+}
+
+/** The rules that run at a trigger, if there are any. */
+function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undefined {
+  return trigger === 'post-login' && config.rules().enabled.length > 0 ? config.rules() : undefined;
+}
+
+interface RunDependencies extends ActionsDependencies {
+  cache: ActionCache;
+  note(description: string, about: ActionsAbout): void;
+  take: TakeAll;
+}
+
+/** @see Actions.run */
+async function runBound(
+  deps: RunDependencies,
+  { trigger, event, about: who, ...options }: RunOptions & Told,
+): Promise<ActionRun> {
+  const { config, executions, cache, note, take, wallClock } = deps;
+  const { progress: before, canRedirect = false, hidden = [] } = options;
+  const execution = executions.begin(trigger, options.execution);
+  const about = { ...who, execution: execution.id };
+  const bound = config.actions(trigger);
+  const rules = rulesAt(config, trigger);
+  const way = wayThrough(trigger, { bound, rules }, before);
+  const fail = (what: string) => {
+    note(what, about);
+    execution.end(false);
+    // Why is for the log alone.
+    return new AuthError(403, 'access_denied', 'The request could not be completed.');
+  };
+  if (way.isNew && rules !== undefined) {
+    const ran = await applyRules(deps, take, { event, about, outcome: way.outcome(), execution });
+    if ('fault' in ran) throw fail(ran.fault);
+    way.begin(ran.asked);
+  }
+  for (const [index, action] of bound.entries()) {
+    if (index < way.next || way.outcome().denied !== undefined) continue;
+    const { request, how } = way.step(index, canRedirect);
+    const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
+    const ended = execution.runs(action.name);
+    const answer = await askAction(deps, action, {
+      event: request === undefined ? told : { ...told, request },
+      how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
+      kept: cache.of(trigger),
+      hidden,
+    });
+    const of = `The action ${action.name} (${trigger})`;
+    const ran = 'fault' in answer ? answer : take(trigger, { ...answer, ...how, of, about }, way.outcome());
+    ended('fault' in ran ? ran.fault : undefined);
+    const isOptional = action.isOptional && !NEEDED_TRIGGERS.has(trigger);
+    if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
+    if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
+    if (way.done(index, 'fault' in ran ? way.outcome() : ran.asked)) break;
+  }
+  const outcome = way.outcome();
+  execution.end(outcome.login.redirect !== undefined);
+  return { ...outcome, progress: way.progress(), execution: execution.id };
+}
+
+/** What a run is of. */
+interface Told {
+  trigger: Trigger;
+  event: ActionEvent;
+  about: ActionsAbout;
 }
 
 type TakeAll = (
@@ -131,14 +178,26 @@ type TakeAll = (
 async function applyRules(
   deps: ActionsDependencies,
   take: TakeAll,
-  { event, about, outcome }: { event: ActionEvent; about: ActionsAbout; outcome: ActionOutcome },
+  {
+    event,
+    about,
+    outcome,
+    execution,
+  }: { event: ActionEvent; about: ActionsAbout; outcome: ActionOutcome; execution: Execution },
 ): Promise<ReturnType<TakeAll>> {
-  const { commands, refused, fault } = await runRules(deps, event);
+  const { commands, refused, fault } = await runRules(deps, event, execution);
   if (fault !== undefined) return { fault };
   const ran = take('post-login', { commands, methods: METHODS['post-login'], of: 'A rule', about }, outcome);
   if ('fault' in ran) return { fault: `A rule failed: ${ran.fault}` };
   if (refused !== undefined) ran.asked.denied = { error: 'unauthorized', reason: refused };
   return ran;
+}
+
+/** What an event of the log says of it. */
+export function executionDetails(id: string | undefined): {
+  details?: { actions: { executions: string[] } };
+} {
+  return id === undefined ? {} : { details: { actions: { executions: [id] } } };
 }
 
 /** The event as the next action sees it. @param now an ISO date. */

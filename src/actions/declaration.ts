@@ -9,4 +9,4 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const actions: Declaration = { name: 'actions', events };
+export const actions: Declaration = { name: 'actions', events, collections: ['actionExecutions'] };

@@ -22,6 +22,8 @@ export interface ActionRun extends ActionOutcome {
    * Where they go on when the user has done what is asked for; undefined: they begin anew.
    */
   progress?: Progress | undefined;
+  /** The id of the execution. */
+  execution: string;
 }
 
 /** How an action is called. */
@@ -40,8 +42,8 @@ interface Way {
   isNew: boolean;
   /** What was asked for until now. */
   outcome(): ActionOutcome;
-  /** The rules have run. @param asked what was asked for with them. @returns whether no action runs now. */
-  begin(asked: ActionOutcome): boolean;
+  /** The rules have run. @param asked what was asked for with them. */
+  begin(asked: ActionOutcome): void;
   /** How the one with that index is called. */
   step(index: number, canRedirect: boolean): { request: Progress['request']; how: Asking };
   /** The one with that index has run. @param asked what was asked for with it. @returns whether no other one runs now. */
@@ -68,7 +70,6 @@ export function wayThrough(
     outcome: () => outcome,
     begin: (asked) => {
       outcome = asked;
-      return outcome.denied !== undefined;
     },
     step: (index, canRedirect) => {
       const request = index === from?.next ? from.request : undefined;

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Command } from './commands.ts';
+import type { Execution } from './executions.ts';
 import { type RuleUpdate, ruleAnswerSchema, ruleCommands, ruleState } from './rule-context.ts';
 
 /** What became of the rules. */
@@ -29,11 +30,13 @@ const AROUND = readFileSync(new URL('../../sandbox/rule.js', import.meta.url), '
 export async function runRules(
   { config, scripts, hostname }: RulesDependencies,
   event: Readonly<Record<string, unknown>>,
+  execution: Pick<Execution, 'runs'>,
 ): Promise<RulesOutcome> {
   const { enabled, configuration } = config.rules();
   const updates: RuleUpdate[] = [];
   let state = ruleState(event, hostname.split('.')[0] ?? hostname);
   for (const { name, script } of enabled) {
+    const ended = execution.runs(name);
     const { result, failure } = await scripts.run({
       of: `rule ${name}`,
       source: AROUND,
@@ -42,6 +45,7 @@ export async function runRules(
       globals: { configuration },
       hidden: Object.values(configuration),
     });
+    ended(failure && `${failure.kind}: ${failure.message}`);
     // A refusal of the rule itself, which the application is told.
     if (failure?.kind === 'script' && failure.name === 'UnauthorizedError')
       return { commands: [], refused: failure.message };

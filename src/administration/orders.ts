@@ -21,6 +21,7 @@ import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
 import type { Applied } from '../tenant/wanted.ts';
+import { storedAction } from './action-test.ts';
 import { createAdmin } from './admin.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
@@ -33,6 +34,7 @@ export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.enum(['export', 'inspect']) }),
   z.strictObject({ command: z.literal('rotate'), alg: z.enum(SIGNING_ALGS).optional() }),
   z.strictObject({ command: z.literal('script'), connection: z.string().min(1).max(255) }),
+  z.strictObject({ command: z.literal('action'), name: z.string().min(1).max(255), isDraft: z.boolean() }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
 ]);
 
@@ -68,6 +70,8 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
       return inspect(store);
     case 'script':
       return profileScript(deps, order.connection);
+    case 'action':
+      return storedAction(deps, order);
     case 'rotate': {
       const before = await signingKey(store, order.alg);
       const kid = await rotate(deps, order.alg);

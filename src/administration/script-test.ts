@@ -67,7 +67,8 @@ export function scriptReport({ result, failure, printed, used }: ScriptOutcome):
   return `${outcome}\nlog:${log === '' ? ' nothing' : log}\nused:\n${usageLines(used)}`;
 }
 
-function usageLines(used: ScriptUsage): string {
+/** What a run used, of what it may use. */
+export function usageLines(used: ScriptUsage): string {
   const mib = (bytes: number) => Math.ceil(bytes / 1024 / 1024);
   const { wallMs, cpuMs, memoryBytes, outputBytes, requests } = SCRIPT_LIMITS;
   return [

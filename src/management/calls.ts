@@ -2,6 +2,7 @@
 import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
 import { actionModuleCalls } from './resources/action-modules.ts';
+import { type ActionRunDependencies, actionRunCalls } from './resources/action-runs.ts';
 import { type ActionVersionDependencies, actionVersionCalls } from './resources/action-versions.ts';
 import { actionCalls } from './resources/actions.ts';
 import { attackProtectionCalls } from './resources/attack-protection.ts';
@@ -82,6 +83,7 @@ export type ManagementDependencies = ClientsDependencies &
   TicketsDependencies &
   BlocksDependencies &
   ActionVersionDependencies &
+  ActionRunDependencies &
   KeptDependencies;
 
 /** All calls of the Management API. */
@@ -131,6 +133,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...keptSettingCalls,
   ...keptPartCalls,
   ...actionVersionCalls,
+  ...actionRunCalls,
   ...actionModuleCalls,
   ...directoryProvisioningCalls,
   ...jobCalls,

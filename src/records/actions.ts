@@ -64,16 +64,36 @@ export function boundActions(
   );
 }
 
+/** An action, whatever it is bound to. */
+export type RunnableAction = Omit<BoundAction, 'isOptional'>;
+
 /** What of an action is in force: never its draft. */
-function deployedOf({ body }: Frozen<DocumentRecord>): Omit<BoundAction, 'isOptional'> | undefined {
+export function deployedOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): RunnableAction | undefined {
   // A tenant file says `deployed` of what it has; the Management API keeps what was deployed beside the draft.
-  const version = (body.deployed === true ? body : body.deployed_version) as Deployed | undefined;
-  if (typeof version?.code !== 'string') return undefined;
-  const secrets = (body.deployed_secrets ?? body.secrets ?? []) as readonly Secret[];
+  const version = body.deployed === true ? body : body.deployed_version;
+  return runnable(body.name, version, body.deployed_secrets ?? body.secrets);
+}
+
+/** An action as it would be if it were deployed now. */
+export function draftOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): RunnableAction | undefined {
+  return runnable(body.name, body, body.secrets);
+}
+
+function runnable(name: unknown, version: unknown, secrets: unknown): RunnableAction | undefined {
+  const { code, dependencies = [] } = (version ?? {}) as Deployed;
+  if (typeof code !== 'string') return undefined;
   return {
-    name: String(body.name),
-    code: version.code,
-    dependencies: (version.dependencies ?? []).map(({ name }) => String(name)),
-    secrets: Object.fromEntries(secrets.map(({ name, value = '' }) => [name, value])),
+    name: String(name),
+    code,
+    dependencies: dependencies.map((one) => String(one.name)),
+    secrets: Object.fromEntries(
+      ((secrets ?? []) as readonly Secret[]).map((one) => [one.name, one.value ?? '']),
+    ),
   };
+}
+
+/** The trigger that an action is for, where those run here. */
+export function triggerOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): Trigger | undefined {
+  const [{ id = '' } = {}] = (body.supported_triggers ?? []) as readonly { id?: string }[];
+  return Object.hasOwn(TRIGGER_ENTRIES, id) ? (id as Trigger) : undefined;
 }

@@ -1,6 +1,7 @@
 // The one declaration of what is stored: each collection's record, unique keys and indexes.
 // Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
 
+import type { ActionExecutionRecord } from './action-executions.ts';
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec, Key } from './collection-spec.ts';
@@ -70,6 +71,7 @@ export interface Records {
   jobs: JobRecord;
   jobParts: JobPartRecord;
   limits: LimitRecord;
+  actionExecutions: ActionExecutionRecord;
   logs: LogEventRecord;
   logStreamPositions: LogStreamPositionRecord;
 }
@@ -237,6 +239,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   jobParts: { unique: {}, indexes: { job: (part) => `${part.job}\n${part.kind}` }, sealed: ['text'] },
   limits: { unique: {}, indexes: {}, kept: 'memory' },
   logStreamPositions: { unique: {}, indexes: {} },
+  actionExecutions: { unique: {}, indexes: {} },
   logs: {
     unique: {},
     indexes: { user: (event) => event.user_id },

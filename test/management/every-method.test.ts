@@ -24,7 +24,7 @@ const SPARED =
 const LEFT_OUT = [
   /^\/(agents|blacklists|events|experimentation|groups|verifiable-credentials)(\/|$)/,
   /^\/attack-protection\/phone-provider-protection$/,
-  /^\/actions\/(executions|actions\/[^/]+\/test|modules\/[^/]+\/(actions|rollback|versions\/))/,
+  /^\/actions\/modules\/[^/]+\/(actions|rollback|versions\/)/,
   /^\/branding\/phone\/\w+\/[^/]+\/(try|reset)$/,
   /^\/(clients\/cimd|(organizations|resource-servers)\/search)/,
   /^\/(user-attribute|connection)-profiles\/templates/,

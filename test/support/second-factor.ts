@@ -31,6 +31,7 @@ export const NO_DELEGATED_LOGINS: {
   leadElsewhere: async () => undefined,
   actions: {
     isBound: () => false,
+    newExecution: () => '',
     refused: () => undefined,
     dropped: () => undefined,
     run: async () => {

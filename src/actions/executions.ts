@@ -1,0 +1,88 @@
+// What became of each run of the actions of a trigger, for a while: which ran, when, and how they failed. Never what they
+// were told, asked for or printed.
+import type { ActionExecutionRecord } from '../records/action-executions.ts';
+import type { Background } from '../runtime/background.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Store } from '../store/contract.ts';
+
+export interface Executions {
+  /** The id of an execution that is about to begin. */
+  newId(): string;
+  /** Begins one. */
+  begin(trigger: string, id?: string): Execution;
+}
+
+export interface Execution {
+  id: string;
+  /** An action, or a rule, begins. @returns what is told how it ended: why it failed, if it did. */
+  runs(name: string): (fault?: string) => void;
+  /** No other one runs. @param isSuspended whether they go on when the user is back. */
+  end(isSuspended: boolean): void;
+}
+
+interface ExecutionsDependencies {
+  store: Pick<Store, 'collection'>;
+  background: Background;
+  clock: Clock;
+  random: Random;
+  /** How many days the log is kept. */
+  retentionDays(): number;
+}
+
+/** Days that they are kept at most. */
+const MOST_DAYS = 10;
+const DAY_SECONDS = 86_400;
+/** Writes that wait for the store: where it cannot follow, further ones are left out. */
+const MOST_WAITING = 1000;
+/** Characters of a name and of an error. */
+const LONGEST = { name: 255, error: 1000 };
+
+/** The executions of a tenant. */
+export function createExecutions(deps: ExecutionsDependencies): Executions {
+  const { store, background, clock, random, retentionDays } = deps;
+  let waiting = 0;
+  const now = () => new Date(clock()).toISOString();
+  const newId = () => random(16).toString('hex');
+  const keep = (record: ActionExecutionRecord) => {
+    if (waiting >= MOST_WAITING) return;
+    waiting++;
+    background.run('a note of an execution', async () => {
+      await store
+        .collection('actionExecutions')
+        .put(record)
+        .finally(() => waiting--);
+    });
+  };
+  return {
+    newId,
+    begin: (trigger, id = newId()) => {
+      const created_at = now();
+      const results: ActionExecutionRecord['results'] = [];
+      return {
+        id,
+        runs: (name) => {
+          const result: (typeof results)[number] = {
+            action_name: name.slice(0, LONGEST.name),
+            started_at: now(),
+          };
+          results.push(result);
+          return (fault) => {
+            result.ended_at = now();
+            if (fault !== undefined) result.error = { id: 'failed', msg: fault.slice(0, LONGEST.error) };
+          };
+        },
+        end: (isSuspended) =>
+          keep({
+            id,
+            trigger_id: trigger,
+            status: isSuspended ? 'suspended' : 'final',
+            results,
+            created_at,
+            updated_at: now(),
+            expiresAt: epochSeconds(clock) + Math.min(MOST_DAYS, retentionDays()) * DAY_SECONDS,
+          }),
+      };
+    },
+  };
+}

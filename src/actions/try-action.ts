@@ -1,0 +1,65 @@
+// Runs one action with an event that somebody has written. What it asks for is shown, and nothing becomes of it.
+import { CONTINUE_ENTRY, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import type { ScriptUsage } from '../scripts/limits.ts';
+import { type AskDependencies, askAction } from './ask.ts';
+import { type Command, METHODS, nothingAsked, takeCommand } from './commands.ts';
+import { CONTINUING_METHODS } from './login-asked.ts';
+
+/** What is to be run. */
+export interface Trying {
+  action: RunnableAction;
+  trigger: Trigger;
+  event: Readonly<Record<string, unknown>>;
+  /** Whether the user is back from where the action sent them. */
+  isContinued?: boolean;
+}
+
+/** What became of it. */
+export interface Tried {
+  /** What it asked for, in order. */
+  commands: Command[];
+  /** Which of that would not be done. */
+  refused: string[];
+  /** Why it failed, if it did. */
+  fault?: string;
+  logs: { level: string; text: string }[];
+  used?: ScriptUsage;
+}
+
+/** Runs it; the values of its secrets are not in what is told of it. */
+export async function tryAction(
+  deps: AskDependencies,
+  { action, trigger, event, isContinued = false }: Trying,
+): Promise<Tried> {
+  const methods = METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
+  const entry = isContinued ? CONTINUE_ENTRY : TRIGGER_ENTRIES[trigger];
+  const how = { entry, methods, canRedirect: true, rules: [] };
+  const { ran, ...answer } = await askAction(deps, action, { event, how, kept: {} });
+  const logs = ran?.printed ?? [];
+  const used = ran && { used: ran.used };
+  if ('fault' in answer) return { commands: [], refused: [], fault: answer.fault, logs, ...used };
+  const asked = nothingAsked();
+  const refused = answer.commands.filter(
+    (command) => !command.method.startsWith('cache.') && takeCommand(methods, asked, command) !== true,
+  );
+  const secrets = Object.values(action.secrets).filter((secret) => secret !== '');
+  return {
+    commands: withoutSecrets(answer.commands, secrets) as Command[],
+    refused: refused.map(({ method }) => method),
+    logs,
+    ...used,
+  };
+}
+
+/** A copy of a value, without secrets in the texts in it. */
+function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string')
+    return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), value);
+  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, secrets));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, one]) => [
+    withoutSecrets(name, secrets),
+    withoutSecrets(one, secrets),
+  ]);
+  return Object.fromEntries(members);
+}

@@ -1,0 +1,57 @@
+// `gatehouse actions`.
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { readSettings, type Settings } from '../settings.ts';
+import type { StoredAction } from './action-test.ts';
+import type { Order } from './orders.ts';
+
+/** Has an order carried out, by the server that has the store open or by this process. */
+type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
+
+/** Adds them to the program. */
+export function addActionCommands(program: Command, ordered: Ordered): void {
+  program
+    .command('actions')
+    .description('the actions of the tenant')
+    .command('test <name>')
+    .description('run an action with an event, and print what it asks for, its log and what it used')
+    .requiredOption('-e, --event <file>', 'the event, JSON; - reads it from standard input')
+    .option('--draft', 'as it would be if it were deployed now')
+    .option('--continue', 'onContinuePostLogin: the user is back from where the action sent them')
+    .option('--data-dir <folder>', 'the data directory, instead of DATA_DIR')
+    .action((name: string, options: ActionTestOptions) => testAnAction(ordered, name, options));
+}
+
+/** Runs an action with an event that was saved in a file. */
+async function testAnAction(
+  ordered: Ordered,
+  name: string,
+  { event: file, draft = false, continue: isContinued = false, dataDir }: ActionTestOptions,
+) {
+  const settings = readSettings(dataDir === undefined ? process.env : { ...process.env, DATA_DIR: dataDir });
+  const event = eventOf(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
+  const action = (await ordered(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
+  // Only this command needs it.
+  const { actionReport, testAction } = await import('./action-test.ts');
+  const tried = await testAction(settings, action, { event, isContinued });
+  process.stdout.write(`${actionReport(tried)}\n`);
+  if (tried.fault !== undefined || tried.refused.length > 0) process.exitCode = 1;
+}
+
+/** @throws Error when it is no JSON object. */
+function eventOf(json: string): Record<string, unknown> {
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(json));
+  } catch {
+    throw new Error('the event has to be a JSON object');
+  }
+}
+
+interface ActionTestOptions {
+  event: string;
+  draft?: boolean;
+  continue?: boolean;
+  dataDir?: string;
+}

@@ -1,0 +1,69 @@
+// Running an action by hand: it comes from the store, and runs where the command runs.
+import { join } from 'node:path';
+import { type Tried, tryAction } from '../actions/try-action.ts';
+import { createOutbound } from '../http/outbound.ts';
+import { outboundRules } from '../http/outbound-rules.ts';
+import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../records/actions.ts';
+import { createPackages } from '../scripts/packages/packages.ts';
+import { createScripts } from '../scripts/scripts.ts';
+import { outboundAllow, type Settings } from '../settings.ts';
+import type { Store } from '../store/contract.ts';
+import { usageLines } from './script-test.ts';
+
+/** An action of the store, with its secrets. */
+export interface StoredAction {
+  action: RunnableAction;
+  trigger: Trigger;
+}
+
+/** Reads one, as it was last deployed or as a draft. @throws Error when there is none. */
+export async function storedAction(
+  { store }: { store: Store },
+  { name, isDraft }: { name: string; isDraft: boolean },
+): Promise<StoredAction> {
+  const actions = await store.collection('documents').findBy('kind', 'action');
+  const found = actions.find(({ body }) => body.name === name);
+  if (found === undefined) throw new Error(`there is no action ${name}`);
+  const action = isDraft ? draftOf(found) : deployedOf(found);
+  if (action === undefined)
+    throw new Error(`the action ${name} was not deployed yet: --draft runs the draft`);
+  const trigger = triggerOf(found);
+  if (trigger === undefined)
+    throw new Error(`the action ${name} is for a trigger whose actions do not run here`);
+  return { action, trigger };
+}
+
+/**
+ * Runs it once, as a login does; nothing becomes of what it asks for.
+ * @param given.event what it is told.
+ */
+export async function testAction(
+  settings: Settings,
+  { action, trigger }: StoredAction,
+  given: { event: Record<string, unknown>; isContinued: boolean },
+): Promise<Tried> {
+  const { hostname } = new URL(settings.baseUrl);
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
+  const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
+  try {
+    return await tryAction(
+      { scripts, packages, wallClock: Date.now, hostname },
+      { action, trigger, ...given },
+    );
+  } finally {
+    await scripts.close();
+  }
+}
+
+/** What became of it, for people to read. */
+export function actionReport({ commands, refused, fault, logs, used }: Tried): string {
+  const asked = commands.map(
+    ({ method, args }) => `\n  ${method}(${args.map((one) => JSON.stringify(one)).join(', ')})`,
+  );
+  const outcome = fault === undefined ? `asked for:${asked.join('') || ' nothing'}` : `failed: ${fault}`;
+  const not = refused.length === 0 ? '' : `\nrefused: ${refused.join(', ')}`;
+  const log = logs.map(({ level, text }) => `\n  ${level.padEnd(5)} ${text}`).join('');
+  const usage = used === undefined ? '' : `\nused:\n${usageLines(used)}`;
+  return `${outcome}${not}\nlog:${log === '' ? ' nothing' : log}${usage}`;
+}

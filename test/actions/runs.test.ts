@@ -1,0 +1,131 @@
+// Runs of actions as the Management API tells of them: a draft that is tried, and what became of runs for applications and
+// logins.
+import { expect } from 'chai';
+import { managementToken, startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, tenant, token } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { bindActions, managed } from './support.ts';
+
+const TRIGGER = 'credentials-exchange';
+
+/** No two have one name. */
+let made = 0;
+
+describe('runs of actions', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+  });
+  afterEach(() => server.stop());
+
+  const draft = async (code: string, trigger = 'post-login') => {
+    const { status, body } = await managed(server, 'POST', '/actions/actions', {
+      name: 'Tried',
+      code,
+      supported_triggers: [{ id: trigger }],
+      secrets: [{ name: 'KEY', value: 'a-secret-of-it' }],
+    });
+    expect(status).to.equal(201);
+    return `/actions/actions/${body.id}/test`;
+  };
+  const failing = async (body = `throw new Error('no');`, more: object = {}) => {
+    await bindActions(server, TRIGGER, {
+      name: `Failing ${++made}`,
+      code: `exports.onExecuteCredentialsExchange = async (event, api) => { ${body} };`,
+      ...more,
+    });
+    const answer = await token(createAgent(server), {
+      grant_type: 'client_credentials',
+      client_id: 'm2m',
+      client_secret: 'm2m-secret',
+      audience: API,
+    });
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    const event = records.filter(({ type }) => type === 'actions_execution_failed').at(-1);
+    return { status: answer.status, id: (event?.details?.actions as any)?.executions?.[0] as string };
+  };
+
+  it('of a draft: its commands, what would be refused, its log, and no secret; nothing becomes of them', async () => {
+    const path = await draft(`exports.onExecutePostLogin = async (event, api) => {
+      console.log('told', event.user.name, event.secrets.KEY);
+      api.idToken.setCustomClaim('https://example.test/name', event.user.name);
+      api.user.setAppMetadata('key', { [event.secrets.KEY]: [event.secrets.KEY] });
+      api.redirect.sendUserTo('http://plain.example.test/');
+      if (event.user.name === 'Bad') throw new Error('with ' + event.secrets.KEY);
+    };`);
+    const { status, body } = await managed(server, 'POST', path, { payload: { user: { name: 'Ada' } } });
+    expect(status).to.equal(200);
+    expect(body.payload.commands).to.deep.equal([
+      { method: 'idToken.setCustomClaim', args: ['https://example.test/name', 'Ada'] },
+      { method: 'user.setAppMetadata', args: ['key', { '***': ['***'] }] },
+      { method: 'redirect.sendUserTo', args: ['http://plain.example.test/'] },
+    ]);
+    expect(body.payload).to.deep.include({
+      refused: ['redirect.sendUserTo'],
+      logs: [{ level: 'info', text: 'told Ada ***' }],
+    });
+    const failed = await managed(server, 'POST', path, { payload: { user: { name: 'Bad' } } });
+    expect(failed.body.payload).to.deep.include({ commands: [], error: { msg: 'script: with ***' } });
+    expect(server.logged()).not.to.contain('a-secret-of-it');
+  });
+
+  it('of a draft are not for everybody, nor without an event, nor for what does not run here', async () => {
+    const path = await draft('exports.onExecutePostLogin = async () => {};');
+    const response = await fetch(`${server.url}/api/v2${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await managementToken(server, 'read:actions')}`,
+        'content-type': 'application/json',
+      },
+      body: '{"payload":{}}',
+    });
+    expect(response.status).to.equal(403);
+    for (const body of [{}, { payload: 1 }, { payload: [] }, { payload: {}, more: 1 }])
+      expect((await managed(server, 'POST', path, body)).status).to.equal(400);
+    expect((await managed(server, 'POST', '/actions/actions/none/test', { payload: {} })).status).to.equal(
+      404,
+    );
+    await managed(server, 'DELETE', path.replace('/test', ''));
+    const other = await draft('exports.x = 1;', 'event-stream');
+    expect((await managed(server, 'POST', other, { payload: {} })).status).to.equal(400);
+  });
+
+  it('are kept, and named in the event of one that failed', async () => {
+    const { status, id } = await failing();
+    expect(status).to.equal(403);
+    const { body } = await managed(server, 'GET', `/actions/executions/${id}`);
+    expect(body).to.include({ id, trigger_id: TRIGGER, status: 'final' });
+    const [result] = body.results;
+    expect(result).to.deep.include({ error: { id: 'failed', msg: 'script: no' } });
+    expect(result.action_name).to.match(/^Failing/);
+    for (const date of [body.created_at, body.updated_at, result.started_at, result.ended_at])
+      expect(date).to.match(/^\d{4}-.*Z$/);
+    expect((await managed(server, 'GET', '/actions/executions/nothing')).status).to.equal(404);
+  });
+
+  it('have nothing in them that an action was told or has of secrets', async () => {
+    const { id } = await failing(
+      `console.log('printed'); throw new Error(event.secrets.KEY + event.client.name);`,
+      {
+        secrets: { KEY: 'a-secret-of-it' },
+      },
+    );
+    const { body } = await managed(server, 'GET', `/actions/executions/${id}`);
+    expect(JSON.stringify(body))
+      .to.contain('***Machine')
+      .and.not.match(/a-secret-of-it|printed/);
+  });
+
+  it('are kept for ten days, or as long as the log is', async () => {
+    const days = async () => {
+      const { id } = await failing();
+      const found = await server.store.collection('actionExecutions').get(id);
+      return Math.round(((found?.expiresAt ?? 0) - Date.now() / 1000) / 86_400);
+    };
+    expect(await days()).to.equal(10);
+    await server.stop();
+    server = await startManaged({ ...tenant, tenant: { log_retention_days: 3 } });
+    expect(await days()).to.equal(3);
+  });
+});

@@ -1,0 +1,105 @@
+// `gatehouse actions test`: an action by hand with a saved event, while a server runs and while none does.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+
+const CODE = `exports.onExecutePostLogin = async (event, api) => {
+  console.log('for', event.user.email, event.secrets.KEY);
+  if (event.user.email === 'bad@example.test') throw new Error('no key ' + event.secrets.KEY);
+  api.idToken.setCustomClaim('https://example.test/plan', event.user.app_metadata?.plan ?? null);
+  api.user.setAppMetadata('key', event.secrets.KEY);
+  if (event.user.email === 'wrong@example.test') api.redirect.sendUserTo('http://plain.example.test/');
+};
+exports.onContinuePostLogin = async (event, api) => { api.authentication.recordMethod('https://example.test/form'); };`;
+
+describe('gatehouse actions test', function () {
+  this.timeout(90_000);
+  let cwd: string;
+  let server: ServerProcess | undefined;
+  before(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-actions-'));
+    mkdirSync(join(cwd, 'config'));
+    const action = (name: string, more: object) => ({
+      name,
+      code: CODE,
+      secrets: [{ name: 'KEY', value: 'a-secret-of-it' }],
+      supported_triggers: [{ id: 'post-login' }],
+      ...more,
+    });
+    const actions = [
+      action('Plan', { deployed: true }),
+      action('Draft', {}),
+      action('Stream', { deployed: true, supported_triggers: [{ id: 'event-stream' }] }),
+    ];
+    // YAML includes JSON.
+    writeFileSync(join(cwd, 'config/tenant.yaml'), JSON.stringify({ actions }));
+    const event = (email: string) => JSON.stringify({ user: { email, app_metadata: { plan: 'gold' } } });
+    for (const name of ['good', 'bad', 'wrong'])
+      writeFileSync(join(cwd, `${name}.json`), event(`${name}@example.test`));
+    writeFileSync(join(cwd, 'list.json'), '[]');
+  });
+  after(async () => {
+    await server?.end('SIGKILL');
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  const test = (...args: string[]) =>
+    runToEnd({ cwd, command: [process.execPath, CLI, 'actions', 'test', ...args] });
+  const works = async () => {
+    const { code, stdout, stderr } = await test('Plan', '--event', 'good.json');
+    expect(stderr).to.equal('');
+    expect(stdout).to.match(
+      /^asked for:\n {2}idToken\.setCustomClaim\("https:\/\/example\.test\/plan", "gold"\)\n {2}user\.setAppMetadata\("key", "\*\*\*"\)\nlog:\n {2}info {2}for good@example\.test \*\*\*\nused:\n {2}time +\d+ of 20000 ms\n/,
+    );
+    expect(code).to.equal(0);
+  };
+
+  it('prints what it asks for, its log and what it used, while the server runs', async () => {
+    server = await runServer({ cwd });
+    await works();
+  });
+
+  it('says how it failed, or what would be refused, and exits with 1', async () => {
+    const failed = await test('Plan', '--event', 'bad.json');
+    expect(failed.stdout).to.match(
+      /^failed: script: no key \*\*\*\nlog:\n {2}info {2}for bad@example\.test \*\*\*\n/,
+    );
+    expect(failed.code).to.equal(1);
+    const refused = await test('Plan', '--event', 'wrong.json');
+    expect(refused.stdout).to.contain('\nrefused: redirect.sendUserTo\n');
+    expect(refused.code).to.equal(1);
+  });
+
+  it('runs drafts, and how an action goes on, where it is told so', async () => {
+    const draft = await test('Draft', '--event', 'good.json', '--draft');
+    expect(draft.stdout).to.contain('"gold"');
+    const continued = await test('Plan', '--event', 'good.json', '--continue');
+    expect(continued.stdout).to.contain('authentication.recordMethod("https://example.test/form")');
+    expect([draft.code, continued.code]).to.deep.equal([0, 0]);
+  });
+
+  it('names what is not there', async () => {
+    const said = async (...args: string[]) => {
+      const { code, stderr } = await test(...args);
+      expect(code).to.equal(1);
+      return stderr;
+    };
+    expect(await said('Nothing', '--event', 'good.json')).to.equal('there is no action Nothing\n');
+    expect(await said('Draft', '--event', 'good.json')).to.match(/was not deployed yet/);
+    expect(await said('Stream', '--event', 'good.json')).to.match(/do not run here/);
+    expect(await said('Plan', '--event', 'list.json')).to.equal('the event has to be a JSON object\n');
+    expect(await said('Plan', '--event', 'missing.json')).to.match(/missing\.json/);
+  });
+
+  it('prints the same while no server runs, in the folder that it is told', async () => {
+    await server?.end('SIGTERM');
+    server = undefined;
+    await works();
+    const elsewhere = join(cwd, 'nothing');
+    const { code, stderr } = await test('Plan', '--event', 'good.json', '--data-dir', elsewhere);
+    expect(code).to.equal(1);
+    expect(stderr).not.to.equal('');
+  });
+});
