@@ -48,6 +48,7 @@ import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './se
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
+import { createLeases } from './store/leases.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import { createEvents, type Events } from './tenant/events.ts';
 import { keepRetention, retentionDays } from './tenant/log-retention.ts';
@@ -90,13 +91,14 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const limiting = { store, config, clock, measures: metrics?.measures };
   const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const background = createBackground(log);
+  const leases = createLeases({ store, clock, random });
   keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const own = ownCode(deps, { background, config, events, outbound, rateLimits });
   const sending = delivery(deps, { ...own, ...challenges, config, events, outbound }, viewsDirectory);
   const { baseUrl } = settings;
-  const kept = { config, events, challenges, rateLimits, background, callers };
+  const kept = { config, events, challenges, rateLimits, background, callers, leases };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, users });
   const onThrottled = noteThrottled(events);
   return {

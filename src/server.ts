@@ -189,7 +189,7 @@ function routesOf(
     ...bind(passwordless, {
       ...firstFactor,
       authenticateClient,
-      pseudonymKey: random(32),
+      store,
       refuse: engine.authorization.refuse,
       tokenEndpoint: tokens.token,
     }),

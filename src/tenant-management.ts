@@ -26,6 +26,7 @@ import { createLocks } from './protection/locks.ts';
 import type { Background } from './runtime/background.ts';
 import { rotateSigningKeys } from './signing/keys.ts';
 import { makeSigningKey } from './signing/make-key.ts';
+import type { Leases } from './store/leases.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
 /**
@@ -42,7 +43,7 @@ export function managementDependencies(
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
-  const { config, events, challenges, background, authenticators, browsers, messages } = capabilities;
+  const { config, events, challenges, background, authenticators, browsers, leases, messages } = capabilities;
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
   const proofOf = (connection: string) => firstProof(config, connection);
@@ -53,7 +54,7 @@ export function managementDependencies(
     importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
-    jobs: resumedJobs(deps, { ...own, background, now, endSessions: own.endBlocked }),
+    jobs: resumedJobs(deps, { ...own, background, leases, now, endSessions: own.endBlocked }),
     linkTo: (job) => exportLink({ clock, baseUrl }, job),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = clientId === undefined ? undefined : await config.client(clientId);
@@ -82,7 +83,7 @@ export function managementDependencies(
     readToken: readCallerToken,
     refreshTokens: refreshTokenDirectory({ store, config }),
     removeUser: own.removeUser,
-    renewProviderTokens: renewProviderTokens({ ...upstream, users, log: deps.log }),
+    renewProviderTokens: renewProviderTokens({ ...upstream, leases, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
     rotateKeys: (alg) => rotateSigningKeys(store, wallClock, tenantName, alg, capabilities.keyHolder),
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
@@ -121,6 +122,7 @@ function resumedJobs(
   { store, clock, random, log }: TenantDependencies,
   own: Pick<ReturnType<typeof accountEndings>, 'endSessions' | 'removeUser'> & {
     background: Background;
+    leases: Leases;
     now(): string;
     ending: AbortSignal;
   },

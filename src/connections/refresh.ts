@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { UpstreamGrant } from '../records/identities.ts';
 import { epochSeconds } from '../runtime/clock.ts';
+import type { Leases } from '../store/leases.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Identity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
@@ -11,6 +12,7 @@ import { strategyOf } from './strategies.ts';
 interface RefreshDependencies extends UpstreamDependencies {
   config: Config;
   users: Pick<Users, 'identitiesOf' | 'renewGrant'>;
+  leases: Pick<Leases, 'afterOthers'>;
   log: Logger;
 }
 
@@ -19,12 +21,14 @@ export type RenewProviderTokens = (userId: string) => Promise<void>;
 
 /** @see RenewProviderTokens */
 export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTokens {
-  // Providers that rotate refresh tokens take a second use of one for theft.
+  // Providers that rotate refresh tokens take a second use of one for theft, whichever process it comes from.
   const running = new Map<string, Promise<void>>();
   const once = (identity: Identity): Promise<void> => {
     const before = running.get(identity.id);
     if (before !== undefined) return before;
-    const renewal = renew(deps, identity).finally(() => running.delete(identity.id));
+    const renewal = deps.leases
+      .afterOthers(`upstream ${identity.id}`, () => renew(deps, identity))
+      .finally(() => running.delete(identity.id));
     running.set(identity.id, renewal);
     return renewal;
   };

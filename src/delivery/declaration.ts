@@ -17,4 +17,4 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const delivery: Declaration = { name: 'delivery', events, collections: ['deliveries'] };
+export const delivery: Declaration = { name: 'delivery', events, collections: ['deliveries', 'leases'] };

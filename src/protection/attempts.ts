@@ -6,7 +6,8 @@ import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import type { Caller, SeenCaller } from './callers.ts';
 import { accountOf, type Count, countsOf } from './counts.ts';
 import { createFailures } from './failures.ts';
-import { createReservations } from './reservations.ts';
+import { localReservations } from './reservations.ts';
+import { sharedReservations } from './shared-reservations.ts';
 
 /** A try that may be judged; it must end in exactly one of these. */
 interface AdmittedAttempt {
@@ -59,12 +60,9 @@ export async function tryProof<T>(
 /** Counts attempts: takes places before a proof is looked at, counts or forgives after it, and gives them back. */
 function createCounting({ callers, clock, store, mostCounts }: AttemptsDependencies) {
   const failures = createFailures(store, clock, mostCounts);
-  const reservations = createReservations();
-  const release = (counts: readonly Count[]) => {
-    for (const { id, blocks } of counts) if (blocks) reservations.release(id);
-  };
+  const reservations = store.exclusive === true ? localReservations() : sharedReservations({ store, clock });
 
-  const reserve = async (all: readonly Count[]): Promise<void> => {
+  const reserve = (all: readonly Count[]): Promise<() => void> => {
     const counts = all.filter(({ blocks }) => blocks);
     const look = async () => {
       const failed = await Promise.all(counts.map((count) => failures.now(count)));
@@ -73,13 +71,13 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
       if (full !== undefined) throw new AuthError(429, 'too_many_attempts', full.refusal);
       return counts.map(({ most }, index) => most - (failed[index] ?? 0));
     };
-    await reservations.take(
+    return reservations.take(
       counts.map(({ id }) => id),
       look,
     );
   };
 
-  const fail = async (attempt: Attempt, counts: readonly Count[]): Promise<void> => {
+  const fail = async (attempt: Attempt, counts: readonly Count[], release: () => void): Promise<void> => {
     try {
       const levels = await Promise.all(counts.map((count) => failures.count(count)));
       for (const [index, { most, onFull }] of counts.entries()) {
@@ -88,10 +86,17 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
         if (level > most - 1 && level <= most) onFull(attempt);
       }
     } finally {
-      release(counts);
+      release();
     }
   };
-  const succeed = async (attempt: Attempt, counts: readonly Count[], seen?: SeenCaller): Promise<void> => {
+  const succeed = async (
+    attempt: Attempt,
+    {
+      counts,
+      release,
+      seen,
+    }: { counts: readonly Count[]; release: () => void; seen: SeenCaller | undefined },
+  ): Promise<void> => {
     const { userId, step } = attempt;
     const isFirst = userId !== undefined && step === undefined;
     try {
@@ -100,17 +105,17 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
         isFirst && callers.remember(userId, attempt, seen),
       ]);
     } finally {
-      release(counts);
+      release();
     }
   };
 
-  return { failures, reserve, release, fail, succeed };
+  return { failures, reserve, fail, succeed };
 }
 
 /** The failed proofs of a tenant. */
 export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { callers } = deps;
-  const { failures, reserve, release, fail, succeed } = createCounting(deps);
+  const { failures, reserve, fail, succeed } = createCounting(deps);
   return {
     admit: async (attempt) => {
       // Known callers count for the first factor only: a thief of the password must not be known for the second.
@@ -119,12 +124,12 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       const known = seen?.known?.room;
       // Who is known now is so to the end of this try: what was reserved is what is released.
       const counts = countsOf(deps, attempt, known);
-      await reserve(counts);
+      const release = await reserve(counts);
       return {
         known,
-        failed: () => fail(attempt, counts),
-        succeeded: () => succeed(attempt, counts, seen),
-        abandoned: () => release(counts),
+        failed: () => fail(attempt, counts, release),
+        succeeded: () => succeed(attempt, { counts, release, seen }),
+        abandoned: release,
       };
     },
     unlock: async (connection, user, caller) => {

@@ -1,26 +1,20 @@
 // The levels of token buckets, in this process or in the store for all processes. Bounded for each limit separately, so
 // that filling one limit evicts no counter of another.
+import type { Bucket } from '../records/limits.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
+import { endsAt, type Level, step } from './bucket.ts';
 
-/** A bucket's level at a time. */
-export interface Level {
-  tokens: number;
-  /** Epoch milliseconds when `tokens` was computed. */
-  at: number;
-}
+/** What is taken from a bucket (1), or given back (-1). */
+type Taken = 1 | -1;
 
-interface Counters {
+export interface Counters {
   /**
-   * Changes a level atomically.
-   * @param change computes the next level; called again after losing a race.
-   * @param fullAt epoch seconds when the bucket is full again and the counter can go.
+   * Takes a token from a bucket, atomically, or gives one back.
+   * @returns the tokens left; negative when there was none, and none was taken.
    */
-  change(
-    name: string,
-    key: string,
-    change: (current: Level | undefined) => { level: Level; fullAt: number },
-  ): Promise<void>;
+  take(of: { name: string; key: string; bucket: Bucket }, taken: Taken): Promise<number>;
 }
 
 /** Counters of each limit at most, so that addresses cannot fill the memory. */
@@ -45,32 +39,38 @@ function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string,
   return evicted;
 }
 
-/** Counters of this process: for limits on every request, which the store would slow down. */
-export function localCounters(): Counters {
+/** Counters of a process that alone has its store: for limits on every request, which the store would slow down. */
+export function localCounters(clock: Clock): Counters {
   const rooms = new Map<string, Map<string, Level>>();
   return {
-    change: async (name, key, change) => {
-      touch(rooms, name, key, change(rooms.get(name)?.get(key)).level);
+    take: async ({ name, key, bucket }, taken) => {
+      const { level, left } = step(bucket, rooms.get(name)?.get(key), { now: clock(), taken });
+      touch(rooms, name, key, level);
+      return left;
     },
   };
 }
 
 /** Counters in the store for all processes, under hashed keys, not kept across a restart. */
-export function storedCounters(store: Store): Counters {
+export function storedCounters(store: Store, clock: Clock): Counters {
   const limits = store.collection('limits');
   const rooms = new Map<string, Map<string, string>>();
   return {
-    change: async (name, key, change) => {
-      const id = `${name}:${sha256(key)}`;
+    take: async ({ name, key, bucket }, taken) => {
+      const id = counterId(name, key);
       await Promise.all(touch(rooms, name, id, id).map((evicted) => limits.delete(evicted)));
+      const now = clock();
+      let left = 0;
       const next = (current?: Level) => {
-        const { level, fullAt } = change(current);
-        return { id, ...level, expiresAt: fullAt };
+        const stepped = step(bucket, current, { now, taken });
+        left = stepped.left;
+        return { id, ...stepped.level, expiresAt: endsAt(bucket, stepped.level) };
       };
       for (;;) {
-        if ((await limits.update(id, next)) !== undefined) return;
+        if ((await limits.update(id, next)) !== undefined) return left;
         try {
-          return await limits.insert(next());
+          await limits.insert(next());
+          return left;
         } catch (thrown) {
           // Lost a race: the next update counts for both.
           if (!(thrown instanceof UniqueKeyError)) throw thrown;
@@ -79,3 +79,75 @@ export function storedCounters(store: Store): Counters {
     },
   };
 }
+
+/** How often what was taken here is told to the other processes, and asked what they have taken, milliseconds. */
+const TOLD = 250;
+/** Counters that are told of at a time. */
+const AT_ONCE = 500;
+
+/** A counter of this process: what it knows of the level, and what it has taken that others do not know of. */
+interface Known {
+  name: string;
+  key: string;
+  bucket: Bucket;
+  level: Level;
+  untold: number;
+}
+
+/**
+ * Counters of several processes for limits on every request, which wait for no store: each counts for itself, and once a
+ * bucket is half empty tells the others. Of a full bucket each process may so give what is in it once; what it fills by
+ * is shared.
+ */
+export function toldCounters(store: Store, clock: Clock): Counters {
+  const limits = store.collection('limits');
+  const rooms = new Map<string, Map<string, Known>>();
+  const due = new Set<Known>();
+  let isTelling = false;
+  const tell = async (known: Known): Promise<void> => {
+    const { name, key, bucket } = known;
+    const id = counterId(name, key);
+    const untold = known.untold;
+    known.untold = 0;
+    const now = clock();
+    try {
+      const { tokens, at } = await limits.upsert(id, (current) => {
+        const { level } = step(bucket, current, { now, taken: 0 });
+        const told = { tokens: Math.max(0, level.tokens - untold), at: now };
+        return { id, ...told, expiresAt: endsAt(bucket, told) };
+      });
+      // What was taken while they were told.
+      known.level = { tokens: Math.max(0, tokens - known.untold), at };
+    } catch {
+      // Requests say what is wrong with the store; this is told with the next ones.
+      known.untold += untold;
+    }
+  };
+  const tellSoon = () => {
+    if (isTelling || due.size === 0) return;
+    isTelling = true;
+    setTimeout(async () => {
+      const some = [...due].slice(0, AT_ONCE);
+      for (const one of some) due.delete(one);
+      await Promise.all(some.map(tell));
+      isTelling = false;
+      tellSoon();
+    }, TOLD).unref();
+  };
+  return {
+    take: async ({ name, key, bucket }, taken) => {
+      const before = rooms.get(name)?.get(key);
+      const { level, left } = step(bucket, before?.level, { now: clock(), taken });
+      const known: Known = before ?? { name, key, bucket, level, untold: 0 };
+      known.bucket = bucket;
+      known.level = level;
+      if (left >= 0) known.untold += taken;
+      for (const gone of touch(rooms, name, key, known)) due.delete(gone);
+      if (level.tokens < bucket.capacity / 2) due.add(known);
+      tellSoon();
+      return left;
+    },
+  };
+}
+
+const counterId = (name: string, key: string) => `${name}:${sha256(key)}`;

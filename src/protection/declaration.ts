@@ -33,5 +33,5 @@ export const protection: Declaration = {
   name: 'protection',
   limits,
   events,
-  collections: ['limits', 'failures', 'knownCallers', 'challenges', 'keyChecks'],
+  collections: ['limits', 'tries', 'failures', 'knownCallers', 'challenges', 'keyChecks'],
 };

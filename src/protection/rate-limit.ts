@@ -7,7 +7,8 @@ import type { Measures } from '../runtime/measures.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { addressKey } from './addresses.ts';
-import { type Level, localCounters, storedCounters } from './counters.ts';
+import { secondsTo } from './bucket.ts';
+import { localCounters, storedCounters, toldCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
 
 /** The text of the spec. */
@@ -35,7 +36,7 @@ interface RateLimitDependencies {
   clock: Clock;
   /** All that are declared. */
   limits: Limits;
-  /** Those of routes: each process counts for itself, lest every request wait for the store. */
+  /** Those of routes: no request waits for the store for their sake. */
   ofRoutes: ReadonlySet<string>;
   measures?: Pick<Measures, 'limited'> | undefined;
 }
@@ -49,45 +50,32 @@ export function createRateLimits({
   ofRoutes,
   measures,
 }: RateLimitDependencies): RateLimits {
-  const [local, stored] = [localCounters(), storedCounters(store)];
-  const countersOf = (name: LimitName) => (ofRoutes.has(name) ? local : stored);
+  const ofAll = storedCounters(store, clock);
+  const ofEach = store.exclusive === true ? localCounters(clock) : toldCounters(store, clock);
+  const countersOf = (name: LimitName) => (ofRoutes.has(name) ? ofEach : ofAll);
   const bucketOf = (name: LimitName): Bucket => {
     const limit = limits[name];
     if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
     return tenantBucket(config, name, limit);
   };
   /** @returns the tokens left; negative when there was none. */
-  const takeOne = async (bucket: Bucket, name: LimitName, key: string, now: number): Promise<number> => {
-    let left = 0;
-    await countersOf(name).change(name, key, (current) => {
-      const level = refill(bucket, current, now);
-      left = level - 1;
-      const tokens = left >= 0 ? left : level;
-      const fullAt = Math.ceil(now / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
-      return { level: { tokens, at: now }, fullAt };
-    });
+  const takeOne = async (bucket: Bucket, name: LimitName, key: string): Promise<number> => {
+    const left = await countersOf(name).take({ name, key, bucket }, 1);
     if (left < 0) measures?.limited(name);
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
-    const [bucket, now] = [bucketOf(name), clock()];
-    answer(ctx, bucket, await takeOne(bucket, name, key, now), now);
+    const bucket = bucketOf(name);
+    answer(ctx, bucket, await takeOne(bucket, name, key), clock());
   };
   const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
     take(ctx, name, key === undefined ? addressKey(ctx.ip) : `${addressKey(ctx.ip)}\n${key}`);
   return {
     take,
     takeFrom,
-    spend: async (name, key) => (await takeOne(bucketOf(name), name, key, clock())) >= 0,
+    spend: async (name, key) => (await takeOne(bucketOf(name), name, key)) >= 0,
     giveBack: async (name, key) => {
-      const [bucket, now] = [bucketOf(name), clock()];
-      await countersOf(name).change(name, key, (current) => {
-        const tokens = Math.min(bucket.capacity, refill(bucket, current, now) + 1);
-        return {
-          level: { tokens, at: now },
-          fullAt: Math.ceil(now / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1,
-        };
-      });
+      await countersOf(name).take({ name, key, bucket: bucketOf(name) }, -1);
     },
   };
 }
@@ -99,16 +87,6 @@ function tenantBucket(config: Config, name: string, limit: Limit): Bucket {
   if (own !== undefined || limit.stage === undefined) return own ?? limit;
   const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage[limit.stage];
   return { capacity, perMinute: 60_000 / rate };
-}
-
-function refill({ capacity, perMinute }: Bucket, current: Level | undefined, now: number): number {
-  if (current === undefined) return capacity;
-  return Math.min(capacity, current.tokens + (Math.max(0, now - current.at) * perMinute) / 60_000);
-}
-
-/** Seconds until a bucket fills from `from` to `to`. */
-function secondsTo({ perMinute }: Bucket, from: number, to: number): number {
-  return (Math.max(0, to - from) / perMinute) * 60;
 }
 
 function answer(ctx: Context, bucket: Bucket, left: number, now: number): void {

@@ -1,19 +1,18 @@
 // Attempts being verified: guesses sent at once must not all be verified before the first failure is counted.
 
 /** Places for attempts under keys. */
-interface Reservations {
+export interface Reservations {
   /**
    * Takes a place under each of some keys, all or none; waits while one of them has none.
    * @param look how many more attempts each key allows, those being verified among them; asked again when one has
    *   ended meanwhile. What it throws is passed on.
+   * @returns what gives the places back.
    */
-  take(keys: readonly string[], look: () => Promise<readonly number[]>): Promise<void>;
-  /** Gives a place back. */
-  release(key: string): void;
+  take(keys: readonly string[], look: () => Promise<readonly number[]>): Promise<() => void>;
 }
 
 /** Longest time that an attempt holds its place, in case it never ends, milliseconds. */
-const LONGEST_TRY = 30_000;
+export const LONGEST_TRY = 30_000;
 
 /** The attempts of a key being verified, and those that wait. */
 interface Entry {
@@ -53,9 +52,15 @@ function createEntries() {
   return { entries, open, drop, ended, hold };
 }
 
-/** Reservations of this process. */
-export function createReservations(): Reservations {
+/** Reservations of a process that alone has its store. */
+export function localReservations(): Reservations {
   const { entries, open, drop, ended, hold } = createEntries();
+  const release = (key: string): void => {
+    const entry = entries.get(key);
+    if (entry === undefined) return;
+    clearTimeout(entry.judged.shift());
+    ended(key, entry);
+  };
   return {
     take: async (keys, look) => {
       for (;;) {
@@ -73,19 +78,15 @@ export function createReservations(): Reservations {
         const full = all.find(({ entry }, index) => entry.judged.length > (allowed[index] ?? 0) - 1);
         if (full === undefined) {
           for (const { key, entry } of all) hold(key, entry);
-          return;
+          return () => {
+            for (const key of keys) release(key);
+          };
         }
         // Nothing is held while waiting: two that wait for each other would both wait for ever.
         const freed = new Promise<void>((resolve) => full.entry.waiting.push(resolve));
         for (const { key, entry } of all) drop(key, entry);
         await freed;
       }
-    },
-    release: (key) => {
-      const entry = entries.get(key);
-      if (entry === undefined) return;
-      clearTimeout(entry.judged.shift());
-      ended(key, entry);
     },
   };
 }

@@ -17,6 +17,7 @@ import type {
 } from './engine.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
+import type { LeaseRecord, TriesRecord } from './leases.ts';
 import type { LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
 import { domainsOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
@@ -70,6 +71,8 @@ export interface Records {
   deliveries: DeliveryRecord;
   jobs: JobRecord;
   jobParts: JobPartRecord;
+  leases: LeaseRecord;
+  tries: TriesRecord;
   limits: LimitRecord;
   actionExecutions: ActionExecutionRecord;
   logs: LogEventRecord;
@@ -237,6 +240,8 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   jobs: { unique: {}, indexes: { status: (job) => job.status }, sealed: ['linkKey'] },
   jobParts: { unique: {}, indexes: { job: (part) => `${part.job}\n${part.kind}` }, sealed: ['text'] },
+  leases: { unique: {}, indexes: {} },
+  tries: { unique: {}, indexes: {}, kept: 'memory' },
   limits: { unique: {}, indexes: {}, kept: 'memory' },
   logStreamPositions: { unique: {}, indexes: {} },
   actionExecutions: { unique: {}, indexes: {} },

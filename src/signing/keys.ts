@@ -45,6 +45,7 @@ export async function ensureSigningKeys(
   algs: Iterable<SigningAlg> = ['RS256'],
   holder?: KeyHolder,
 ): Promise<void> {
+  const isServed = await isPerhapsServed(store);
   for (const alg of algs) {
     const set = await keySet(store, alg);
     const { current, next, previous } = set;
@@ -61,13 +62,74 @@ export async function ensureSigningKeys(
       );
     }
     const complete = current !== undefined && isFit(next, holder);
-    if (known === undefined || !complete) {
-      await makeMissing(store, alg, set, {
-        source: { clock, commonName, holder },
-        isFirst: known === undefined,
-      });
-    }
+    if (known !== undefined && complete) continue;
+    const source = { clock, commonName, holder };
+    const isFirst = known === undefined;
+    if (current === undefined && isServed) await publishFirst(store, alg, { set, source, isFirst });
+    else await makeMissing(store, alg, set, { source, isFirst });
   }
+}
+
+/** Whether another process may be answering with the keys that there are: then a new one signs nothing at once. */
+async function isPerhapsServed(store: Store): Promise<boolean> {
+  if (store.exclusive === true) return false;
+  return (await store.collection('keyChecks').get(signingCheck('RS256'))) !== undefined;
+}
+
+/** Makes the first key of an algorithm the current one once every process has published it. */
+async function publishFirst(
+  store: Store,
+  alg: SigningAlg,
+  { set, source, isFirst }: { set: KeySet; source: Source; isFirst: boolean },
+): Promise<void> {
+  if (!isFit(set.next, source.holder) && !(await addNext(store, alg, { set, source, isFirst })))
+    throw new Error(`there is no ${alg} key where SIGNING says that keys are`);
+  const { next, current } = await keySet(store, alg);
+  if (next === undefined || current !== undefined) return;
+  await published(next, source.clock);
+  try {
+    const { writes } = await turn(source, alg, await keySet(store, alg));
+    await store.batch(writes);
+  } catch (thrown) {
+    // Another process was first.
+    if (!(thrown instanceof AuthError) && !(thrown instanceof UniqueKeyError)) throw thrown;
+  }
+}
+
+/**
+ * Adds a next key in place of the one that there is, if any; of several processes one does so.
+ * @returns false where the holder has no further one.
+ */
+async function addNext(
+  store: Store,
+  alg: SigningAlg,
+  { set: { current, next, previous }, source, isFirst }: { set: KeySet; source: Source; isFirst: boolean },
+): Promise<boolean> {
+  const supply = await keySupply(source, alg, [current, next, ...previous]);
+  const key = await supply();
+  if (key === undefined) return false;
+  try {
+    await store.batch([
+      ...(isFirst
+        ? [{ collection: 'keyChecks', insert: { id: signingCheck(alg), value: key.id } } as const]
+        : []),
+      ...(next === undefined ? [] : [{ collection: 'signingKeys', delete: next.id } as const]),
+      { collection: 'signingKeys', insert: { ...key, state: 'next' } },
+    ]);
+  } catch (thrown) {
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+  }
+  return true;
+}
+
+/** How long until every process knows a key and publishes it, milliseconds. */
+const PUBLISHED = 2_000;
+
+/** Waits until every process publishes a key. */
+async function published({ createdAt }: Pick<SigningKey, 'createdAt'>, clock: Clock): Promise<void> {
+  // It was made in the course of that second. However far the clock of another host is away, no longer.
+  const left = Math.min(PUBLISHED + 1_000, (createdAt + 1) * 1000 + PUBLISHED - clock());
+  if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
 }
 
 /** Whether a next key is where keys are from now on. */
@@ -163,11 +225,23 @@ export async function rotateSigningKeys(
   only?: SigningAlg,
   holder?: KeyHolder,
 ): Promise<string> {
-  const sets = await Promise.all(SIGNING_ALGS.map(async (alg) => ({ alg, set: await keySet(store, alg) })));
-  const rotated = sets.filter(({ alg, set }) =>
-    only === undefined ? alg === 'RS256' || set.current !== undefined : alg === only,
-  );
   const source = { clock, commonName, holder };
+  const setsNow = async () => {
+    const sets = await Promise.all(SIGNING_ALGS.map(async (alg) => ({ alg, set: await keySet(store, alg) })));
+    return sets.filter(({ alg, set }) =>
+      only === undefined ? alg === 'RS256' || set.current !== undefined : alg === only,
+    );
+  };
+  if (await isPerhapsServed(store)) {
+    for (const { alg, set } of await setsNow()) {
+      // Also: the last rotation is over by then, and nobody signs with what this one takes away.
+      if (set.current !== undefined && !isFit(set.next, holder))
+        await addNext(store, alg, { set, source, isFirst: false });
+      const { next } = await keySet(store, alg);
+      if (next !== undefined) await published(next, clock);
+    }
+  }
+  const rotated = await setsNow();
   const turns = await Promise.all(rotated.map(({ alg, set }) => turn(source, alg, set)));
   // As one: a server that signs meanwhile has the keys of before or those of after, and never none.
   await store.batch(turns.flatMap(({ writes }) => writes));

@@ -1,10 +1,12 @@
 // How many jobs there may be, for how long one is worked on, and for how long it is kept.
+
 import { expect } from 'chai';
 import pino from 'pino';
 import { createUserJobs } from '../../src/management/jobs/user-jobs.ts';
 import type { JobRecord } from '../../src/records/jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
+import { createLeases } from '../../src/store/leases.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
@@ -43,7 +45,8 @@ describe('the limits of jobs', () => {
     const log = pino({ level: 'silent' });
     const background = createBackground(log);
     let now = Date.now();
-    const deps = { store, clock: () => now, random: systemRandom, log, background };
+    const own = { store, clock: () => now, random: systemRandom };
+    const deps = { ...own, log, background, leases: createLeases(own) };
     const ended = AbortSignal.abort();
     const endSessions = async () => undefined;
     const about = { type: 'users_import', connection_id: 'con_unknown', connection: 'x' } as const;

@@ -6,6 +6,7 @@ import pino from 'pino';
 import { createUserJobs } from '../../src/management/jobs/user-jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
+import { createLeases } from '../../src/store/leases.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
@@ -196,7 +197,8 @@ describe('jobs and tickets of the Management API', () => {
     const { store } = server;
     const process = (ending: AbortSignal) => {
       const log = pino({ level: 'silent' });
-      const deps = { store, clock: Date.now, random: systemRandom, log, background: createBackground(log) };
+      const own = { store, clock: Date.now, random: systemRandom };
+      const deps = { ...own, log, background: createBackground(log), leases: createLeases(own) };
       return { ...deps, jobs: createUserJobs({ ...deps, ending, endSessions: async () => undefined }) };
     };
     const end = new AbortController();

@@ -6,6 +6,8 @@ import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import type { Client } from '../../records/collections.ts';
+import type { Store } from '../../store/contract.ts';
+import { sharedSecret } from '../../store/shared-secret.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { LINK_PATH, linkTo, startingBrowser, withDefaults } from './link.ts';
 import { handleConfirmed, handleLink, type LinkDependencies } from './link-routes.ts';
@@ -26,8 +28,7 @@ import { check } from './verify.ts';
 
 export interface PasswordlessDependencies extends StartDependencies, LinkDependencies, OwnPageDependencies {
   baseUrl: string;
-  /** Key of the pseudonymous `_id` in answers, which must not reveal the user's id. */
-  pseudonymKey: Buffer;
+  store: Pick<Store, 'collection'>;
   /** Authenticates the client. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
   /** Answers as the token endpoint does. */
@@ -91,7 +92,8 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
     languages: languagesOf(ctx),
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
   });
-  const pseudonym = createHmac('sha256', deps.pseudonymKey)
+  // The `_id` of an answer must not reveal the user's, and is the same whichever process answers.
+  const pseudonym = createHmac('sha256', await sharedSecret(deps, 'passwordless-pseudonyms'))
     .update(`${connection.record.name}\n${address}`)
     .digest('hex');
   const _id = pseudonym.slice(0, 24);

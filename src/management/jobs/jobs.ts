@@ -8,6 +8,7 @@ import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store, Write } from '../../store/contract.ts';
+import type { Leases } from '../../store/leases.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 
@@ -21,6 +22,8 @@ const MOST_OPEN = 100;
 const KEPT = 24 * 3600;
 /** For how long one may be worked on, milliseconds. */
 const LONGEST = 2 * 3_600_000;
+/** How often it is looked for what other processes have left, milliseconds. */
+const LOOK = 15_000;
 
 export interface JobsDependencies {
   store: Store;
@@ -28,6 +31,7 @@ export interface JobsDependencies {
   clock: Clock;
   random: Random;
   log: Logger;
+  leases: Pick<Leases, 'ifFree'>;
   /** Aborted when the server is about to end: a job then waits for the next start. */
   ending: AbortSignal;
 }
@@ -46,7 +50,7 @@ export interface Jobs {
   get(id: string): Promise<Job | undefined>;
   /** The texts of a kind that belong to a job, in their order. */
   parts(id: string, kind: JobPartRecord['kind']): Promise<string[]>;
-  /** Takes up what an earlier process has left. */
+  /** Takes up what another process has left, now and from then on. */
   resume(): void;
 }
 
@@ -65,29 +69,15 @@ const expiryOf = ({ expiresAt }: Job) => (expiresAt === undefined ? {} : { expir
 
 /** The jobs. @param stepOf what is done for a job, given the means to read its parts. */
 export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs) => Promise<Step>): Jobs {
-  const { store, background, clock, random, log, ending } = deps;
+  const { store, background, clock, random, ending } = deps;
   const records = store.collection('jobs');
-  const queue = new PQueue({ concurrency: AT_ONCE });
   const fresh = (): Pick<JobRecord, 'id' | 'created_at' | 'processed' | 'expiresAt'> => ({
     id: idOf('job', random),
     created_at: new Date(clock()).toISOString(),
     processed: 0,
     expiresAt: epochSeconds(clock) + KEPT,
   });
-  const work = async (id: string): Promise<void> => {
-    const fail = (status_details: string) =>
-      records.update(id, (job) => ({ ...job, status: 'failed', status_details }));
-    try {
-      await run(deps, id, (job) => stepOf(job, jobs));
-    } catch (thrown) {
-      const isOurs = thrown instanceof JobFault;
-      if (!isOurs) log.error({ err: thrown, job: id }, 'a job failed');
-      await fail(isOurs ? thrown.message : 'An unexpected error occurred.');
-    }
-    // Nobody asks for the input again; it may hold hashes.
-    if (!ending.aborted) await removeInput(store, id);
-  };
-  const enqueue = (id: string) => background.run('a job', () => queue.add(() => work(id)));
+  const { enqueue, takeUp } = workers(deps, (job) => stepOf(job, jobs));
   const jobs: Jobs = {
     begin: async (job, input) => {
       const open = await openJobs(store);
@@ -113,13 +103,51 @@ export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs
       const found = await store.collection('jobParts').findBy('job', `${id}\n${kind}`);
       return found.map(({ text }) => text);
     },
-    resume: () =>
-      background.run('jobs of before', async () => {
-        for (const { id } of await openJobs(store)) enqueue(id);
-      }),
+    resume: () => {
+      background.run('jobs of before', takeUp);
+      // Those of a store that nobody else has open are all known.
+      if (store.exclusive === true) return;
+      const look = setInterval(() => background.run('jobs of others', takeUp), LOOK).unref();
+      ending.addEventListener('abort', () => clearInterval(look));
+    },
   };
   return jobs;
 }
+
+/** What works on jobs, of which one process at a time works on each. */
+function workers(deps: JobsDependencies, stepOf: (job: Job) => Promise<Step>) {
+  const { store, background, log, leases, ending } = deps;
+  const queue = new PQueue({ concurrency: AT_ONCE });
+  const work = async (id: string, lost: AbortSignal): Promise<void> => {
+    const fail = (status_details: string) =>
+      store.collection('jobs').update(id, (job) => ({ ...job, status: 'failed', status_details }));
+    try {
+      await run({ ...deps, ending: AbortSignal.any([ending, lost]) }, id, stepOf);
+    } catch (thrown) {
+      const isOurs = thrown instanceof JobFault;
+      if (!isOurs) log.error({ err: thrown, job: id }, 'a job failed');
+      await fail(isOurs ? thrown.message : 'An unexpected error occurred.');
+    }
+    // Nobody asks for the input again; it may hold hashes.
+    if (!ending.aborted && !lost.aborted) await removeInput(store, id);
+  };
+  const waiting = new Set<string>();
+  const enqueue = (id: string) => {
+    if (waiting.has(id)) return;
+    waiting.add(id);
+    background.run('a job', () =>
+      queue.add(async () => {
+        await leases.ifFree(`job ${id}`, (lost) => work(id, lost)).finally(() => waiting.delete(id));
+      }),
+    );
+  };
+  const takeUp = async () => {
+    for (const { id } of await openJobs(store)) enqueue(id);
+  };
+  return { enqueue, takeUp };
+}
+
+const isOpen = ({ status }: Job) => status === 'processing' || status === 'pending';
 
 async function openJobs(store: Store): Promise<Job[]> {
   const jobs = store.collection('jobs');
@@ -135,8 +163,10 @@ async function run(
   id: string,
   stepOf: (job: Job) => Promise<Step>,
 ): Promise<void> {
-  if (ending.aborted) return;
   const jobs = store.collection('jobs');
+  // Another process may have finished it meanwhile.
+  const found = await jobs.get(id);
+  if (ending.aborted || found === undefined || !isOpen(found)) return;
   let job: Job | undefined = await jobs.update(id, (current) => ({
     ...current,
     status: 'processing',

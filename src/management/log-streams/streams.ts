@@ -11,6 +11,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
+import type { Leases } from '../../store/leases.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Events, eventIdAt } from '../../tenant/events.ts';
@@ -30,6 +31,7 @@ export interface LogStreamsDependencies {
   clock: Clock;
   random: Random;
   log: Logger;
+  leases: Pick<Leases, 'ifFree'>;
   /** Where files of events are; undefined where the operator allows none. */
   filesDirectory: string | undefined;
   measures?: Pick<Measures, 'streamed'> | undefined;
@@ -49,6 +51,8 @@ const LOOK = 1_000;
 /** The first pause after a failure and the longest, milliseconds; each is twice the one before. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 3_600_000;
+/** How old an event is when no other process can still be writing one that comes before it, milliseconds. */
+const SETTLED = 3_000;
 /** A stream whose receiver takes nothing for so long is suspended, milliseconds: seven days. */
 const GIVE_UP = 7 * 86_400_000;
 
@@ -80,7 +84,11 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
     for (const id of await streams()) {
       if (busy.has(id)) continue;
       busy.add(id);
-      background.run('a log stream', () => drain(deps, id).finally(() => busy.delete(id)));
+      background.run('a log stream', async () => {
+        // Of several processes one sends: an event would come twice, and out of order.
+        const work = (lost: AbortSignal) => drain({ ...deps, ending: AbortSignal.any([ending, lost]) }, id);
+        await deps.leases.ifFree(`log stream ${id}`, work).finally(() => busy.delete(id));
+      });
     }
   };
   const wake = () => {
@@ -170,7 +178,8 @@ function beginningOf({ id, body, created_at, updated_at }: Stream): Position {
 
 /** The events after one that are all there: none with an id between them can still be on its way to the store. */
 async function recorded({ store, events, clock }: LogStreamsDependencies, after: string) {
-  const until = eventIdAt(clock());
+  // What other processes record is not flushed here.
+  const until = eventIdAt(clock() - (store.exclusive === true ? 0 : SETTLED));
   await events.flush();
   const { records } = await store.collection('logs').list({ after, limit: BATCH });
   const settled: LogEvent[] = records.filter(({ id }) => id < until);

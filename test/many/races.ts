@@ -1,0 +1,157 @@
+// What counts once does so whichever of several processes it comes to: fifty at once, through one address.
+import { expect } from 'chai';
+import { tenant as base, generous, OTP_GRANT } from '../connections/passwordless/tenant.ts';
+import { type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  logIn,
+  pkce,
+  responseOf,
+  SPA_CALLBACK,
+  spaRequest,
+  spaTokens,
+  token,
+  USER,
+  webRequest,
+} from '../support/flows.ts';
+import type { TestMailServer } from '../support/smtp.ts';
+
+const MOST_ATTEMPTS = 10;
+const RACERS = 50;
+const WEB = { client_id: 'web', client_secret: 'web-secret' };
+
+/** A tenant whose limits are those of the races, and not of the number of requests. */
+export const tenant = {
+  ...base,
+  attackProtection: {
+    ...base.attackProtection,
+    bruteForceProtection: { max_attempts: MOST_ATTEMPTS },
+    rateLimits: {
+      ...base.attackProtection.rateLimits,
+      passwordFailures: { capacity: 1_000, perMinute: 1_000 },
+      signup: generous,
+      changePassword: generous,
+      other: generous,
+      authorize: generous,
+    },
+  },
+};
+
+/** Where the processes are, and the mail server of all. */
+interface Place {
+  url: string;
+  ca: string;
+  mail: TestMailServer;
+}
+
+/** Sends fifty at once, each by a browser of its own. */
+const race = (send: (racer: number) => Promise<Answer>) =>
+  Promise.all(Array.from({ length: RACERS }, (_, racer) => send(racer)));
+const statuses = (answers: readonly Answer[]) =>
+  Object.fromEntries(
+    [...Map.groupBy(answers, ({ status }) => status)].map(([status, all]) => [status, all.length]),
+  );
+
+/** The tests, for processes that are there when they run. */
+export function oneTimeThings(about: () => Place): void {
+  let people = 0;
+  const someone = () => `racer-${++people}@example.test`;
+  const agent = () => createAgent(about());
+  const mailTo = async (address: string) => {
+    for (const end = performance.now() + 10_000; performance.now() < end; ) {
+      const found = about().mail.messages.findLast(({ to }) => to?.some((one) => one.address === address));
+      if (found !== undefined) return found.text ?? '';
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    throw new Error(`no mail came to ${address}`);
+  };
+  const signUp = async (email: string, by = agent()) =>
+    by.request('/dbconnections/signup', {
+      json: { client_id: 'web', connection: 'users', email, password: USER.password },
+    });
+  const byPassword = (username: string, password: string) =>
+    token(agent(), { ...WEB, grant_type: 'password', username, password });
+
+  it('an authorization code gives tokens once', async () => {
+    const { verifier, challenge } = pkce();
+    const { code } = responseOf(await logIn(agent(), about(), spaRequest(challenge)));
+    const answers = await race(() =>
+      token(agent(), {
+        grant_type: 'authorization_code',
+        client_id: 'spa',
+        code,
+        code_verifier: verifier,
+        redirect_uri: SPA_CALLBACK,
+      }),
+    );
+    expect(statuses(answers)).to.deep.equal({ 200: 1, 400: RACERS - 1 });
+  });
+
+  it('a refresh token that rotates gives tokens at most once, and its family ends', async () => {
+    const { refresh_token } = await spaTokens(agent(), about(), { scope: 'openid offline_access' });
+    const refresh = (value: string) =>
+      token(agent(), { grant_type: 'refresh_token', client_id: 'spa', refresh_token: value });
+    const answers = await race(() => refresh(refresh_token));
+    const winners = answers.filter(({ status }) => status === 200);
+    expect(winners.length).to.be.at.most(1);
+    for (const winner of winners)
+      expect((await refresh(winner.json().refresh_token)).json().error).to.equal('invalid_grant');
+  });
+
+  it('a code by e-mail logs in once, and makes one user', async () => {
+    const email = someone();
+    const started = await agent().request('/passwordless/start', {
+      json: { ...WEB, connection: 'email', email, send: 'code' },
+    });
+    expect(started.status, started.text).to.equal(200);
+    const otp = /\b\d{6}\b/.exec(await mailTo(email))?.[0];
+    const answers = await race(() =>
+      token(agent(), { ...WEB, grant_type: OTP_GRANT, realm: 'email', username: email, otp }),
+    );
+    // The others are wrong, or more than may be judged at a time.
+    expect(statuses(answers)[200]).to.equal(1);
+    expect(answers.filter(({ status }) => ![200, 403, 429].includes(status))).to.deep.equal([]);
+  });
+
+  it('an address is signed up once', async () => {
+    const email = someone();
+    const answers = await race(() => signUp(email));
+    expect(statuses(answers)).to.deep.equal({ 200: 1, 400: RACERS - 1 });
+  });
+
+  it('the link of a password reset sets a password once', async () => {
+    const email = someone();
+    expect((await signUp(email)).status).to.equal(200);
+    await mailTo(email);
+    const sent = about().mail.messages.length;
+    await agent().request('/dbconnections/change_password', { json: { connection: 'users', email } });
+    while (about().mail.messages.length === sent) await new Promise((resolve) => setImmediate(resolve));
+    const link = /https:\S+ticket=[\w-]+/.exec(await mailTo(email))?.[0] ?? '';
+    const browser = agent();
+    const { action, fields } = readForm(await browser.get(link), 'password');
+    const passwords = Array.from({ length: RACERS }, (_, i) => `Another-Horse-${i}`);
+    const answers = await race((i) => {
+      const password = passwords[i] ?? '';
+      return browser.request(action, { form: { ...fields, password, repeat: password } });
+    });
+    expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+    const winner = passwords[answers.findIndex(({ status }) => status === 200)] ?? '';
+    expect((await byPassword(email, winner)).status).to.equal(200);
+  });
+
+  it('a pushed request is for one browser', async () => {
+    const { request_uri } = (
+      await agent().request('/oauth/par', { form: { ...webRequest(), ...WEB } })
+    ).json();
+    const query = new URLSearchParams({ client_id: 'web', request_uri });
+    const answers = await race(() => agent().get(`/authorize?${query}`));
+    expect(answers.filter(({ status }) => status < 400)).to.have.length(1);
+  });
+
+  it('of wrong passwords at once no more are judged than an account has, and then it is locked', async () => {
+    const email = someone();
+    expect((await signUp(email)).status).to.equal(200);
+    const answers = await race((i) => byPassword(email, `wrong-${i}`));
+    expect(statuses(answers)).to.deep.equal({ 403: MOST_ATTEMPTS, 429: RACERS - MOST_ATTEMPTS });
+    expect((await byPassword(email, USER.password)).status).to.equal(429);
+  });
+}

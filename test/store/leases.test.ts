@@ -1,0 +1,74 @@
+// Work that one process at a time does. Several processes are several sets of leases over one store.
+import { expect } from 'chai';
+import { systemRandom } from '../../src/runtime/random.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { createLeases } from '../../src/store/leases.ts';
+import { openMemoryStore } from '../../src/store/memory/store.ts';
+
+describe('leases', () => {
+  let now: number;
+  let store: Store;
+  beforeEach(() => {
+    now = Date.now();
+    store = openMemoryStore(() => now);
+  });
+  const process = (over: Store = store) =>
+    createLeases({ store: over, clock: () => now, random: systemRandom });
+  const never = () => new Promise<void>(() => {});
+
+  it('go to one of fifty who ask at once, and to another when it is done', async () => {
+    let end = () => {};
+    const work = () => new Promise<void>((resolve) => (end = resolve));
+    const asked = Array.from({ length: 50 }, () => process().ifFree('work', work));
+    const refused = Promise.all(
+      asked.map((one) => Promise.race([one, new Promise((r) => setTimeout(r, 50, 'at work'))])),
+    );
+    expect((await refused).filter((one) => one === 'at work')).to.have.length(1);
+    end();
+    expect((await Promise.all(asked)).filter(Boolean)).to.have.length(1);
+    expect(await process().ifFree('work', async () => {})).to.equal(true);
+  });
+
+  it('are not in the way of other work', async () => {
+    void process().ifFree('one', never);
+    expect(await process().ifFree('other', async () => {})).to.equal(true);
+  });
+
+  it('end soon after a process that never gave them back', async () => {
+    void process().ifFree('work', never);
+    now += 29_000;
+    expect(await process().ifFree('work', async () => {})).to.equal(false);
+    now += 2_000;
+    expect(await process().ifFree('work', async () => {})).to.equal(true);
+  });
+
+  it('are given back by work that fails', async () => {
+    const failed = process().ifFree('work', async () => {
+      throw new Error('no');
+    });
+    expect(await failed.catch((thrown: Error) => thrown.message)).to.equal('no');
+    expect(await process().ifFree('work', async () => {})).to.equal(true);
+  });
+
+  it('are waited for in turn', async () => {
+    let atWork = 0;
+    let most = 0;
+    const work = async () => {
+      most = Math.max(most, ++atWork);
+      await new Promise((resolve) => setImmediate(resolve));
+      atWork--;
+    };
+    await Promise.all(Array.from({ length: 4 }, () => process().afterOthers('work', work)));
+    expect(most).to.equal(1);
+  });
+
+  it('cost a store that nobody else has nothing', async () => {
+    const alone: Store = { ...store, exclusive: true, collection: () => expect.fail('the store was asked') };
+    const leases = process(alone);
+    expect(
+      await leases.ifFree('work', async () => {
+        expect(await leases.ifFree('work', async () => {})).to.equal(false);
+      }),
+    ).to.equal(true);
+  });
+});
