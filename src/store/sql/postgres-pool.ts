@@ -57,6 +57,28 @@ export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
+/**
+ * What each connection says first. Statements look few rows up by an index; a plan for the tables as they were, small or
+ * empty, must not read them through when they have grown.
+ */
+export function greeting({ searchParams }: URL): string {
+  const limits = {
+    statement_timeout: statementMilliseconds,
+    lock_timeout: lockMilliseconds,
+    idle_in_transaction_session_timeout: statementMilliseconds,
+  };
+  const given = Object.entries(limits).map(([name, value]) => [
+    name,
+    /^\d+$/.test(searchParams.get(name) ?? '') ? searchParams.get(name) : value,
+  ]);
+  const planning = [
+    ['enable_hashjoin', 'off'],
+    ['enable_mergejoin', 'off'],
+    ['random_page_cost', 1.1],
+  ];
+  return [...given, ...planning].map(([name, value]) => `SET ${name} = ${value}`).join('; ');
+}
+
 /** The settings of a connection. @throws Error when a file that the address names cannot be read. */
 function connectionSettings(url: string): pg.ClientConfig {
   const address = new URL(url);
@@ -65,12 +87,9 @@ function connectionSettings(url: string): pg.ClientConfig {
     address.searchParams.set('sslmode', 'verify-full');
   }
   return {
-    connectionString: address.href,
+    connectionString: withoutLimits(address).href,
     application_name: 'gatehouse',
     connectionTimeoutMillis: acquireMilliseconds,
-    statement_timeout: statementMilliseconds,
-    lock_timeout: lockMilliseconds,
-    idle_in_transaction_session_timeout: statementMilliseconds,
     query_timeout: answerMilliseconds,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -79,10 +98,24 @@ function connectionSettings(url: string): pg.ClientConfig {
   };
 }
 
+/** They are said once connected (see {@link greeting}): poolers refuse them before. */
+function withoutLimits(address: URL): URL {
+  for (const name of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) {
+    address.searchParams.delete(name);
+  }
+  return address;
+}
+
 /** Opens a pool; connections are made when they are needed. */
 export function openPool(url: string, onError: (error: Error) => void): Pool {
   const settings = connectionSettings(url);
-  const pool = new pg.Pool({ ...settings, max: connections, idleTimeoutMillis: 30_000 });
+  const hello = greeting(new URL(url));
+  const pool = new pg.Pool({
+    ...settings,
+    max: connections,
+    idleTimeoutMillis: 30_000,
+    onConnect: async (client) => void (await client.query(hello)),
+  });
   const processes = new Set<number>();
   pool.on('error', onError);
   pool.on('connect', (client) => {
@@ -120,7 +153,7 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
     transaction: (work) =>
       retrying([...retried, uniqueViolation], () => connected((client) => withinTransaction(client, work))),
     async alone(work) {
-      const client = new pg.Client({ ...settings, statement_timeout: 0, lock_timeout: 0, query_timeout: 0 });
+      const client = new pg.Client({ ...settings, query_timeout: 0 });
       client.on('error', () => undefined);
       await client.connect().catch((error) => {
         throw meaning(error);

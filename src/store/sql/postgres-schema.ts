@@ -1,11 +1,18 @@
-// The tables in PostgreSQL, and how they come to their present form: numbered changes, forward only, each in a
-// transaction, by whichever process takes the lock first. What collections.ts declares beyond them is added as it comes.
-import { isCached } from '../../records/collection-spec.ts';
-import { type AnySpec, collectionSpecs } from '../keys.ts';
+// How the tables in PostgreSQL come to their present form: numbered changes, forward only, each in a transaction, by
+// whichever process takes the lock first; then what collections.ts declares (postgres-declared.ts).
+import type { KeyObject } from 'node:crypto';
+import type { Logger } from 'pino';
+import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
+import {
+  addDeclared,
+  creation,
+  type Declaration,
+  declaration,
+  presentTables,
+  refuseNewer,
+} from './postgres-declared.ts';
 import type { Pool, Run } from './postgres-pool.ts';
-import { keyTables } from './postgres-statements.ts';
-import { fieldColumn, fieldIndex, removal } from './schema.ts';
 
 /** The channel on which a write of the configuration is told. */
 export const CHANNEL = 'gatehouse_configuration';
@@ -27,54 +34,32 @@ const versions: readonly Version[] = [
         RETURN NULL;
       END $$`,
   ],
+  [
+    // The first release noted the statements that had made its tables; since then it is what they were made for.
+    `DELETE FROM gatehouse_meta WHERE name = 'declaration'`,
+    `DO $$
+      DECLARE one text;
+      BEGIN
+        FOREACH one IN ARRAY ARRAY['artifacts', 'challenges', 'failures', 'limits', 'users', 'identities', 'browsers', 'samlSessions'] LOOP
+          EXECUTE format('ALTER TABLE IF EXISTS %I SET (fillfactor = 85)', one);
+        END LOOP;
+      END $$`,
+  ],
 ];
 
-/** What creates the tables of a collection that are not there yet. */
-function creation(name: string, spec: AnySpec): string[] {
-  const { unique, index } = keyTables(spec);
-  const fields = spec.indexed ?? [];
-  const columns = [
-    `id ${text} PRIMARY KEY`,
-    // JSON as it was written; its members keep their order, as in the other engines.
-    'data json NOT NULL',
-    'expires_at double precision',
-    ...fields.map((path) => `${fieldColumn(path)} ${text}`),
-    ...(unique ? [`uniques text[] COLLATE "C" NOT NULL`] : []),
-    ...(index ? [`indexes text[] COLLATE "C" NOT NULL`] : []),
-  ];
-  const kind = spec.kept === 'memory' ? 'UNLOGGED ' : '';
-  const keys = (table: string, primary: string) =>
-    `CREATE ${kind}TABLE IF NOT EXISTS "${table}" (key ${text}, value ${text}, id ${text} NOT NULL, PRIMARY KEY (${primary}))`;
-  return [
-    `CREATE ${kind}TABLE IF NOT EXISTS "${name}" (${columns.join(', ')})`,
-    `CREATE INDEX IF NOT EXISTS "${name}_expiry" ON "${name}" (expires_at) WHERE expires_at IS NOT NULL`,
-    // Two, because those without the field come last in both directions.
-    ...fields.flatMap((path) => [
-      `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}" ON "${name}" (${fieldColumn(path)}, id)`,
-      `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}_descending" ON "${name}" (${fieldColumn(path)} DESC NULLS LAST, id)`,
-    ]),
-    ...(unique ? [keys(`${name}_unique`, 'key, value')] : []),
-    ...(index ? [keys(`${name}_index`, 'key, value, id')] : []),
-    ...(isCached(spec)
-      ? [
-          `CREATE OR REPLACE TRIGGER configuration_written AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH STATEMENT EXECUTE FUNCTION gatehouse_configuration_written()`,
-        ]
-      : []),
-  ];
+export interface Migrating {
+  /** The key of the secrets in the store, told from every other by a key check value in the database. */
+  openKey(run: Run): Promise<KeyObject>;
+  log?: Pick<Logger, 'warn'>;
 }
-
-const declaration = () => [
-  ...removal(),
-  ...collectionSpecs().flatMap(([name, spec]) => creation(name, spec)),
-];
 
 /**
  * Brings the schema to its present form.
- * @param prepare what else is done once for all processes that start together, with the schema in its present form
- * @throws Error when a newer release has changed it, or the database is another program's.
+ * @returns the key of the secrets in it
+ * @throws Error when a newer release has changed it, the database is another program's, or the key is another.
  */
-export async function migrateSchema(pool: Pool, prepare: (run: Run) => Promise<void>): Promise<void> {
-  await pool.alone(async (run) => {
+export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Promise<KeyObject> {
+  return pool.alone(async (run) => {
     await run({ text: `SELECT pg_advisory_lock(hashtext('gatehouse ' || current_schema()))` }, []);
     const version = await currentVersion(run);
     if (version > versions.length) {
@@ -82,16 +67,33 @@ export async function migrateSchema(pool: Pool, prepare: (run: Run) => Promise<v
         `the database has schema ${version}, and ${versions.length} is the newest that is known here: a newer release of Gatehouse has changed it`,
       );
     }
+    const noted = await meta(run, 'declared');
+    // The first schema noted nothing of the kind.
+    const known: Declaration = noted === undefined ? await presentTables(run) : JSON.parse(noted);
+    refuseNewer(known);
     for (const [n, statements] of versions.entries()) {
-      if (n >= version) await inTransaction(run, [...statements, setMeta('version', `'${n + 1}'`)]);
+      if (n < version) continue;
+      if (n > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
+      await inTransaction(run, async () => {
+        for (const statement of statements) await run({ text: statement }, []);
+        await run({ text: setMeta }, ['version', String(n + 1)]);
+      });
     }
-    const declared = declaration();
-    const text = JSON.stringify(declared);
-    if ((await meta(run, 'declaration')) !== text) {
-      await inTransaction(run, declared);
-      await run({ text: setMeta('declaration', '$1') }, [text]);
+    const [, checks] = collectionSpecs().find(([name]) => name === 'keyChecks') ?? [];
+    if (checks !== undefined) {
+      for (const statement of creation('keyChecks', checks)) await run({ text: statement }, []);
     }
-    await prepare(run);
+    const key = await openKey(run);
+    const present = JSON.stringify(declaration());
+    if (noted !== present) {
+      await inTransaction(run, async () => {
+        const onRewrite = (collection: string) =>
+          log?.warn({ collection }, 'the records of a collection are brought to their present form, once');
+        await addDeclared(run, known, { key, onRewrite });
+        await run({ text: setMeta }, ['declared', present]);
+      });
+    }
+    return key;
   });
 }
 
@@ -113,16 +115,16 @@ export async function meta(run: Run, name: string): Promise<string | undefined> 
   return rows[0]?.[0] ?? undefined;
 }
 
-const setMeta = (name: string, value: string) =>
-  `INSERT INTO gatehouse_meta (name, value) VALUES ('${name}', ${value}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const setMeta =
+  'INSERT INTO gatehouse_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
 
-async function inTransaction(run: Run, statements: readonly string[]): Promise<void> {
+async function inTransaction(run: Run, work: () => Promise<void>): Promise<void> {
   await run({ text: 'BEGIN' }, []);
   try {
-    for (const statement of statements) await run({ text: statement }, []);
+    await work();
     await run({ text: 'COMMIT' }, []);
   } catch (error) {
-    await run({ text: 'ROLLBACK' }, []);
+    await run({ text: 'ROLLBACK' }, []).catch(() => undefined);
     throw error;
   }
 }

@@ -54,15 +54,18 @@ function insertion(name: string, spec: AnySpec): string {
   const values = columns.map((column) => (lists(spec).includes(column) ? `${p()}::text[]` : p()));
   const returned = ['id', ...lists(spec)].join(', ');
   const added = `added AS (INSERT INTO "${name}" (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT (id) DO NOTHING RETURNING ${returned})`;
+  return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
+}
+
+/** What adds the keys of rows named `added`, with their lists. */
+function keysOfAdded(name: string, spec: AnySpec): string[] {
+  const { unique, index } = keyTables(spec);
   const keys = (table: string, list: string) =>
     `INSERT INTO "${table}" (key, value, id) SELECT ${keyIn('s')}, ${valueIn('s')}, a.id FROM added a, unnest(a.${list}) s`;
-  const { unique, index } = keyTables(spec);
-  const parts = [
-    added,
+  return [
     ...(unique ? [`u AS (${keys(`${name}_unique`, 'uniques')})`] : []),
     ...(index ? [`i AS (${keys(`${name}_index`, 'indexes')})`] : []),
   ];
-  return `WITH ${parts.join(', ')} SELECT count(*) FROM added`;
 }
 
 /** Replaces a record whose row is still of a version: id, version, data, expires_at, fields, lists; then what changes of the keys. */
@@ -85,6 +88,19 @@ function replacement(name: string, spec: AnySpec): string {
   return `WITH ${[changed, ...differences].join(', ')} SELECT count(*) FROM changed`;
 }
 
+/** Writes a record's row anew, keys and all, where its keys are not there: as {@link rowOf} gives it. */
+export function refill(name: string, spec: AnySpec): string {
+  const p = numbered();
+  const id = p();
+  const columns = ['data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn)].map(
+    (column) => `${column} = ${p()}`,
+  );
+  const listed = lists(spec).map((list) => `${list} = ${p()}::text[]`);
+  const returned = ['id', ...lists(spec)].join(', ');
+  const written = `added AS (UPDATE "${name}" SET ${[...columns, ...listed].join(', ')} WHERE id = ${id} RETURNING ${returned})`;
+  return `WITH ${[written, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
+}
+
 /** Of each collection, prepared in each connection that runs it. */
 export type Statements = ReturnType<typeof postgresStatements>;
 
@@ -94,6 +110,7 @@ export function postgresStatements(name: string, spec: AnySpec) {
     Object.fromEntries(
       Object.entries<string>(texts).map(([key, text]) => [key, { name: `${name}.${key}`, text }]),
     ) as Record<N, PreparedStatement>;
+  const { unique, index } = keyTables(spec);
   const { get, holder, findUnique, findIndex, page, count } = readStatements(name, postgresDialect);
   const keyed = (list: string, table: string) => {
     const p = numbered();
@@ -105,9 +122,10 @@ export function postgresStatements(name: string, spec: AnySpec) {
   return prepared({
     get,
     getLocked: `${get} FOR UPDATE`,
-    holder,
-    findUnique,
-    findIndex,
+    // What a collection has no table for is never asked.
+    holder: unique ? holder : '',
+    findUnique: unique ? findUnique : '',
+    findIndex: index ? findIndex : '',
     page,
     count,
     insert: insertion(name, spec),
@@ -119,13 +137,13 @@ export function postgresStatements(name: string, spec: AnySpec) {
     /** By id, where it has expired by a time. */
     takeExpired: deletion(name, spec, 'id = $1 AND expires_at <= $2'),
     /** By a unique key and by an index: key, value, time, slot. */
-    deleteByUnique: keyTables(spec).unique ? keyed('uniques', 'unique') : '',
-    deleteByIndex: keyTables(spec).index ? keyed('indexes', 'index') : '',
-    /** Some that have expired by a time, and that nobody else works on. */
+    deleteByUnique: unique ? keyed('uniques', 'unique') : '',
+    deleteByIndex: index ? keyed('indexes', 'index') : '',
+    /** Some that have expired by a time, and that nobody else works on; in the order of the index that finds them. */
     purge: deletion(
       name,
       spec,
-      `id IN (SELECT id FROM "${name}" WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+      `id IN (SELECT id FROM "${name}" WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     ),
   });
 }

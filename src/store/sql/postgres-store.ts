@@ -43,11 +43,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, log } = options;
   const pool = openPool(url, (err) => log?.warn({ err }, 'a connection to the database was lost'));
   try {
-    let key: KeyObject | undefined;
-    await migrateSchema(pool, async (run) => {
-      key = await sealingKey(run, options);
-    });
-    if (key === undefined) throw new Error('the database was not prepared');
+    const openKey = (run: Run) => sealingKey(run, options);
+    const key = await migrateSchema(pool, { openKey, ...(log && { log }) });
     return await openTables(pool, key, options);
   } catch (error) {
     await pool.close();

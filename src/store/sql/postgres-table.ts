@@ -139,14 +139,12 @@ async function store(
   found: Found | undefined,
 ): Promise<boolean> {
   const { record } = next;
-  const id = columnText(record.id);
-  const data = jsonToPostgres(seal.seal(next));
-  const keys = keysOf(spec, record);
-  const beside = [record.expiresAt ?? null, ...(spec.indexed ?? []).map((path) => field(spec, record, path))];
+  const [id = null, data = null, ...beside] = rowOf(spec, record, seal.seal(next));
   if (found === undefined) {
-    const { rows } = await run(statements.insert, [id, data, ...beside, ...lists(spec, keys)]);
+    const { rows } = await run(statements.insert, [id, data, ...beside]);
     return rows[0]?.[0] === '1';
   }
+  const keys = keysOf(spec, record);
   const old = keysOf(spec, found.record);
   const [unique, indexes] = [differences(old.unique, keys.unique), differences(old.indexes, keys.indexes)];
   if (isAside(spec, found.record, record) && unique.same && indexes.same) {
@@ -156,9 +154,20 @@ async function store(
     ...(Object.keys(spec.unique).length > 0 ? [unique.removed, unique.added] : []),
     ...(Object.keys(spec.indexes).length > 0 ? [indexes.removed, indexes.added] : []),
   ];
-  const parameters = [id, found.version, data, ...beside, ...lists(spec, keys), ...changes];
+  const parameters = [id, found.version, data, ...beside, ...changes];
   const { rows } = await run(statements.replace, parameters);
   return rows[0]?.[0] === '1';
+}
+
+/** A record's row: its id, its stored text, when it expires, its indexed fields, its lists of keys. */
+export function rowOf(spec: AnySpec, record: AnyRecord, stored: string): Parameter[] {
+  return [
+    columnText(record.id),
+    jsonToPostgres(stored),
+    record.expiresAt ?? null,
+    ...(spec.indexed ?? []).map((path) => field(spec, record, path)),
+    ...lists(spec, keysOf(spec, record)),
+  ];
 }
 
 const field = (spec: AnySpec, record: AnyRecord, path: string) => {

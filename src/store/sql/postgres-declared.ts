@@ -1,0 +1,153 @@
+// The tables of what collections.ts declares. What the tables were made for is noted beside them; where a release
+// declares more (a collection, a key, an indexed field, a sealed member) the tables are added to, and the records of the
+// collection are written anew, once.
+import type { KeyObject } from 'node:crypto';
+import { isCached } from '../../records/collection-spec.ts';
+import { retiredCollections } from '../../records/collections.ts';
+import { type AnySpec, collectionSpecs } from '../keys.ts';
+import { parseRecord } from '../record.ts';
+import { recordSeal, sealRest } from '../sealing/records.ts';
+import { postgresDialect } from './dialect.ts';
+import type { Run } from './postgres-pool.ts';
+import { keyTables, refill } from './postgres-statements.ts';
+import { rowOf } from './postgres-table.ts';
+import { fromPostgres, jsonFromPostgres } from './postgres-text.ts';
+import { fieldColumn, fieldIndex, removal } from './schema.ts';
+
+const { text } = postgresDialect;
+
+/** What is declared of a collection and stands in its tables. */
+interface Declared {
+  unique: string[];
+  indexes: string[];
+  fields: string[];
+  sealed: string[];
+}
+
+/** By collection. */
+export type Declaration = Record<string, Declared>;
+
+const rewrittenAtOnce = 500;
+
+/** What this release declares. */
+export function declaration(): Declaration {
+  return Object.fromEntries(
+    collectionSpecs().map(([name, spec]) => [
+      name,
+      {
+        unique: Object.keys(spec.unique),
+        indexes: Object.keys(spec.indexes),
+        fields: [...(spec.indexed ?? [])],
+        sealed: [...(spec.sealed ?? [])],
+      },
+    ]),
+  );
+}
+
+/**
+ * What creates the tables of a collection, or what of them is not there yet. They keep some room on each page, so that
+ * a record that is changed stays where its indexes find it.
+ */
+export function creation(name: string, spec: AnySpec): string[] {
+  const { unique, index } = keyTables(spec);
+  const fields = spec.indexed ?? [];
+  const kind = spec.kept === 'memory' ? 'UNLOGGED ' : '';
+  const keys = (table: string, primary: string) =>
+    `CREATE ${kind}TABLE IF NOT EXISTS "${table}" (key ${text}, value ${text}, id ${text} NOT NULL, PRIMARY KEY (${primary}))`;
+  const added = [
+    ...fields.map((path) => `${fieldColumn(path)} ${text}`),
+    ...(unique ? [`uniques text[] COLLATE "C" NOT NULL DEFAULT '{}'`] : []),
+    ...(index ? [`indexes text[] COLLATE "C" NOT NULL DEFAULT '{}'`] : []),
+  ];
+  return [
+    // JSON as it was written; its members keep their order, as in the other engines.
+    `CREATE ${kind}TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data json NOT NULL, expires_at double precision) WITH (fillfactor = 85)`,
+    ...added.map((column) => `ALTER TABLE "${name}" ADD COLUMN IF NOT EXISTS ${column}`),
+    `CREATE INDEX IF NOT EXISTS "${name}_expiry" ON "${name}" (expires_at) WHERE expires_at IS NOT NULL`,
+    // Two, because those without the field come last in both directions.
+    ...fields.flatMap((path) => [
+      `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}" ON "${name}" (${fieldColumn(path)}, id)`,
+      `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}_descending" ON "${name}" (${fieldColumn(path)} DESC NULLS LAST, id)`,
+    ]),
+    ...(unique ? [keys(`${name}_unique`, 'key, value')] : []),
+    ...(index ? [keys(`${name}_index`, 'key, value, id')] : []),
+    ...(isCached(spec)
+      ? [
+          `CREATE OR REPLACE TRIGGER configuration_written AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH STATEMENT EXECUTE FUNCTION gatehouse_configuration_written()`,
+        ]
+      : []),
+  ];
+}
+
+/** What there is where nothing was noted of it: the collections, and nothing that is known of their keys. */
+export async function presentTables(run: Run): Promise<Declaration> {
+  const known: Declaration = {};
+  for (const [name] of collectionSpecs()) {
+    const { rows } = await run({ text: 'SELECT to_regclass($1)' }, [`"${name}"`]);
+    if (rows[0]?.[0]) known[name] = { unique: [], indexes: [], fields: [], sealed: [] };
+  }
+  return known;
+}
+
+/** @throws Error where tables have what this release does not know: a newer one has made it. */
+export function refuseNewer(known: Declaration): void {
+  const own = declaration();
+  const all = (one: Declared) => [...one.unique, ...one.indexes, ...one.fields, ...one.sealed];
+  const foreign = Object.entries(known).flatMap(([name, there]) => {
+    const here = own[name];
+    if (here === undefined) return retiredCollections.includes(name) ? [] : [name];
+    const declared = all(here);
+    return all(there).flatMap((one) => (declared.includes(one) ? [] : `${name}.${one}`));
+  });
+  if (foreign.length === 0) return;
+  throw new Error(
+    `the database has ${foreign.join(', ')}, which is not known here: a newer release of Gatehouse has changed it`,
+  );
+}
+
+/**
+ * Makes what is declared and not there yet, in the transaction of `run`.
+ * @param known what there is
+ * @param onRewrite told before the records of a collection are written anew
+ */
+export async function addDeclared(
+  run: Run,
+  known: Declaration,
+  { key, onRewrite }: { key: KeyObject; onRewrite(collection: string): void },
+): Promise<void> {
+  for (const statement of removal()) await run({ text: statement }, []);
+  const declared = declaration();
+  for (const [name, spec] of collectionSpecs()) {
+    const [before, after] = [known[name], declared[name]];
+    if (JSON.stringify(before) === JSON.stringify(after)) continue;
+    for (const statement of creation(name, spec)) await run({ text: statement }, []);
+    if (before === undefined) continue;
+    onRewrite(name);
+    await rewrite(run, name, spec, key);
+  }
+}
+
+/** Writes the records of a collection anew, with all that is declared of them. */
+async function rewrite(run: Run, name: string, spec: AnySpec, key: KeyObject): Promise<void> {
+  const { unique, index } = keyTables(spec);
+  const seal = recordSeal(key, name, spec);
+  await run({ text: `LOCK TABLE "${name}" IN ACCESS EXCLUSIVE MODE` }, []);
+  for (const there of [unique && 'unique', index && 'index']) {
+    if (there !== false) await run({ text: `DELETE FROM "${name}_${there}"` }, []);
+  }
+  for (let after = ''; ; ) {
+    const { rows } = await run(
+      { text: `SELECT id, data FROM "${name}" WHERE id > $1 ORDER BY id LIMIT ${rewrittenAtOnce}` },
+      [after],
+    );
+    for (const [, data] of rows) {
+      const stored = jsonFromPostgres(data ?? '');
+      const sealed = spec.sealed === undefined ? stored : sealRest(key, name, spec.sealed, stored);
+      const record = spec.sealed === undefined ? parseRecord(stored) : seal.open(sealed);
+      await run({ text: refill(name, spec) }, rowOf(spec, record, sealed));
+    }
+    const last = rows.at(-1)?.[0];
+    if (last === undefined || last === null) return;
+    after = fromPostgres(last);
+  }
+}

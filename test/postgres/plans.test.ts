@@ -1,0 +1,147 @@
+// How PostgreSQL finds what is asked of it in tables with many rows: never by reading a table through.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import pg from 'pg';
+import { collectionSpecs } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open.ts';
+import { greeting } from '../../src/store/sql/postgres-pool.ts';
+import { keyTables, postgresStatements } from '../../src/store/sql/postgres-statements.ts';
+import { createAgent } from '../support/agent.ts';
+import { spaTokens, tenant, token } from '../support/flows.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+import { startServer } from '../support/server.ts';
+
+/** Rows of each table; `npm run test:long` has a million where a login looks. */
+const ROWS = 3000;
+const MANY = Number(process.env.PLAN_ROWS ?? ROWS);
+const OF_LOGINS = [
+  'users',
+  'identities',
+  'credentials',
+  'artifacts',
+  'challenges',
+  'failures',
+  'knownCallers',
+  'logs',
+];
+
+/** Fills a collection's tables, each record with one value of each of its keys. */
+function filling(name: string, rows: number): string[] {
+  const spec = collectionSpecs().find(([one]) => one === name)?.[1];
+  if (spec === undefined) return [];
+  const { unique, index } = keyTables(spec);
+  const slots = (keys: object) =>
+    `ARRAY[${Object.keys(keys).map((key) => `'${key}' || E'\\n' || n`)}]::text[]`;
+  const columns = ['id', 'data', 'expires_at', ...(unique ? ['uniques'] : []), ...(index ? ['indexes'] : [])];
+  const values = [
+    `'x|' || n`,
+    `json_build_object('id', 'x|' || n)`,
+    // Some will expire, and not yet.
+    'CASE WHEN n % 2 = 0 THEN 4e9 + n END',
+    ...(unique ? [slots(spec.unique)] : []),
+    ...(index ? [slots(spec.indexes)] : []),
+  ];
+  const keys = (table: string, of: object) =>
+    Object.keys(of).map(
+      (key) =>
+        `INSERT INTO "${table}" (key, value, id) SELECT '${key}', n, 'x|' || n FROM generate_series(1, ${rows}) n`,
+    );
+  return [
+    `INSERT INTO "${name}" (${columns.join(', ')}) SELECT ${values.join(', ')} FROM generate_series(1, ${rows}) n`,
+    ...keys(`${name}_unique`, spec.unique),
+    ...keys(`${name}_index`, spec.indexes),
+  ];
+}
+
+describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
+  this.timeout(1_800_000);
+  let cluster: Cluster;
+  let client: pg.Client;
+  let dataDir: string;
+  before(async () => {
+    cluster = await startCluster();
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-plans-'));
+    const server = await startServer({ tenant, dataDir, env: { DATABASE_URL: cluster.url() } });
+    await server.stop();
+    client = new pg.Client(cluster.url());
+    await client.connect();
+    // The configuration is small by nature.
+    for (const [name, { kept }] of collectionSpecs()) {
+      if (kept === 'configuration' || name === 'signingKeys' || name === 'keyChecks') continue;
+      const rows = OF_LOGINS.includes(name) ? MANY : ROWS;
+      for (const statement of filling(name, rows)) await client.query(statement);
+    }
+    await client.query('VACUUM ANALYZE');
+    await client.query(greeting(new URL(cluster.url())));
+  });
+  after(async () => {
+    await client.end();
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  it('finds by an index what each statement is about, whatever its parameters', async () => {
+    const through: string[] = [];
+    for (const [name, spec] of collectionSpecs()) {
+      if (spec.kept === 'configuration' || name === 'signingKeys' || name === 'keyChecks') continue;
+      for (const [which, { text }] of Object.entries(postgresStatements(name, spec))) {
+        // Asked by nobody who waits for a login.
+        if (text === '' || which === 'count') continue;
+        const { rows } = await client.query(`EXPLAIN (GENERIC_PLAN) ${text}`);
+        const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+        if (/Seq Scan/.test(plan)) through.push(`${name}.${which}:\n${plan}`);
+      }
+    }
+    expect(through.join('\n\n')).to.equal('');
+  });
+
+  it('reads no such table through for a login, an exchange, a refresh and a look at the profile', async () => {
+    const scans = async () => {
+      const { rows } = await client.query(
+        'SELECT relname, seq_scan FROM pg_stat_user_tables WHERE n_live_tup >= $1 ORDER BY relname',
+        [ROWS],
+      );
+      return rows;
+    };
+    const server = await startServer({ tenant, dataDir, env: { DATABASE_URL: cluster.url() } });
+    const before = await scans();
+    expect(before.length).to.be.above(20);
+    const agent = createAgent(server);
+    const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
+    const refreshed = await token(agent, {
+      grant_type: 'refresh_token',
+      client_id: 'spa',
+      refresh_token: tokens.refresh_token,
+    });
+    expect(refreshed.status).to.equal(200);
+    const authorization = `Bearer ${refreshed.json().access_token}`;
+    expect((await agent.request('/userinfo', { headers: { authorization } })).status).to.equal(200);
+    await server.stop();
+    // What a connection has counted is told when it ends.
+    expect(await scans()).to.deep.equal(before);
+  });
+
+  it('pages through the users and the log, sorted and by what they are found by, without reading all', async () => {
+    const scans = async () => {
+      const { rows } = await client.query(
+        `SELECT relname, seq_scan FROM pg_stat_user_tables WHERE relname IN ('users', 'users_index', 'logs')`,
+      );
+      return rows;
+    };
+    const before = await scans();
+    const store = await openStore({ dataDir, databaseUrl: cluster.url(), clock: Date.now });
+    const [users, logs] = [store.collection('users'), store.collection('logs')];
+    const pages = await Promise.all([
+      logs.list({ sort: { field: 'date', descending: true }, limit: 50 }),
+      logs.list({ sort: { field: 'date' }, limit: 50 }),
+      users.list({ where: { index: 'email', equals: '7' } }),
+      users.list({ where: { index: 'search', prefix: '77' }, limit: 50 }),
+      users.list({ after: 'x|17', limit: 50 }),
+    ]);
+    expect(pages.map(({ records }) => records.length > 0)).to.deep.equal(pages.map(() => true));
+    await store.close();
+    expect(await scans()).to.deep.equal(before);
+  });
+});

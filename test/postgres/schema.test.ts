@@ -1,0 +1,166 @@
+// How a database comes to the present schema, and which are refused.
+import { createSecretKey } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import pg from 'pg';
+import { openStore } from '../../src/store/open.ts';
+import { anIdentity, aUser, emailKey, rejection } from '../store/contract.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+
+const SCHEMAS = new URL('schemas/', import.meta.url);
+const secretsKey = createSecretKey(Buffer.alloc(32, 7));
+
+describe('the schema of a PostgreSQL database', () => {
+  let cluster: Cluster;
+  let dataDir: string;
+  let databases = 0;
+  before(async () => {
+    cluster = await startCluster();
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-schema-'));
+  });
+  after(async () => {
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  const emptyDatabase = async () => {
+    databases += 1;
+    await cluster.query(`CREATE DATABASE d${databases}`);
+    return cluster.url(`d${databases}`);
+  };
+  const open = (databaseUrl: string, warnings: object[] = []) =>
+    openStore({
+      dataDir,
+      databaseUrl,
+      secretsKey,
+      clock: () => 1_790_000_000_000,
+      log: { warn: (one: object) => warnings.push(one), error: () => undefined } as never,
+    });
+  const execute = async (url: string, statements: readonly string[]) => {
+    const client = new pg.Client(url);
+    await client.connect();
+    try {
+      for (const statement of statements) await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+
+  for (const file of readdirSync(SCHEMAS)) {
+    it(`is brought up from ${file.replace('.json', '')}, with the data in it, once`, async () => {
+      const url = await emptyDatabase();
+      await execute(url, JSON.parse(readFileSync(new URL(file, SCHEMAS), 'utf8')));
+      const warnings: object[] = [];
+      const store = await open(url, warnings);
+      const user = {
+        ...aUser('auth0|1', 'ada@example.com'),
+        name: 'Ada \u0000\ud800',
+        user_metadata: { z: 1, a: [true, 'x'] },
+      };
+      expect(await store.collection('users').get('auth0|1')).to.deep.equal(user);
+      expect(await store.collection('users').findBy('email', 'ada@example.com')).to.deep.equal([user]);
+      expect((await store.collection('clients').get('app'))?.client_secret).to.equal('app-secret');
+      expect((await store.collection('limits').get('ip'))?.tokens).to.equal(1);
+      const [identity] = await store.collection('identities').findBy('email', emailKey('ada@example.com'));
+      expect(identity).to.deep.include({ user_id: 'auth0|1', upstream: { access_token: 'secret' } });
+      const taken = store.collection('identities').insert(anIdentity('id|2', 'ada@example.com'));
+      expect(await rejection(taken)).to.include({ key: 'email' });
+      expect(await store.collection('artifacts').deleteBy('account', 'auth0|1')).to.equal(1);
+      await store.close();
+      expect(warnings).not.to.deep.equal([]);
+      const again: object[] = [];
+      await (await open(url, again)).close();
+      expect(again).to.deep.equal([]);
+    });
+  }
+
+  it('is made once where many processes start at the same time', async () => {
+    const url = await emptyDatabase();
+    const stores = await Promise.all(Array.from({ length: 4 }, () => open(url)));
+    await stores[0]?.collection('users').insert(aUser('auth0|1'));
+    expect(await stores[3]?.collection('users').count()).to.equal(1);
+    for (const store of stores) await store.close();
+  });
+
+  it('follows a collection that has other keys, fields and sealed members than before', async () => {
+    const url = await emptyDatabase();
+    const store = await open(url);
+    await store.collection('users').insert(aUser('auth0|1', 'ada@example.com'));
+    await store.collection('identities').insert(anIdentity('id|1', 'ada@example.com'));
+    await store.collection('clients').insert({ id: 'app', client_id: 'app', name: 'App' } as never);
+    await store.close();
+    const before = {
+      unique: ['email'],
+      indexes: ['user', 'connection'],
+      fields: [],
+      sealed: [],
+    };
+    await execute(url, [
+      `UPDATE gatehouse_meta SET value = (value::jsonb || '${JSON.stringify({ users: { ...before, unique: [], indexes: ['email'] }, identities: before, clients: { unique: [], indexes: [], fields: [], sealed: [] } })}')::text WHERE name = 'declared'`,
+      'ALTER TABLE users DROP COLUMN field_email',
+      `UPDATE clients SET data = '{"id":"app","client_id":"app","name":"App","client_secret":"open"}'`,
+      `DELETE FROM identities_index WHERE key = 'held'`,
+    ]);
+    const newer = await open(url);
+    const where = { of: 'identities' as const, index: 'held', equals: 'provider=auth0' };
+    expect((await newer.collection('users').list({ where })).records).to.deep.equal([]);
+    expect(
+      (await newer.collection('users').list({ where: { field: 'email', prefix: 'ada' } })).records,
+    ).to.have.length(1);
+    expect(
+      await newer.collection('identities').findBy('address', emailKey('ada@example.com')),
+    ).to.have.length(1);
+    expect((await newer.collection('clients').get('app'))?.client_secret).to.equal('open');
+    await newer.close();
+    const { rows } = await cluster.query('SELECT data::text AS data FROM clients', `d${databases}`);
+    expect(rows[0].data).to.contain('sealed').and.not.contain('"open"');
+  });
+
+  it('of a newer release is refused, in a sentence', async () => {
+    const url = await emptyDatabase();
+    await (await open(url)).close();
+    const cases = [
+      [`UPDATE gatehouse_meta SET value = '99' WHERE name = 'version'`, /has schema 99, .* newer release/],
+      [
+        `UPDATE gatehouse_meta SET value = (value::jsonb || '{"inventions":{"unique":[],"indexes":[],"fields":[],"sealed":[]}}')::text WHERE name = 'declared'`,
+        /has inventions, .* newer release/,
+      ],
+      [
+        `UPDATE gatehouse_meta SET value = jsonb_set(value::jsonb, '{users,indexes,9}', '"shoe"')::text WHERE name = 'declared'`,
+        /has users\.shoe, .* newer release/,
+      ],
+    ] as const;
+    for (const [change, message] of cases) {
+      const kept = await cluster.query('SELECT name, value FROM gatehouse_meta', `d${databases}`);
+      await execute(url, [change]);
+      expect(String(await rejection(open(url)))).to.match(message);
+      for (const { name, value } of kept.rows) {
+        await execute(url, [`UPDATE gatehouse_meta SET value = '${value}' WHERE name = '${name}'`]);
+      }
+    }
+    await (await open(url)).close();
+  });
+
+  it('of another program is refused', async () => {
+    const url = await emptyDatabase();
+    await execute(url, ['CREATE TABLE users (id int)']);
+    expect(String(await rejection(open(url)))).to.match(/tables of another program/);
+  });
+
+  it('stays as it was where a change fails halfway', async () => {
+    const url = await emptyDatabase();
+    const statements: string[] = JSON.parse(readFileSync(new URL('1.json', SCHEMAS), 'utf8'));
+    await execute(url, statements);
+    // The text of a record that cannot be read stops the rewriting of the collections.
+    await execute(url, [`INSERT INTO logs (id, data, indexes) VALUES ('x', '{"id":7}', '{}')`]);
+    expect(await rejection(open(url))).to.be.instanceOf(Error);
+    const { rows } = await cluster.query(`SELECT count(*)::int AS n FROM users_index`, `d${databases}`);
+    expect(rows[0].n).to.equal(12);
+    await execute(url, [`DELETE FROM logs WHERE id = 'x'`]);
+    const store = await open(url);
+    expect(await store.collection('users').count()).to.equal(2);
+    await store.close();
+  });
+});
