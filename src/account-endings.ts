@@ -31,6 +31,7 @@ export function accountEndings({
     await sessions.endAllOf(userId, { reason: 'password-changed', refreshTokens: true });
   };
   const endConsents = (userId: string) => store.collection('consents').deleteBy('user', userId);
+  const endPasskeys = (userId: string) => store.collection('passkeys').deleteBy('user', userId);
   /** What is left of a user who is there no more. */
   const endGone = async (userId: string): Promise<void> => {
     await Promise.all([
@@ -40,6 +41,7 @@ export function accountEndings({
       browsers.forgetAllOf(userId),
       endConsents(userId),
       store.collection('memberships').deleteBy('user', userId),
+      endPasskeys(userId),
       sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
     ]);
   };
@@ -53,9 +55,14 @@ export function accountEndings({
     endBlocked: async (userId: string): Promise<void> => {
       await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
     },
-    /** All but the account itself. */
+    /** All but the account itself: what somebody made who had not proved its address. */
     endAll: async (userId: string): Promise<void> => {
-      await Promise.all([endSessions(userId), authenticators.removeAllOf(userId), endConsents(userId)]);
+      await Promise.all([
+        endSessions(userId),
+        authenticators.removeAllOf(userId),
+        endConsents(userId),
+        endPasskeys(userId),
+      ]);
     },
     endGone,
     /** Removes a user with all that is theirs; the log keeps what happened. */

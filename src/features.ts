@@ -3,6 +3,7 @@ import { actions } from './actions/declaration.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
 import { linking } from './connections/linking/feature.ts';
+import { passkeys } from './connections/passkeys/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
@@ -33,6 +34,7 @@ export const FEATURES: readonly Feature<never>[] = [
   flow,
   database,
   passwordless,
+  passkeys,
   identifier,
   upstream,
   samlUpstream,

@@ -7,6 +7,7 @@ import { identifier } from './connections/identifier/feature.ts';
 import { linking } from './connections/linking/feature.ts';
 import { loginPages } from './connections/login-page.ts';
 import { logoutAtProvider } from './connections/logout.ts';
+import { passkeys } from './connections/passkeys/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { describeConnections } from './connections/resolve.ts';
 import { revocation } from './connections/revocation/feature.ts';
@@ -93,10 +94,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
   app.use(requestLog(deps, deps.metrics?.measures));
   // What was changed before a request came is in force for it.
-  app.use(async (_ctx, next) => {
-    await config.refresh();
-    await next();
-  });
+  app.use((_ctx, next) => config.refresh().then(next));
   app.use(
     createRouter(routes, {
       log,
@@ -193,6 +191,7 @@ function routesOf(
       refuse: engine.authorization.refuse,
       tokenEndpoint: tokens.token,
     }),
+    ...bind(passkeys, { ...firstFactor, authenticateClient, random }),
     ...bind(linking, { ...page, events, users }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, tickets, users }),

@@ -4,6 +4,7 @@ import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { linkAfterLogin } from './connections/linking/after-login.ts';
 import { openIdProviders } from './connections/oidc/providers.ts';
+import { passkeys } from './connections/passkeys/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault, hasRealm } from './connections/resolve.ts';
 import { scriptRunner } from './connections/run-script.ts';
@@ -203,6 +204,7 @@ function engineParts(
   ];
   const parts = [
     ...firstFactors,
+    bindEngineParts(passkeys, { ...factors, store }),
     bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, exchangeToken }),
     bindEngineParts(ciba, { challenges, config }),
     bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),

@@ -3,7 +3,7 @@
 import { type ParsedUrlQuery, stringify } from 'node:querystring';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { bodyFields } from '../http/body-fields.ts';
+import { bodyFields, bodyObject } from '../http/body-fields.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Measures } from '../runtime/measures.ts';
@@ -86,7 +86,7 @@ export function tokenEndpoint({
     return error;
   };
   return {
-    token: async (ctx, fields = bodyFields(ctx)) => {
+    token: async (ctx, fields = tokenFields(ctx)) => {
       ctx.url = '/oauth/token';
       const error = await answer(ctx, fields);
       // Only a registered grant type ends well.
@@ -104,6 +104,20 @@ export function tokenEndpoint({
       await answer(ctx, bodyFields(ctx));
       if (ctx.status < 400) ctx.type = 'application/json';
     },
+  };
+}
+
+/** Parameters that are JSON: in a JSON body SDKs send them as objects. */
+const JSON_PARAMETERS = ['authn_response', 'authorization_details'];
+
+function tokenFields(ctx: Context): Record<string, string> {
+  const body = bodyObject(ctx);
+  const objects = JSON_PARAMETERS.filter((name) => typeof body[name] === 'object');
+  if (objects.length === 0) return bodyFields(ctx);
+  const others = Object.keys(body).filter((name) => !objects.includes(name));
+  return {
+    ...bodyFields(ctx, others),
+    ...Object.fromEntries(objects.map((name) => [name, JSON.stringify(body[name])])),
   };
 }
 

@@ -154,7 +154,10 @@ const clientFields = z.looseObject({
   /** Whether its app on phones logs users in by a provider's own kit. */
   native_social_login: z.looseObject({ apple: enabled, google: enabled, facebook: enabled }).nullish(),
   mobile: z
-    .looseObject({ ios: z.looseObject({ app_bundle_identifier: z.string().nullish() }).nullish() })
+    .looseObject({
+      ios: z.looseObject({ app_bundle_identifier: z.string().nullish() }).nullish(),
+      android: z.looseObject({ sha256_cert_fingerprints: z.array(z.string()).nullish() }).nullish(),
+    })
     .nullish(),
   /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
   frontchannel_logout_uri: calledAddress.optional(),

@@ -20,6 +20,7 @@ import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LeaseRecord, TriesRecord } from './leases.ts';
 import type { LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
 import { domainsOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
+import type { PasskeyRecord } from './passkeys.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
 import type { Frozen, Stored } from './record.ts';
 import type { RoleRecord } from './roles.ts';
@@ -60,6 +61,7 @@ export interface Records {
   consents: ConsentRecord;
   challenges: ChallengeRecord;
   authenticators: AuthenticatorRecord;
+  passkeys: PasskeyRecord;
   factorChanges: FactorChangesRecord;
   browsers: BrowserRecord;
   failures: FailureRecord;
@@ -218,6 +220,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     indexes: { user: (one) => one.user_id },
     sealed: ['secret', 'pushEndpoint'],
   },
+  passkeys: { unique: {}, indexes: { user: (one) => one.user_id } },
   factorChanges: { unique: {}, indexes: {} },
   browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
   failures: { unique: {}, indexes: { account: (record) => record.account } },

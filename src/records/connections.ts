@@ -68,6 +68,18 @@ export const databaseOptionsSchema = z.looseObject({
   non_persistent_attrs: z.array(z.string()).max(1000).nullish(),
   /** The global `configuration` of the scripts. */
   configuration: z.record(z.string(), z.unknown()).nullish(),
+  authentication_methods: z
+    .looseObject({ passkey: z.looseObject({ enabled: z.boolean().default(false) }).nullish() })
+    .nullish(),
+  passkey_options: z
+    .looseObject({
+      /** Whether the login page has a button for passkeys, or browsers offer them where an address is typed, or both. */
+      challenge_ui: z.enum(['both', 'autofill', 'button']).optional(),
+      /** Whether who has none is offered to make one, after a password. */
+      progressive_enrollment_enabled: z.boolean().optional(),
+      local_enrollment_enabled: z.boolean().optional(),
+    })
+    .nullish(),
 });
 
 const connectionFields = {

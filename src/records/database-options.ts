@@ -9,6 +9,12 @@ export function databaseOptions(connection: Connection): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
 }
 
+/** Whether users of a connection log in with passkeys: never where they are in a database elsewhere. */
+export function takesPasskeys(connection: Connection): boolean {
+  if (connection.strategy !== DATABASE || customDatabase(connection) !== undefined) return false;
+  return databaseOptions(connection).authentication_methods?.passkey?.enabled === true;
+}
+
 /**
  * Whether the users of a connection are in a database elsewhere: `moves` where they move here at their first login,
  * `elsewhere` where they and their passwords stay there; undefined for all other connections.

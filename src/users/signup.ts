@@ -43,16 +43,27 @@ export async function signUp(
   // Whose passwords are kept elsewhere has no users who sign up here.
   if (strategyRecord(request.connection.strategy)?.isDatabase !== true) return { reason: 'signup-disabled' };
   const options = databaseOptions(request.connection);
-  const refusal = refusalOf(options, request);
+  const refusal = addressRefusal(options, request) ?? passwordRefusal(options, request.password, request);
   if (refusal !== undefined) return refusal;
   const created = await users.create({ ...request, connection: request.connection.name });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
-function refusalOf(options: DatabaseOptions, request: SignUp): SignUpRefusal | undefined {
+/** Why somebody may not sign up in a database connection without a password; undefined when they may. */
+export function signUpRefusal(
+  connection: Connection,
+  addresses: Pick<SignUp, 'email' | 'username'>,
+): SignUpRefusal | undefined {
+  return addressRefusal(databaseOptions(connection), addresses);
+}
+
+function addressRefusal(
+  options: DatabaseOptions,
+  { email, username }: Pick<SignUp, 'email' | 'username'>,
+): SignUpRefusal | undefined {
   if (options.disable_signup) return { reason: 'signup-disabled' };
-  if (normalizeEmail(request.email) === undefined) return { reason: 'invalid-email' };
-  return usernameRefusal(options, request.username) ?? passwordRefusal(options, request.password, request);
+  if (normalizeEmail(email) === undefined) return { reason: 'invalid-email' };
+  return usernameRefusal(options, username);
 }
 
 function usernameRefusal(options: DatabaseOptions, username: string | undefined): SignUpRefusal | undefined {

@@ -3,11 +3,11 @@
 import { z } from 'zod';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 
-/** Who asks: the relying party, by a domain and the one origin whose pages may answer. */
+/** Who asks: the relying party, by a domain and the origins that may answer. */
 export interface RelyingParty {
   /** The RP ID: a host name, without a port. */
   id: string;
-  origin: string;
+  origin: string | string[];
   /** What browsers show. */
   name: string;
 }
@@ -103,7 +103,7 @@ export function creationOptions(party: RelyingParty, registration: Registration)
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
     timeout: TIMEOUT,
     attestation: 'none',
-    excludeCredentials: exclude.map(described),
+    ...(exclude.length > 0 && { excludeCredentials: exclude.map(described) }),
     authenticatorSelection: {
       ...(attachment !== undefined && { authenticatorAttachment: attachment }),
       residentKey: discoverable ? 'required' : 'discouraged',
@@ -128,7 +128,7 @@ export function requestOptions(
     rpId: id,
     timeout: TIMEOUT,
     userVerification,
-    allowCredentials: allowed.map(described),
+    ...(allowed.length > 0 && { allowCredentials: allowed.map(described) }),
   };
 }
 

@@ -3,10 +3,14 @@ import { createAgent, readForm } from './agent.ts';
 import { messagesTo, nextMessageTo } from './inbox.ts';
 
 /** Everything up to the form of the new password. @returns sends it. */
-export async function prepareReset(server: { url: string; ca: string; dataDir: string }, email: string) {
+export async function prepareReset(
+  server: { url: string; ca: string; dataDir: string },
+  email: string,
+  connection = 'users',
+) {
   const agent = createAgent(server);
   const before = (await messagesTo(server, email)).filter(({ link }) => link !== undefined).length;
-  await agent.request('/dbconnections/change_password', { json: { connection: 'users', email } });
+  await agent.request('/dbconnections/change_password', { json: { connection, email } });
   const page = await agent.get((await nextMessageTo(server, email, before + 1, 'link')).link ?? '');
   const { action, fields } = readForm(page, 'password');
   return (password: string) => agent.request(action, { form: { ...fields, password, repeat: password } });
@@ -17,7 +21,8 @@ export async function resetPassword(
   server: { url: string; ca: string; dataDir: string },
   email: string,
   password: string,
+  connection?: string,
 ): Promise<void> {
-  const answer = await (await prepareReset(server, email))(password);
+  const answer = await (await prepareReset(server, email, connection))(password);
   if (answer.status !== 200) throw new Error(`the password was not reset: ${answer.text}`);
 }

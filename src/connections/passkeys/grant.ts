@@ -1,0 +1,166 @@
+// The grant of a ceremony that an application began (docs/wire/passkeys.md): a login, or a sign-up.
+import { z } from 'zod';
+import { askerOf } from '../../engine/action-event.ts';
+import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { optional, required } from '../../http/described.ts';
+import { AuthError } from '../../http/errors.ts';
+import { languagesOf } from '../../http/languages.ts';
+import type { Connection } from '../../records/collections.ts';
+import { DATABASE, STRATEGIES } from '../../records/connections.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Login } from '../../users/login.ts';
+import { signUpRefusal } from '../../users/signup.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import { readAssertion, readRegistration } from '../../webauthn/ceremonies.ts';
+import { askToVerify, type VerificationDependencies } from '../database/verification-link.ts';
+import { partyFor } from './party.ts';
+import {
+  keepPasskey,
+  type PasskeyDependencies,
+  passkeyRegistration,
+  usePasskey,
+  verifyNew,
+} from './passkeys.ts';
+import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
+import { endSession, type PasskeySession, type SessionDependencies } from './session.ts';
+
+export interface PasskeyGrantDependencies
+  extends PasskeyDependencies,
+    SessionDependencies,
+    VerificationDependencies {
+  config: Config;
+  events: Events;
+  random: Random;
+  users: Users;
+}
+
+/** A passkey was there, and whoever holds it was verified by it: two factors (RFC 8176 §2). */
+export const PASSKEY_AMR = ['pop', 'user', 'mfa'] as const;
+
+const NOT_GOOD = () => new AuthError(403, 'invalid_grant', 'The passkey is not good for this login.');
+
+/** The passkey grant. */
+export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
+  grantType: PASSKEY_GRANT,
+  summary: 'A passkey: a login, or the sign-up that `/passkey/register` began',
+  parameters: z.object({
+    auth_session: required('As `/passkey/challenge` or `/passkey/register` gave it.'),
+    authn_response: required("The authenticator's answer, in JSON."),
+    realm: optional('The connection that it was begun for.'),
+  }),
+  gty: 'webauthn',
+  events: { failure: 'fepk' },
+  authenticate: async (deps, request) => {
+    const { clientId, params } = request;
+    const answered = requiredField(params, 'authn_response');
+    const ended = await endSession(deps, requiredField(params, 'auth_session'), clientId);
+    if (ended === undefined) throw new AuthError(403, 'invalid_grant', 'Invalid or expired auth_session.');
+    const { session, challenge } = ended;
+    if (params.realm !== undefined && params.realm !== session.connection) throw NOT_GOOD();
+    // It may have been switched off since.
+    const connection = await passkeyConnection(deps.config, clientId, session.connection);
+    const { newUser } = session;
+    const proved =
+      newUser === undefined
+        ? await logIn(deps, request, { answered, challenge, connection })
+        : await signUp(deps, request, { answered, challenge, connection, newUser });
+    return { login: { ...proved, connection: connection.name, ip: request.ip, ...provedNow(deps) } };
+  },
+};
+
+/** What every login with a passkey says of how and when it was proved. */
+export function provedNow({
+  wallClock,
+}: Pick<PasskeyDependencies, 'wallClock'>): Pick<Login, 'amr' | 'authTime'> {
+  return { amr: PASSKEY_AMR, authTime: epochSeconds(wallClock) };
+}
+
+interface Answered {
+  /** JSON. */
+  answered: string;
+  challenge: string;
+  connection: Connection;
+}
+
+type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
+
+async function logIn(
+  deps: PasskeyGrantDependencies,
+  { clientId }: GrantRequest,
+  { answered, challenge, connection }: Answered,
+): Promise<Proved> {
+  const assertion = readAssertion(answered);
+  const client = await deps.config.client(clientId);
+  if (assertion === undefined || client === undefined) throw NOT_GOOD();
+  const used = await usePasskey(deps, partyFor(deps, client), assertion, challenge);
+  if (used === undefined || used.passkey.connection !== connection.name) throw NOT_GOOD();
+  return { userId: used.user.id, credentialVersion: used.credentialVersion };
+}
+
+async function signUp(
+  deps: PasskeyGrantDependencies,
+  { clientId, ctx }: GrantRequest,
+  { answered, challenge, connection, newUser }: Answered & Required<Pick<PasskeySession, 'newUser'>>,
+): Promise<Proved> {
+  const registration = readRegistration(answered);
+  const client = await deps.config.client(clientId);
+  if (registration === undefined || client === undefined) throw NOT_GOOD();
+  const { email, username, handle, profile } = newUser;
+  const asked = passkeyRegistration(challenge, { handle, name: username ?? email });
+  const credential = await verifyNew(partyFor(deps, client), registration, asked);
+  if (credential === undefined) throw NOT_GOOD();
+  const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
+  const refuse = (description: string) => {
+    deps.events.record({ ...seen, type: 'fs', description });
+    return new AuthError(400, 'invalid_request', 'Invalid sign up');
+  };
+  // The rules may have changed since it was begun.
+  const refusal = signUpRefusal(connection, { email, username });
+  if (refusal !== undefined) throw refuse(refusal.reason);
+  const made = await deps.users.make({
+    identity: {
+      connection: connection.name,
+      provider: DATABASE,
+      addresses: {
+        email: normalizeEmail(email) ?? email,
+        ...(username !== undefined && { username: username.trim().toLowerCase() }),
+      },
+      unique: STRATEGIES[DATABASE].unique,
+    },
+    profile,
+    asker: askerOf(ctx, clientId, { email, ...(username !== undefined && { username }) }),
+  });
+  if (!('user' in made)) throw refuse('taken');
+  const { user } = made;
+  const owner = {
+    user_id: user.id,
+    connection: connection.name,
+    user_agent: ctx.get('User-Agent').slice(0, 500),
+  };
+  if (!(await keepPasskey(deps, credential, owner))) {
+    await deps.users.remove(user.id);
+    throw refuse('the credential is somebody’s already');
+  }
+  deps.events.record({ ...seen, type: 'ss', user_id: user.id });
+  await tell(deps, { user, connection, clientId, ctx });
+  return { userId: user.id, credentialVersion: await deps.users.credentialVersion(user.id) };
+}
+
+async function tell(
+  deps: PasskeyGrantDependencies,
+  {
+    user,
+    connection,
+    clientId,
+    ctx,
+  }: { user: User; connection: Connection } & Pick<GrantRequest, 'clientId' | 'ctx'>,
+): Promise<void> {
+  const client = await deps.config.client(clientId);
+  await askToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
+}

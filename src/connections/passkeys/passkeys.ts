@@ -1,0 +1,107 @@
+// The passkeys of users as they are kept, made and used.
+import type { PasskeyRecord } from '../../records/passkeys.ts';
+import type { Frozen } from '../../records/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import { type Store, UniqueKeyError } from '../../store/contract.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import {
+  type AssertionAnswer,
+  isNextCount,
+  type Registration,
+  type RegistrationAnswer,
+  type RelyingParty,
+  verifyAssertion,
+  verifyRegistration,
+} from '../../webauthn/ceremonies.ts';
+
+export interface PasskeyDependencies {
+  store: Store;
+  users: Pick<Users, 'get' | 'credentialVersion'>;
+  /** The time of day, milliseconds. */
+  wallClock: Clock;
+}
+
+/** The unlocking that a passkey asks of its owner is a factor of its own. */
+const VERIFICATION = 'required';
+
+const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
+
+/**
+ * A registration of a passkey.
+ * @param user the handle says nothing of who they are (WebAuthn Level 3 §14.6.1).
+ */
+export function passkeyRegistration(
+  challenge: string,
+  user: { handle: string; name: string },
+  exclude: Registration['exclude'] = [],
+): Registration {
+  return { challenge, user, exclude, discoverable: true, userVerification: VERIFICATION };
+}
+
+/** What passkeys are asked for with. */
+export const PASSKEY_VERIFICATION = VERIFICATION;
+
+/** The passkeys of a user, oldest first. */
+export async function passkeysOf({ store }: Pick<PasskeyDependencies, 'store'>, userId: string) {
+  const found = await store.collection('passkeys').findBy('user', userId);
+  return found.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1));
+}
+
+/** Verifies a new passkey, which belongs to nobody yet. @returns undefined when it is not good. */
+export function verifyNew(party: RelyingParty, answered: RegistrationAnswer, registration: Registration) {
+  return verifyRegistration(party, answered, registration);
+}
+
+/** Gives a user a passkey that was verified. @returns false when it is somebody's already. */
+export async function keepPasskey(
+  { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
+  credential: NonNullable<Awaited<ReturnType<typeof verifyNew>>>,
+  owner: Pick<PasskeyRecord, 'user_id' | 'connection' | 'user_agent'>,
+): Promise<boolean> {
+  const created_at = new Date(wallClock()).toISOString();
+  try {
+    await store
+      .collection('passkeys')
+      .insert({ ...credential, ...owner, id: idOf(credential.credential_id), created_at });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) return false;
+    throw thrown;
+  }
+}
+
+/**
+ * Uses a passkey: of any number of racers with one answer of an authenticator that counts, one succeeds.
+ * @returns whose it is, and of which connection; undefined when it is not good.
+ */
+export async function usePasskey(
+  deps: PasskeyDependencies,
+  party: RelyingParty,
+  answered: AssertionAnswer,
+  challenge: string,
+): Promise<{ user: User; passkey: Frozen<PasskeyRecord>; credentialVersion: number } | undefined> {
+  const passkeys = deps.store.collection('passkeys');
+  const found = await passkeys.get(idOf(answered.id));
+  if (found === undefined) return undefined;
+  // Read before the answer is judged: a password that is set meanwhile ends the login.
+  const [user, credentialVersion] = await Promise.all([
+    deps.users.get(found.user_id),
+    deps.users.credentialVersion(found.user_id),
+  ]);
+  const kept = { ...found, transports: [...found.transports] };
+  const asserted = await verifyAssertion(party, answered, kept, {
+    challenge,
+    userVerification: VERIFICATION,
+  });
+  if (user === undefined || asserted?.isUserVerified !== true) return undefined;
+  const last_used_at = new Date(deps.wallClock()).toISOString();
+  let isNext = false;
+  await passkeys.update(found.id, (current) => {
+    isNext = isNextCount(current.sign_count, asserted.signCount);
+    if (!isNext) return current;
+    return { ...current, sign_count: asserted.signCount, backed_up: asserted.backedUp, last_used_at };
+  });
+  return isNext ? { user, passkey: found, credentialVersion } : undefined;
+}

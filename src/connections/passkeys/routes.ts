@@ -1,0 +1,141 @@
+// POST /passkey/register and /passkey/challenge: what the SDKs of applications ask before they ask the authenticator
+// (docs/wire/passkeys.md).
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { CLIENT_FIELDS, optional } from '../../http/described.ts';
+import { AuthError, oauthShape } from '../../http/errors.ts';
+import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import type { Client, Connection } from '../../records/collections.ts';
+import { takesPasskeys } from '../../records/database-options.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Profile } from '../../users/create.ts';
+import { type SignUpRefusal, signUpRefusal } from '../../users/signup.ts';
+import { creationOptions, requestOptions } from '../../webauthn/ceremonies.ts';
+import { databaseFor } from '../database/connection.ts';
+import { signUpBody } from '../database/signup.ts';
+import { partyFor } from './party.ts';
+import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
+import { beginSession, type SessionDependencies } from './session.ts';
+
+/** The grant that ends what is begun here. */
+export const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
+
+export interface PasskeyRoutesDependencies extends SessionDependencies {
+  baseUrl: string;
+  config: Config;
+  /** Authenticates the application that sent the request. @returns its client_id. */
+  authenticateClient(ctx: Context): Promise<string>;
+}
+
+const where = {
+  ...CLIENT_FIELDS,
+  realm: optional("The name of a database connection; the application's own where none is named."),
+  organization: optional('The organization that the login is for; it is judged with the grant.'),
+};
+const challengeBody = z.object(where);
+const { email, username, name, given_name, family_name, nickname, picture, user_metadata } = signUpBody.shape;
+const registerBody = z.object({
+  ...where,
+  user_profile: z.object({ email, username, name, given_name, family_name, nickname, picture }),
+  user_metadata,
+});
+
+const answer = z.object({
+  auth_session: z.string().describe('For the grant, once, within five minutes.'),
+  authn_params_public_key: z
+    .looseObject({})
+    .describe('For `navigator.credentials`, as WebAuthn Level 3 §5.1.10 and §5.1.11 have it in JSON.'),
+});
+
+const api = { limit: 'passkey', cors: 'applications', errors: oauthShape } as const;
+
+export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
+  'POST /passkey/challenge': {
+    ...api,
+    summary: 'Begin a login with a passkey',
+    security: ['client'],
+    answers: { 200: { description: 'What the authenticator is asked', body: answer } },
+    ...taking(challengeBody, beginLogin),
+  },
+  'POST /passkey/register': {
+    ...api,
+    also: ['signup'],
+    summary: 'Begin to sign up with a passkey',
+    security: ['client'],
+    answers: { 200: { description: 'What the authenticator is asked', body: answer } },
+    ...taking(registerBody, beginSignUp),
+  },
+};
+
+async function beginLogin(
+  deps: PasskeyRoutesDependencies,
+  ctx: Context,
+  { realm }: z.output<typeof challengeBody>,
+): Promise<void> {
+  const { client, connection } = await askedOf(deps, ctx, realm);
+  const { client_id: clientId } = client;
+  const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name });
+  // No list of credentials: it would say who has an account.
+  const options = requestOptions(partyFor(deps, client), challenge, PASSKEY_VERIFICATION);
+  ctx.body = { auth_session: authSession, authn_params_public_key: options };
+}
+
+async function beginSignUp(
+  deps: PasskeyRoutesDependencies,
+  ctx: Context,
+  { realm, user_profile, user_metadata: metadata }: z.output<typeof registerBody>,
+): Promise<void> {
+  const { client, connection } = await askedOf(deps, ctx, realm);
+  const { email: address, username: called, ...said } = user_profile;
+  const refusal = signUpRefusal(connection, { email: address, username: called });
+  if (refusal !== undefined) throw refused(refusal);
+  // A handle of its own, for an account that need not come to be (WebAuthn Level 3 §14.6.1).
+  const handle = deps.random(32).toString('base64url');
+  const profile = definedOf({ ...said, user_metadata: metadata });
+  const { authSession, challenge } = await beginSession(deps, {
+    clientId: client.client_id,
+    connection: connection.name,
+    newUser: { email: address, username: called, handle, profile },
+  });
+  const registration = passkeyRegistration(challenge, { handle, name: called ?? address });
+  const options = creationOptions(partyFor(deps, client), registration);
+  ctx.body = { auth_session: authSession, authn_params_public_key: options };
+}
+
+function definedOf(profile: { [Name in keyof Profile]?: Profile[Name] | undefined }): Profile {
+  return Object.fromEntries(Object.entries(profile).filter(([, value]) => value !== undefined));
+}
+
+/** Whether an address is taken is said by the grant alone, to who has gone through the ceremony. */
+function refused({ reason }: SignUpRefusal): AuthError {
+  return new AuthError(400, 'invalid_request', `Invalid sign up: ${reason}`);
+}
+
+/** The application, and the connection whose passkeys it asks for. @throws AuthError 400, 401 or 403. */
+async function askedOf(
+  deps: PasskeyRoutesDependencies,
+  ctx: Context,
+  realm: string | undefined,
+): Promise<{ client: Client; connection: Connection }> {
+  ctx.set('Cache-Control', 'no-store');
+  const clientId = await deps.authenticateClient(ctx);
+  const client = await deps.config.client(clientId);
+  if (client?.grant_types?.includes(PASSKEY_GRANT) !== true)
+    throw new AuthError(
+      403,
+      'unauthorized_client',
+      `Grant type '${PASSKEY_GRANT}' not allowed for the client.`,
+    );
+  return { client, connection: await passkeyConnection(deps.config, clientId, realm) };
+}
+
+/** The connection that is named, or the application's own. @throws AuthError 400 where it takes no passkeys. */
+export async function passkeyConnection(
+  config: Config,
+  clientId: string,
+  realm: string | undefined,
+): Promise<Connection> {
+  const { connection } = await databaseFor(config, { clientId, realm });
+  if (takesPasskeys(connection)) return connection;
+  throw new AuthError(400, 'invalid_request', 'Passkeys are not enabled for the connection.');
+}
