@@ -4,7 +4,7 @@
 import type { ActionExecutionRecord } from './action-executions.ts';
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
-import type { CollectionSpec, Key } from './collection-spec.ts';
+import type { CollectionSpec } from './collection-spec.ts';
 import type { DeliveryRecord } from './deliveries.ts';
 import { type DocumentRecord, documentSecrets } from './documents.ts';
 import type {
@@ -15,7 +15,7 @@ import type {
   SharedSecretRecord,
   SigningKeyRecord,
 } from './engine.ts';
-import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
+import type { IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LeaseRecord, TriesRecord } from './leases.ts';
 import type { LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
@@ -25,7 +25,6 @@ import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } f
 import type { Frozen, Stored } from './record.ts';
 import type { RoleRecord } from './roles.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
-import { searchTerms } from './search-terms.ts';
 import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
 import type {
   ClientGrantRecord,
@@ -36,6 +35,7 @@ import type {
   TenantRecord,
 } from './tenant.ts';
 import type { CredentialRecord, UserRecord } from './users.ts';
+import { identitiesSpec, usersSpec } from './users-specs.ts';
 
 export interface Records {
   tenant: TenantRecord & Stored;
@@ -92,11 +92,6 @@ export type ResourceServer = Frozen<Records['resourceServers']>;
 export type ClientGrant = Frozen<Records['clientGrants']>;
 export type Organization = Frozen<Records['organizations']>;
 
-const uniqueAddress =
-  (kind: AddressKind): Key<IdentityRecord> =>
-  (identity) =>
-    identity.unique.includes(kind) ? addressOf(identity, kind) : undefined;
-
 export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } = {
   tenant: { unique: {}, indexes: {}, kept: 'configuration', sealed: tenantSecrets },
   clients: { unique: {}, indexes: {}, kept: 'configuration', sealed: clientSecrets },
@@ -140,48 +135,8 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     indexes: { organization: (one) => one.organization_id },
   },
   roles: { unique: { name: (role) => role.name }, indexes: {}, kept: 'configuration', added: true },
-  users: {
-    unique: {},
-    indexes: { email: (user) => user.email, role: (user) => user.roles, search: searchTerms },
-    fields: {
-      email: 'text',
-      email_verified: 'boolean',
-      username: 'text',
-      phone_number: 'text',
-      name: 'text',
-      given_name: 'text',
-      family_name: 'text',
-      nickname: 'text',
-      blocked: 'boolean',
-      created_at: 'text',
-      updated_at: 'text',
-      last_login: 'text',
-      last_ip: 'text',
-      logins_count: 'number',
-      user_metadata: 'members',
-      app_metadata: 'members',
-    },
-    indexed: ['email', 'created_at'],
-  },
-  identities: {
-    unique: {
-      email: uniqueAddress('email'),
-      username: uniqueAddress('username'),
-      phone_number: uniqueAddress('phone_number'),
-    },
-    indexes: {
-      user: (identity) => identity.user_id,
-      connection: (identity) => identity.connection,
-      address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
-      // With whom it is of, for `of` filters.
-      held: (one) => [
-        `connection=${one.connection}\n${one.user_id}`,
-        `provider=${one.provider}\n${one.user_id}`,
-        `user_id=${one.upstream_id}\n${one.user_id}`,
-      ],
-    },
-    sealed: ['upstream'],
-  },
+  users: usersSpec,
+  identities: identitiesSpec,
   credentials: { unique: {}, indexes: {} },
   migrations: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state }, sealed: ['jwk'], cached: true },

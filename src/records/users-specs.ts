@@ -1,0 +1,54 @@
+// How users and their identities are found: keys, indexes and fields, for searches above all.
+import type { CollectionSpec, Key } from './collection-spec.ts';
+import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
+import { searchTerms } from './search-terms.ts';
+import type { UserRecord } from './users.ts';
+
+const uniqueAddress =
+  (kind: AddressKind): Key<IdentityRecord> =>
+  (identity) =>
+    identity.unique.includes(kind) ? addressOf(identity, kind) : undefined;
+
+export const usersSpec: CollectionSpec<UserRecord> = {
+  unique: {},
+  indexes: { email: (user) => user.email, role: (user) => user.roles, search: searchTerms },
+  fields: {
+    email: 'text',
+    email_verified: 'boolean',
+    username: 'text',
+    phone_number: 'text',
+    name: 'text',
+    given_name: 'text',
+    family_name: 'text',
+    nickname: 'text',
+    blocked: 'boolean',
+    created_at: 'text',
+    updated_at: 'text',
+    last_login: 'text',
+    last_ip: 'text',
+    logins_count: 'number',
+    user_metadata: 'members',
+    app_metadata: 'members',
+  },
+  indexed: ['email', 'created_at'],
+};
+
+export const identitiesSpec: CollectionSpec<IdentityRecord> = {
+  unique: {
+    email: uniqueAddress('email'),
+    username: uniqueAddress('username'),
+    phone_number: uniqueAddress('phone_number'),
+  },
+  indexes: {
+    user: (identity) => identity.user_id,
+    connection: (identity) => identity.connection,
+    address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
+    // With whom it is of, for `of` filters.
+    held: (one) => [
+      `connection=${one.connection}\n${one.user_id}`,
+      `provider=${one.provider}\n${one.user_id}`,
+      `user_id=${one.upstream_id}\n${one.user_id}`,
+    ],
+  },
+  sealed: ['upstream'],
+};
