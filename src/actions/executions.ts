@@ -1,6 +1,7 @@
 // What became of each run of the actions of a trigger, for a while: which ran, when, and how they failed. Never what they
 // were told, asked for or printed.
 import type { ActionExecutionRecord } from '../records/action-executions.ts';
+import type { Frozen } from '../records/record.ts';
 import type { Background } from '../runtime/background.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -35,6 +36,8 @@ const MOST_DAYS = 10;
 const DAY_SECONDS = 86_400;
 /** Writes that wait for the store: where it cannot follow, further ones are left out. */
 const MOST_WAITING = 1000;
+/** Actions of an execution: a user may be sent elsewhere again and again. */
+const MOST_RESULTS = 100;
 /** Characters of a name and of an error. */
 const LONGEST = { name: 255, error: 1000 };
 
@@ -50,7 +53,7 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
     background.run('a note of an execution', async () => {
       await store
         .collection('actionExecutions')
-        .put(record)
+        .upsert(record.id, (before) => joined(before, record))
         .finally(() => waiting--);
     });
   };
@@ -85,4 +88,14 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
       };
     },
   };
+}
+
+/** With what ran before the user was sent elsewhere, where they go on now. */
+function joined(
+  before: Frozen<ActionExecutionRecord> | undefined,
+  now: ActionExecutionRecord,
+): ActionExecutionRecord {
+  if (before === undefined) return now;
+  const results = [...structuredClone(before.results as ActionExecutionRecord['results']), ...now.results];
+  return { ...now, results: results.slice(-MOST_RESULTS), created_at: before.created_at };
 }

@@ -17,6 +17,7 @@ import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type Device, deviceOf } from './device.ts';
+import type { LoginExecutions } from './login-executions.ts';
 import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
 import type { JudgedLogin, SecondFactor } from './second-factor.ts';
@@ -94,6 +95,7 @@ interface BrowserLoginDependencies {
   wallClock: Clock;
   secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
   organizations: Pick<Organizations, 'enter'>;
+  executions: LoginExecutions;
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -146,10 +148,11 @@ function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void 
 /** A login has answered the request: its session is stored before anything is made of it. */
 async function conclude(
   deps: BrowserLoginDependencies,
-  { oidc }: KoaContextWithOIDC,
+  ctx: KoaContextWithOIDC,
   session: Session,
   clientId: string,
 ): Promise<void> {
+  const { oidc } = ctx;
   const answer = oidc.result as LoginAnswer;
   const { proved } = answer;
   // Nothing but ours answers a request, and always with the login.
@@ -171,7 +174,9 @@ async function conclude(
     const outside = await deps.organizations.enter(proved, { clientId, ...wantedOf(oidc.params) });
     if (outside !== undefined) await takeBack();
     throwRefusal(outside);
-    throwRefusal(await deps.settle.settle(proved, clientId, { store, takeBack }));
+    throwRefusal(
+      await deps.settle.settle(proved, clientId, { store, takeBack, execution: deps.executions.of(ctx) }),
+    );
     // The steps that follow in this request are given what was answered so far.
     answer.isSettled = true;
     return;

@@ -1,6 +1,6 @@
 // A run of the actions of a login: what they are told, and what of their answer is done for all logins alike.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { type Actions, type ActionsAbout, withMembers } from '../actions/actions.ts';
+import { type Actions, type ActionsAbout, executionDetails, withMembers } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
 import type { ActionRun } from '../actions/progress.ts';
 import type { Events } from '../tenant/events.ts';
@@ -8,12 +8,14 @@ import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';
 import { type EffectDependencies, revokeAsked } from './action-effects.ts';
 import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
+import type { LoginExecutions } from './login-executions.ts';
 import { inEngineTerms } from './machine-actions.ts';
 import type { WaitingActions } from './waiting-actions.ts';
 
 export interface LoginRunDependencies extends LoginEventDependencies, EffectDependencies {
   config: LoginEventDependencies['config'] & EffectDependencies['config'];
   actions: Actions;
+  executions: LoginExecutions;
   events: Pick<Events, 'record'>;
   users: Pick<Users, 'get' | 'update' | 'identitiesOf'>;
 }
@@ -54,6 +56,7 @@ export async function runForLogin(
   const options = {
     canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
     progress: progress && { ...progress, ...(request && { request }) },
+    execution: deps.executions.of(ctx),
   };
   const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(inEngineTerms);
   const { denied } = outcome;
@@ -61,7 +64,12 @@ export async function runForLogin(
   // What was asked for of the user stays: only the login is refused.
   await keepMetadata(deps, login, outcome);
   await revokeAsked(deps, ctx, outcome, about);
-  deps.events.record({ type: 'f', ...about, description: denied.reason });
+  deps.events.record({
+    type: 'f',
+    ...about,
+    description: denied.reason,
+    ...executionDetails(outcome.execution),
+  });
   // `deny(code, reason)` is not of this trigger: the code is the protocol's.
   throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
 }

@@ -25,6 +25,7 @@ import { adaptEngine } from './internals.ts';
 import type { Introspect } from './introspection.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
 import { type LoginActions, loginActions } from './login-actions.ts';
+import { loginExecutions } from './login-executions.ts';
 import { machineOrganizations } from './machine-organizations.ts';
 import { registerMessageModes } from './message-modes.ts';
 import { createOrganizations, type Organizations } from './organizations.ts';
@@ -126,9 +127,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const kept = partsOf({ ...deps, endSession }, organizations);
   const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, nonceSecret };
   const logins = browserLogins({
-    ...deps,
-    organizations,
-    settle,
+    ...shared,
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
   });
   const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
@@ -174,9 +173,11 @@ function partsOf(
   deps: EngineDependencies & { endSession: (sid: string) => Promise<unknown> },
   organizations: Organizations,
 ) {
+  const executions = loginExecutions(deps.actions);
   return {
     customClaims: createCustomClaims(deps),
-    loginActions: loginActions({ ...deps, organizations }),
+    executions,
+    loginActions: loginActions({ ...deps, organizations, executions }),
     commits: createCommits(deps.store),
     pushedRequests: pushedRequests(deps),
   };

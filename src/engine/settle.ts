@@ -1,5 +1,6 @@
 // The end of every login, at the token endpoint and in the browser: admission, second factor, what is stored, and the log
 // event. Success is recorded when a session or tokens are stored.
+import { executionDetails } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Write } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
@@ -30,6 +31,8 @@ interface Made {
   store(loginWrite: Write): Promise<unknown>;
   /** Removes it again, where the login turned out to hold no more. */
   takeBack(): Promise<unknown>;
+  /** The id of the execution that its actions are, for the log. */
+  execution: string | undefined;
 }
 
 export interface Settle {
@@ -46,7 +49,7 @@ export interface Settle {
 /** The end of the tenant's logins. */
 export function createSettle({ users, events, secondFactor, organizations }: SettleDependencies): Settle {
   const tell = (type: 's' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
-    const { user, description } = about;
+    const { user, description, execution } = about;
     const name = user?.email ?? user?.username ?? user?.phone_number;
     events.record({
       type,
@@ -56,6 +59,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
       ...(login.connection !== '' && { connection: login.connection }),
       ...(name !== undefined && { user_name: name }),
       ...(description !== undefined && { description }),
+      ...executionDetails(execution),
     });
   };
   return {
@@ -78,11 +82,11 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },
-    settle: async (login, clientId, { store, takeBack }) => {
+    settle: async (login, clientId, { store, takeBack, execution }) => {
       await store(users.loginNote(login.userId, login.ip));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
-        tell('s', login, clientId, { user });
+        tell('s', login, clientId, { user, execution });
         return undefined;
       }
       await takeBack();
@@ -95,6 +99,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
 interface About {
   user: User | undefined;
   description?: string;
+  execution?: string | undefined;
 }
 
 function otherConnection(): AuthError {

@@ -14,6 +14,7 @@ import { exchangedOf } from './exchanged.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
+import type { LoginExecutions } from './login-executions.ts';
 import type { ProvedKeys } from './proof-of-possession.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
@@ -25,6 +26,7 @@ export interface TokenDependencies extends GrantDependencies {
   commits: Commits;
   judged: JudgedUsers;
   loginActions: Pick<LoginActions, 'atToken'>;
+  executions: LoginExecutions;
 }
 
 /** What a token request needs besides its parameters. */
@@ -92,6 +94,7 @@ export async function respondWithTokens(
         issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty, ...asked.keys }),
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
+    execution: deps.executions.of(ctx),
   });
   if (refusal !== undefined) throw refusal;
   if (asked.event !== undefined) {

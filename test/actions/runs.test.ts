@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { managementToken, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, tenant, token } from '../support/flows.ts';
+import { API, logIn, pkce, responseOf, spaRequest, tenant, token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { bindActions, managed } from './support.ts';
 
@@ -115,6 +115,55 @@ describe('runs of actions', () => {
     expect(JSON.stringify(body))
       .to.contain('***Machine')
       .and.not.match(/a-secret-of-it|printed/);
+  });
+
+  it('are named in the event of a login, by password and in the browser, let in and denied', async () => {
+    await managed(server, 'POST', '/rules', {
+      name: 'First',
+      script: 'function (user, context, callback) { callback(null, user, context); }',
+    });
+    await bindActions(server, 'post-login', {
+      name: 'Second',
+      code: `exports.onExecutePostLogin = async (event, api) => {
+        if (event.client.client_id === 'web') api.access.deny('Not here.');
+      };`,
+    });
+    const eventOf = async (type: string, client: string) => {
+      const { records } = await server.store.collection('logs').list({ limit: 1000 });
+      const event = records.filter((one) => one.type === type && one.client_id === client).at(-1);
+      return (event?.details?.actions as any)?.executions as string[];
+    };
+    const { challenge } = pkce();
+    expect(responseOf(await logIn(createAgent(server), server, spaRequest(challenge)))).to.have.property(
+      'code',
+    );
+    const denied = await token(createAgent(server), {
+      grant_type: 'password',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username: USER.email,
+      password: USER.password,
+      scope: 'openid',
+    });
+    expect(denied.status).to.equal(403);
+    for (const [type, client] of [
+      ['s', 'spa'],
+      ['f', 'web'],
+    ] as const) {
+      const [id, ...more] = await eventOf(type, client);
+      expect(more).to.deep.equal([]);
+      const { status, body } = await managed(server, 'GET', `/actions/executions/${id}`);
+      expect(status, type).to.equal(200);
+      expect(body.results.map((one: Record<string, unknown>) => one.action_name)).to.deep.equal([
+        'First',
+        'Second',
+      ]);
+      expect(body).to.include({ trigger_id: 'post-login', status: 'final' });
+    }
+    await managed(server, 'PATCH', '/actions/triggers/post-login/bindings', { bindings: [] });
+    await managed(server, 'DELETE', `/rules/${(await managed(server, 'GET', '/rules')).body[0].id}`);
+    await logIn(createAgent(server), server, spaRequest(challenge));
+    expect(await eventOf('s', 'spa')).to.equal(undefined);
   });
 
   it('are kept for ten days, or as long as the log is', async () => {
