@@ -123,7 +123,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
       look: config.look,
       log,
     }),
-    requestReset: resetRequests({ ...deps, ...kept, ...sending, baseUrl }),
+    requestReset: resetRequests({ ...deps, ...own, ...kept, ...sending, baseUrl }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
     ...secondFactors(deps, { config, background, rateLimits, outbound }),

@@ -6,6 +6,7 @@ import { createExecutions } from './actions/executions.ts';
 import { registrationActions } from './actions/registration.ts';
 import { type Trying, tryAction } from './actions/try-action.ts';
 import { customDatabases } from './connections/database/custom.ts';
+import { withDatabasesElsewhere } from './connections/database/users-elsewhere.ts';
 import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import type { Background } from './runtime/background.ts';
@@ -54,13 +55,15 @@ export function ownCode(
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
   const afterwards = createAfterwards(actions);
+  const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname });
+  const asking = withDatabasesElsewhere(users, { config, customDatabases: databases });
   return {
     scripts,
     packages,
     tryAction: (trying: Trying) => tryAction({ scripts, packages, wallClock, hostname }, trying),
-    customDatabases: customDatabases({ scripts, events, rateLimits }),
+    customDatabases: databases,
     actions,
     afterwards,
-    users: withRegistration(users, registrationActions({ actions, afterwards, config, events })),
+    users: withRegistration(asking, registrationActions({ actions, afterwards, config, events })),
   };
 }

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { accountEndings } from './account-endings.ts';
 import { warnOfPackages } from './actions/warn-of-packages.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import type { Asked } from './connections/database/custom.ts';
+import { fromElsewhere } from './connections/database/elsewhere.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { firstProof } from './connections/first-proof.ts';
@@ -77,7 +79,7 @@ export function managementDependencies(
     forgetBrowsers: (userId) => browsers.forgetAllOf(userId),
     locks: createLocks({ store, config, clock }),
     now,
-    ...actionTools(capabilities),
+    ...codeTools(capabilities),
     random,
     readIdTokenHint,
     readToken: readCallerToken,
@@ -96,7 +98,12 @@ export function managementDependencies(
   };
 }
 
-const actionTools = ({ packages, tryAction }: Capabilities) => ({ packages, tryAction });
+/** What the tenant's own code gives. */
+const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities) => ({
+  packages,
+  tryAction,
+  fromElsewhere: (asked: Asked) => fromElsewhere({ customDatabases, users }, asked),
+});
 
 /** What goes on beside requests. */
 function beginWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {

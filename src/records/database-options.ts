@@ -1,7 +1,7 @@
 // The options of a database connection.
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
-import { lackingScripts } from './custom-scripts.ts';
+import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
 /** The options of a database connection, with what is not set filled in. */
@@ -23,4 +23,26 @@ export function customDatabase({ strategy, options }: Connection): 'moves' | 'el
   if (strategy !== DATABASE || options.enabledDatabaseCustomization !== true) return undefined;
   if (options.import_mode !== true) return 'elsewhere';
   return lackingScripts(options).includes('login') ? undefined : 'moves';
+}
+
+/** Whether people can sign up. */
+export function takesSignUps(connection: Connection): boolean {
+  return !databaseOptions(connection).disable_signup && canMakeUsers(connection);
+}
+
+/** Whether users can be made: where they are kept elsewhere, a script has to do it. */
+export function canMakeUsers(connection: Connection): boolean {
+  return canChange(connection, 'create');
+}
+
+/** Whether passwords can be set anew: where they are kept elsewhere, a script has to do it. */
+export function changesPasswords(connection: Connection): boolean {
+  return canChange(connection, 'change_password');
+}
+
+function canChange(connection: Connection, name: CustomScriptName): boolean {
+  return (
+    customDatabase(connection) !== 'elsewhere' ||
+    customScript(databaseOptions(connection), name) !== undefined
+  );
 }

@@ -40,3 +40,12 @@ const upstreamOptionsSchema = z.looseObject(upstreamOptions);
 export function commonOptions(options: unknown): z.infer<typeof upstreamOptionsSchema> {
   return upstreamOptionsSchema.parse(withoutNull(options));
 }
+
+/** When what is said of a connection's users elsewhere becomes what we say of them. */
+export function rootAttributesOf({
+  options,
+}: {
+  options: Readonly<Record<string, unknown>>;
+}): RootAttributes {
+  return rootAttributes.catch('on_each_login').parse(options.set_user_root_attributes);
+}

@@ -8,9 +8,16 @@ import { directoryOf } from './names.ts';
 export function userFaults(file: TenantFile): string[] {
   const { users } = file;
   const taken = new Set<string>();
+  const elsewhere = new Set(
+    file.databases
+      .filter(({ options }) => options.enabledDatabaseCustomization === true && options.import_mode !== true)
+      .map(({ name }) => name),
+  );
   return users.flatMap((user, index) => {
     const { email, password, username } = user;
     const faults: string[] = [];
+    const directory = directoryOf(file, user);
+    if (elsewhere.has(directory)) faults.push(`connection: the users of ${directory} are kept elsewhere`);
     if (normalizeEmail(email) === undefined) faults.push(`email: ${email} is no e-mail address`);
     // Logins refuse longer passwords without hashing them.
     if (Buffer.byteLength(normalizePassword(password)) > LONGEST_PASSWORD) {
@@ -18,7 +25,7 @@ export function userFaults(file: TenantFile): string[] {
     }
     if (!password.isWellFormed()) faults.push('password: half of a surrogate pair, which no login can send');
     if (username !== undefined) {
-      const name = `${username.trim().toLowerCase()} in ${directoryOf(file, user)}`;
+      const name = `${username.trim().toLowerCase()} in ${directory}`;
       if (username.trim() === '') faults.push('username: must not be empty');
       // Such a username would match another user's e-mail address at login.
       if (normalizeEmail(username) !== undefined) faults.push(`username: ${username} is an e-mail address`);

@@ -86,23 +86,25 @@ export interface NewDatabaseUser {
   username?: string | undefined;
   password: string;
   profile?: Profile | undefined;
-  /** Whether the address is somebody's in a database elsewhere, whose users move here. */
-  isTakenElsewhere?: (() => Promise<boolean>) | undefined;
+}
+
+/** The addresses of a new user of a database, in the form that they are kept in. */
+export function addressesOfNew({ email, username }: Pick<NewDatabaseUser, 'email' | 'username'>) {
+  return {
+    email: normalizeEmail(email) ?? email,
+    ...(username !== undefined && { username: username.trim().toLowerCase() }),
+  };
 }
 
 /** Makes a user of a database connection. @returns as {@link createUser}. */
 export async function createDatabaseUser(
   deps: UsersDependencies,
-  { connection, email, username, password, profile, isTakenElsewhere }: NewDatabaseUser,
+  { connection, email, username, password, profile }: NewDatabaseUser,
 ): ReturnType<typeof createUser> {
-  const addresses = {
-    email: normalizeEmail(email) ?? email,
-    ...(username !== undefined && { username: username.trim().toLowerCase() }),
-  };
+  const addresses = addressesOfNew({ email, username });
   const { unique } = STRATEGIES[DATABASE];
   // Hashed before anything is looked up: a taken address answers no sooner than a free one.
   const passwordHash = await deps.hasher.hash(password);
-  if ((await isTakenElsewhere?.()) === true) return { taken: 'email' };
   return createUser(deps, {
     identity: { connection, provider: DATABASE, addresses, unique },
     profile,

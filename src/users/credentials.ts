@@ -31,6 +31,8 @@ export interface Credentials {
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
   /** Sets a password in place of the one there is. @param home as for {@link load} */
   set(userId: string, password: string, home?: string): Promise<void>;
+  /** A password was set elsewhere: there is none here any more, and what the one before let in ends. */
+  setElsewhere(userId: string, home: string): Promise<void>;
   /** Whether there is a password. @param home as for {@link load} */
   has(home: string): Promise<boolean>;
   /** Sets a password where there is none yet. @param home as for {@link load} */
@@ -47,6 +49,24 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       userId === home || userId === undefined ? undefined : versionOfUser(userId),
     ]);
     return (password) => check({ store, hasher }, { credential, version }, password);
+  };
+  const replace = async (userId: string, home: string, passwordHash: string) => {
+    await credentials.upsert(home, (current) => ({
+      id: home,
+      passwordHash,
+      history:
+        current === undefined || passwordHash === NONE
+          ? []
+          : [current.passwordHash, ...current.history].slice(0, HISTORY),
+      version: versionOf(current) + 1,
+    }));
+    if (home === userId) return;
+    // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
+    // has the new version.
+    await credentials.upsert(userId, (current) => ({
+      ...(current ?? { id: userId, passwordHash: NONE, history: [] }),
+      version: versionOf(current) + 1,
+    }));
   };
   return {
     load,
@@ -69,22 +89,8 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
       return false;
     },
-    set: async (userId, password, home = userId) => {
-      const passwordHash = await hasher.hash(password);
-      await credentials.upsert(home, (current) => ({
-        id: home,
-        passwordHash,
-        history: current === undefined ? [] : [current.passwordHash, ...current.history].slice(0, HISTORY),
-        version: versionOf(current) + 1,
-      }));
-      if (home === userId) return;
-      // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
-      // has the new version.
-      await credentials.upsert(userId, (current) => ({
-        ...(current ?? { id: userId, passwordHash: NONE, history: [] }),
-        version: versionOf(current) + 1,
-      }));
-    },
+    set: async (userId, password, home = userId) => replace(userId, home, await hasher.hash(password)),
+    setElsewhere: (userId, home) => replace(userId, home, NONE),
   };
 }
 

@@ -1,7 +1,7 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
 import type { Connection } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
-import { databaseOptions } from '../records/database-options.ts';
+import { databaseOptions, takesSignUps } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { AddressKind } from '../records/identities.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
@@ -41,7 +41,8 @@ export async function signUp(
   request: SignUp,
 ): Promise<{ user: User; identity: Identity } | SignUpRefusal> {
   // Whose passwords are kept elsewhere has no users who sign up here.
-  if (strategyRecord(request.connection.strategy)?.isDatabase !== true) return { reason: 'signup-disabled' };
+  if (strategyRecord(request.connection.strategy)?.isDatabase !== true || !takesSignUps(request.connection))
+    return { reason: 'signup-disabled' };
   const options = databaseOptions(request.connection);
   const refusal = addressRefusal(options, request) ?? passwordRefusal(options, request.password, request);
   if (refusal !== undefined) return refusal;
@@ -54,6 +55,7 @@ export function signUpRefusal(
   connection: Connection,
   addresses: Pick<SignUp, 'email' | 'username'>,
 ): SignUpRefusal | undefined {
+  if (!takesSignUps(connection)) return { reason: 'signup-disabled' };
   return addressRefusal(databaseOptions(connection), addresses);
 }
 
@@ -61,7 +63,6 @@ function addressRefusal(
   options: DatabaseOptions,
   { email, username }: Pick<SignUp, 'email' | 'username'>,
 ): SignUpRefusal | undefined {
-  if (options.disable_signup) return { reason: 'signup-disabled' };
   if (normalizeEmail(email) === undefined) return { reason: 'invalid-email' };
   return usernameRefusal(options, username);
 }

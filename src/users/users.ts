@@ -90,6 +90,11 @@ export interface Users {
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
   /** @param home as for {@link isUsedBefore}, where it is not the user. */
   setPassword(userId: string, password: string, home?: string, asker?: Asker): Promise<void>;
+  /**
+   * A user's password was set in the database elsewhere where it is kept.
+   * @param home as for {@link isUsedBefore}
+   */
+  noteNewPassword(userId: string, home: string): Promise<void>;
   /** The identity with an e-mail address or username, as typed, in one connection. */
   identityInConnection(connection: { name: string }, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other; @see linkUser */
@@ -166,16 +171,22 @@ export function createUsers(deps: UsersDependencies): Users {
     unlink: (userId, identityId) => unlinkIdentity(deps, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
-    setPassword: async (userId, password, home) => {
-      await credentials.set(userId, password, home);
-      await users.update(userId, (before) => ({ ...before, last_password_reset: now(), updated_at: now() }));
-    },
+    setPassword: (userId, password, home) =>
+      credentials.set(userId, password, home).then(() => noteReset(deps, userId)),
+    noteNewPassword: (userId, home) =>
+      credentials.setElsewhere(userId, home).then(() => noteReset(deps, userId)),
     loginNote: (userId, ip) => loginNote(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     remove: (userId) => removeUser(deps, userId),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
     update: (userId, patch, merge) => updateUser(deps, userId, patch, merge),
   };
+}
+
+async function noteReset({ store, clock }: UsersDependencies, userId: string): Promise<void> {
+  const at = new Date(clock()).toISOString();
+  const change = (before: User) => ({ ...before, last_password_reset: at, updated_at: at });
+  await store.collection('users').update(userId, change);
 }
 
 function loginNote(userId: string, ip: string, now: () => string): Write {

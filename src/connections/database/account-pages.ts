@@ -12,7 +12,7 @@ import {
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
-import { linkExpired } from '../../http/errors.ts';
+import { AuthError, linkExpired } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Caller } from '../../protection/callers.ts';
@@ -95,6 +95,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   });
   if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();
+  if (refusal?.reason === 'not-changed') return notChanged(deps, ctx, open);
   if (refusal !== undefined) {
     return showReset(
       deps,
@@ -105,16 +106,29 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
       password,
     );
   }
-  const { organization: name } = open.met.data;
-  const outcome = {
-    success: true,
-    message: 'Your password has been changed.',
-    email: open.user.email,
-    organization: typeof name === 'string' ? await deps.config.organization(name) : undefined,
-  };
-  const target = resultUrl(deps, 'reset_email', outcome, await ticketTarget(deps.config, open.met));
+  const target = await resetTarget(deps, open, { success: true, message: 'Your password has been changed.' });
   if (target !== undefined) return see(ctx, target);
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
+}
+
+/** The link is used up, and the password is the old one. */
+async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: OpenReset): Promise<void> {
+  const message = 'Your password could not be changed. Please ask for a new link.';
+  const target = await resetTarget(deps, open, { success: false, message });
+  if (target !== undefined) return see(ctx, target);
+  throw new AuthError(503, 'temporarily_unavailable', message);
+}
+
+/** Where the page of a reset leads, with its result. */
+async function resetTarget(
+  deps: AccountPagesDependencies,
+  { user, met }: OpenReset,
+  result: { success: boolean; message: string },
+): Promise<string | undefined> {
+  const { organization: name } = met.data;
+  const organization = typeof name === 'string' ? await deps.config.organization(name) : undefined;
+  const outcome = { ...result, email: user.email, organization };
+  return resultUrl(deps, 'reset_email', outcome, await ticketTarget(deps.config, met));
 }
 
 /** Message keys by password fault, as at sign-up. */

@@ -22,30 +22,36 @@ export interface Asked {
   ip?: string | undefined;
 }
 
-interface CustomRun {
+export interface CustomRun {
   name: CustomScriptName;
   args: readonly unknown[];
   /** What is to be read nowhere. */
   secret?: string;
 }
 
-/** What a script answered; its failure is recorded already where it is not one of `expected`. */
-export type CustomAnswer = { result: unknown; failure?: undefined } | { failure: ScriptFailure };
+/** What a script answered. */
+export interface CustomAnswer {
+  result?: unknown;
+  failure?: ScriptFailure | undefined;
+}
 
 /** Whether a connection has a script. */
 export function hasScript(connection: Connection, name: CustomScriptName): boolean {
   return customScript(databaseOptions(connection), name) !== undefined;
 }
 
-/** Runs a script once. @returns undefined where the connection has no such script. */
+/** The answer of a script that is not there. */
+const ABSENT: CustomAnswer = { failure: { kind: 'script', message: 'there is none' } };
+
+/** Runs a script once; one that is not there fails. */
 export async function runCustom(
   { scripts }: Pick<CustomRunDependencies, 'scripts'>,
   { connection }: Asked,
   { name, args, secret }: CustomRun,
-): Promise<CustomAnswer | undefined> {
+): Promise<CustomAnswer> {
   const options = databaseOptions(connection);
   const source = customScript(options, name);
-  if (source === undefined) return undefined;
+  if (source === undefined) return ABSENT;
   const configuration = options.configuration ?? {};
   const { result, failure } = await scripts.run({
     of: connection.name,
@@ -55,7 +61,7 @@ export async function runCustom(
     globals: { configuration },
     hidden: [...(secret === undefined ? [] : [secret]), ...textsIn(configuration)],
   });
-  return failure === undefined ? { result } : { failure };
+  return { result, failure };
 }
 
 /** Records that a script failed. @param why in English. */

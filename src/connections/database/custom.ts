@@ -1,13 +1,14 @@
 // Databases elsewhere, as a connection's scripts ask them.
 import { AuthError } from '../../http/errors.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
-import { customDatabase } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import {
   type Asked,
+  type CustomRun,
   type CustomRunDependencies,
   databaseFailed,
+  hasScript,
   runCustom,
   tellScript,
 } from './custom-run.ts';
@@ -26,20 +27,29 @@ export interface CustomDatabases {
    * @throws AuthError 503 `temporarily_unavailable` where the script failed: who has the address is not known then.
    */
   find(asked: Asked): Promise<DatabaseUser | undefined>;
+  /**
+   * Has a user made there.
+   * @returns false where there is one already.
+   * @throws AuthError 400 with the code and words of the script's ValidationError; 503 where it failed.
+   */
+  create(asked: Asked, user: NewCustomUser): Promise<boolean>;
+  /** Sets a password there. @throws AuthError 503 where it was not changed. */
+  changePassword(asked: Asked, password: string): Promise<void>;
+  /**
+   * Has something changed there by a script, where the connection has it.
+   * @throws AuthError 503 where the script failed, or said that nothing was changed.
+   */
+  change(asked: Asked, name: ChangeScript, args: readonly unknown[]): Promise<void>;
   /** Records that what a script said of a user cannot be. */
   refused(asked: Asked, name: 'login' | 'get_user', why: string): void;
 }
 
-/**
- * Asks whether an address is somebody's in a database elsewhere whom nobody knows here yet: nobody else may have it.
- * @throws AuthError as {@link CustomDatabases.find}
- */
-export function takenElsewhere(
-  { customDatabases }: { customDatabases: Pick<CustomDatabases, 'find'> },
-  asked: Asked,
-): () => Promise<boolean> {
-  return async () =>
-    customDatabase(asked.connection) !== undefined && (await customDatabases.find(asked)) !== undefined;
+/** Scripts that carry something out; of `delete` no answer is needed. */
+type ChangeScript = 'verify' | 'change_email' | 'change_username' | 'delete';
+
+/** A user as `create` is given them, beside who asks. */
+export interface NewCustomUser extends Readonly<Record<string, unknown>> {
+  password: string;
 }
 
 /** Whom a script is asked about: an e-mail address in the form that it is kept in here. */
@@ -49,6 +59,8 @@ function nameOf({ identifier }: Asked): string {
 
 interface CustomDatabasesDependencies extends CustomRunDependencies {
   rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
+  /** The tenant's name, as scripts are told it. */
+  tenant: string;
 }
 
 /** The databases of a tenant. */
@@ -56,19 +68,66 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
   return {
     login: (asked, password) => limited(deps, asked, () => login(deps, asked, password)),
     find: async (asked) => {
-      const answer = await runCustom(deps, asked, { name: 'get_user', args: [nameOf(asked)] });
-      if (answer === undefined) return undefined;
-      if (answer.failure !== undefined) tellScript(deps, asked, 'get_user', answer.failure.message);
-      else {
-        if ((answer.result ?? false) === false) return undefined;
-        const user = userIn(answer.result, asked);
-        if (typeof user !== 'string') return user;
-        tellScript(deps, asked, 'get_user', user);
-      }
+      if (!hasScript(asked.connection, 'get_user')) return undefined;
+      const { result, failure } = await runCustom(deps, asked, { name: 'get_user', args: [nameOf(asked)] });
+      if (failure === undefined && (result ?? false) === false) return undefined;
+      const user = failure === undefined ? userIn(result, asked) : failure.message;
+      if (typeof user !== 'string') return user;
+      tellScript(deps, asked, 'get_user', user);
       throw databaseFailed();
+    },
+    create: (asked, user) => create(deps, asked, user),
+    changePassword: async (asked, password) => {
+      const args = [nameOf(asked), password];
+      await carryOut(deps, asked, { name: 'change_password', args, secret: password });
+    },
+    change: async (asked, name, args) => {
+      if (hasScript(asked.connection, name)) await carryOut(deps, asked, { name, args });
     },
     refused: (asked, name, why) => tellScript(deps, asked, name, why),
   };
+}
+
+/** Runs a script that changes something. @throws AuthError 503 where nothing was changed. */
+async function carryOut(deps: CustomRunDependencies, asked: Asked, run: CustomRun): Promise<void> {
+  const { result, failure } = await runCustom(deps, asked, run);
+  if (failure === undefined && isDone(run.name, result)) return;
+  tellScript(deps, asked, run.name, failure?.message ?? 'it changed nothing');
+  throw databaseFailed();
+}
+
+/** Scripts answer with true; `change_password` may with an object, `delete` with nothing. */
+function isDone(name: CustomRun['name'], result: unknown): boolean {
+  if (name === 'delete') return result !== false;
+  return result === true || (name === 'change_password' && typeof result === 'object' && result !== null);
+}
+
+async function create(
+  deps: CustomDatabasesDependencies,
+  asked: Asked,
+  user: NewCustomUser,
+): Promise<boolean> {
+  const { connection, clientId } = asked;
+  const told = {
+    ...user,
+    tenant: deps.tenant,
+    connection: connection.name,
+    ...(clientId !== undefined && { client_id: clientId }),
+  };
+  const run = { name: 'create', args: [told], secret: user.password } as const;
+  const { failure } = await runCustom(deps, asked, run);
+  if (failure === undefined) return true;
+  const { name, code = '', message } = failure;
+  const isRefusal = name === 'ValidationError';
+  if (isRefusal && code === 'user_exists') return false;
+  tellScript(deps, asked, 'create', message);
+  // What a script refuses a new user for is written for whoever signs up.
+  if (!isRefusal) throw databaseFailed();
+  throw new AuthError(
+    400,
+    /^[\w.-]{1,64}$/.test(code) ? code : 'invalid_signup',
+    message || 'Invalid sign up',
+  );
 }
 
 async function login(
@@ -76,14 +135,10 @@ async function login(
   asked: Asked,
   password: string,
 ): Promise<DatabaseUser | 'wrong' | 'failed'> {
-  const answer = await runCustom(deps, asked, {
-    name: 'login',
-    args: [nameOf(asked), password],
-    secret: password,
-  });
-  if (answer === undefined) return 'wrong';
-  if (answer.failure?.name === 'WrongUsernameOrPasswordError') return 'wrong';
-  const user = answer.failure === undefined ? userIn(answer.result, asked) : answer.failure.message;
+  const run = { name: 'login', args: [nameOf(asked), password], secret: password } as const;
+  const { result, failure } = await runCustom(deps, asked, run);
+  if (failure?.name === 'WrongUsernameOrPasswordError') return 'wrong';
+  const user = failure === undefined ? userIn(result, asked) : failure.message;
   if (typeof user !== 'string') return user;
   tellScript(deps, asked, 'login', user);
   return 'failed';

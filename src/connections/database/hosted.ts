@@ -25,7 +25,6 @@ import { RegistrationRefused } from '../../users/registration.ts';
 import { signUp } from '../../users/signup.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
-import { takenElsewhere } from './custom.ts';
 import type { LimitLogin } from './limit-login.ts';
 import { isSignUpOpen, loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
@@ -198,14 +197,10 @@ async function postSignUp(
       ...askerOf(ctx, clientId, { email, username }),
       transaction: transactionOf(page.pending.params, { protocol: 'oidc-basic-profile', scopes }),
     },
-    isTakenElsewhere: takenElsewhere(deps, { connection, identifier: email, clientId, ip: ctx.ip }),
-  }).catch((thrown: unknown) => {
-    if (thrown instanceof RegistrationRefused) return thrown;
-    throw thrown;
-  });
-  if (result instanceof RegistrationRefused) {
-    const refused = { ...signUpPage(page, connection, shown), alert: 'signup.refused', said: result.said };
-    return render(deps, ctx, page, 'signup', refused, 400);
+  }).catch(refusedByCode);
+  if ('status' in result) {
+    const { status, ...said } = result;
+    return render(deps, ctx, page, 'signup', { ...signUpPage(page, connection, shown), ...said }, status);
   }
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
   if (!('user' in result)) {
@@ -223,4 +218,14 @@ async function postSignUp(
     credentialVersion: FIRST_VERSION,
   });
   await deps.finish.login(ctx, page.pending, login);
+}
+
+/** What the page says where the tenant's own code refuses a user, or cannot be asked. @throws whatever else was thrown */
+function refusedByCode(thrown: unknown): { status: number; alert: string; said?: string | undefined } {
+  const refused = { status: 400, alert: 'signup.refused' };
+  if (thrown instanceof RegistrationRefused) return { ...refused, said: thrown.said };
+  if (!(thrown instanceof AuthError)) throw thrown;
+  if (thrown.error === 'temporarily_unavailable') return { status: thrown.status, alert: 'login.busy' };
+  if (thrown.status !== 400) throw thrown;
+  return { ...refused, said: thrown.error_description };
 }

@@ -2,7 +2,7 @@
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
-import { databaseOptions } from '../../records/database-options.ts';
+import { changesPasswords, databaseOptions, takesSignUps } from '../../records/database-options.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
 import { type SignUpRefusal, usernameLength } from '../../users/signup.ts';
@@ -35,16 +35,17 @@ export function loginPage(
   connections: LoginChoice[],
   shown: { username: string; alert?: string },
 ): LoginPage {
-  const { requires_username, disable_signup } = databaseOptions(connection);
+  const { requires_username } = databaseOptions(connection);
   const managesPasswords = strategyRecord(connection.strategy)?.isDatabase === true;
-  const offersSignUp = !disable_signup && isSignUpOpen(page, connection);
+  const offersSignUp = isSignUpOpen(page, connection) && takesSignUps(connection);
   return {
     ...pageModel(page, 'login'),
     // A directory knows its people by account names.
     requiresUsername: requires_username || !managesPasswords,
     values: { username: shown.username },
     connections,
-    ...(managesPasswords && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
+    ...(managesPasswords &&
+      changesPasswords(connection) && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
     ...(shown.alert === undefined ? {} : { alert: shown.alert }),
     ...(offersSignUp ? { signupUrl: stepPath(page.pending, 'signup') } : {}),
   };

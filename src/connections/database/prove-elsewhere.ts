@@ -6,7 +6,7 @@ import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Proof, ProofDependencies, Proved } from '../strategy.ts';
-import { mirroredIn } from './elsewhere.ts';
+import { foreignId, mirroredIn } from './elsewhere.ts';
 
 /** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
 const WRONG_CREDENTIALS = 'Wrong email or password.';
@@ -45,11 +45,7 @@ export async function proveElsewhere(
   if (there === undefined) return undefined;
   if (!use) return { userId: NOBODY, credentialVersion: FIRST_VERSION };
   const foreign = () => {
-    deps.customDatabases.refused(
-      asked,
-      'login',
-      `the id ${there.upstreamId} or its address is another user's`,
-    );
+    deps.customDatabases.refused(asked, 'login', foreignId(there));
     return wrongCredentials();
   };
   if (customDatabase(connection) === 'moves') {

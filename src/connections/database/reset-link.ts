@@ -6,16 +6,18 @@ import { askersOf, type Caller, type KnownCallers } from '../../protection/calle
 import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Connection, Organization } from '../../records/collections.ts';
+import { changesPasswords } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
+import { type FromElsewhereDependencies, fromElsewhere } from './elsewhere.ts';
 
 /** The challenge of a reset, and where the link of the mail leads. */
 export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-password' } as const;
 
-interface ResetLinkDependencies {
+interface ResetLinkDependencies extends FromElsewhereDependencies {
   baseUrl: string;
   config: Config;
   users: Users;
@@ -50,7 +52,7 @@ interface KeptRequest extends Pick<ResetRequest, 'email' | 'languages' | 'caller
   organization?: string;
 }
 
-/** Pauses between tries of a request, milliseconds: only the store can fail. */
+/** Pauses between tries of a request, milliseconds: the store can fail, and a database elsewhere that is asked. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 
 /** @see RequestReset */
@@ -94,7 +96,11 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest, done
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
   const email = normalizeEmail(request.email);
-  const user = email === undefined ? undefined : await deps.users.findInConnection(connection, email);
+  const asked = { connection, identifier: request.email, clientId: client?.client_id, ip };
+  const user =
+    email === undefined || !changesPasswords(connection)
+      ? undefined
+      : ((await deps.users.findInConnection(connection, email)) ?? (await fromElsewhere(deps, asked)));
   const seen = {
     user_name: request.email,
     connection: connection.name,
@@ -102,7 +108,8 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest, done
     ...(client && { client_id: client.client_id }),
   };
   if (email === undefined || user === undefined) {
-    deps.events.record({ ...seen, type: 'fcpr', description: 'there is no such user' });
+    const why = changesPasswords(connection) ? 'there is no such user' : 'there is no script change_password';
+    deps.events.record({ ...seen, type: 'fcpr', description: why });
     return;
   }
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');

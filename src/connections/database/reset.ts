@@ -1,5 +1,6 @@
 // Sets a new password by a mailed link.
 import type { Messages } from '../../delivery/messages.ts';
+import { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Attempts } from '../../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../../protection/callers.ts';
@@ -14,10 +15,11 @@ import { homeOf } from '../../users/identities.ts';
 import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import { ticketOptions } from './ticket-link.ts';
 
-export interface ResetDependencies {
+export interface ResetDependencies extends VerifyElsewhereDependencies {
   config: Config;
   users: Users;
   challenges: Challenges;
@@ -83,7 +85,12 @@ interface NewPassword {
 }
 
 /** Why a new password is refused. */
-export type ResetRefusal = SignUpRefusal | { reason: 'used-password' } | { reason: 'expired' };
+export type ResetRefusal =
+  | SignUpRefusal
+  | { reason: 'used-password' }
+  | { reason: 'expired' }
+  /** It could not be set where it is kept. */
+  | { reason: 'not-changed' };
 
 /**
  * Sets the new password and consumes the link. Ends the user's sessions and tokens (unless the tenant keeps them), other
@@ -106,7 +113,14 @@ export async function resetPassword(
   if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
     return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
-  await deps.users.setPassword(user.id, password, home, { ...asker, clientId });
+  const isSet = await deps.users.setPassword(user.id, password, home, { ...asker, clientId }).then(
+    () => true,
+    (thrown: unknown) => {
+      if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return false;
+      throw thrown;
+    },
+  );
+  if (!isSet) return { reason: 'not-changed' };
   await endWhatWasBefore(deps, user, met);
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
@@ -149,8 +163,18 @@ async function endWhatWasBefore(
   if (email === undefined) return;
   const ticket = ticketOptions(met);
   // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
+  if (ticket === undefined && !isProved) await tellProved(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);
   else if (ticket.marksVerified) await deps.users.confirmEmail(userId, email);
+}
+
+/** Where the user is kept elsewhere; what fails is in the log, and the address is proved all the same. */
+async function tellProved(deps: ResetDependencies, userId: string, email: string): Promise<void> {
+  try {
+    await verifyElsewhere(deps, userId, email);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+  }
 }
 
 function personal({ name, given_name, family_name, nickname, user_metadata }: User) {

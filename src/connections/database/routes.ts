@@ -17,7 +17,6 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './change-password.ts';
-import { type CustomDatabases, takenElsewhere } from './custom.ts';
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import type { RequestReset } from './reset-link.ts';
 import { type SignUpBody, signUpAnswer, signUpBody } from './signup.ts';
@@ -30,7 +29,6 @@ export interface DatabaseDependencies extends VerificationDependencies {
   rateLimits: RateLimits;
   requestReset: RequestReset;
   log: Logger;
-  customDatabases: CustomDatabases;
 }
 
 const api = { limit: 'other', cors: 'applications', errors: legacyShape } as const;
@@ -68,12 +66,6 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
     username,
     profile: profileOf(body),
     asker: askerOf(ctx, body.client_id, body),
-    isTakenElsewhere: takenElsewhere(deps, {
-      connection,
-      identifier: email,
-      clientId: body.client_id,
-      ip: ctx.ip,
-    }),
   });
   const seen = {
     connection: connection.name,

@@ -1,6 +1,11 @@
 // The strategy of database connections: an e-mail address or username, and a password.
 import type { Connection } from '../../records/collections.ts';
-import { customDatabase, databaseOptions } from '../../records/database-options.ts';
+import {
+  changesPasswords,
+  customDatabase,
+  databaseOptions,
+  takesSignUps,
+} from '../../records/database-options.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { type Proof, type Proved, strategy } from '../strategy.ts';
@@ -13,8 +18,8 @@ function describe(connection: Connection): object {
   return {
     passwordPolicy: options.passwordPolicy,
     ...(minimum !== undefined && { password_complexity_options: { min_length: minimum } }),
-    showSignup: !options.disable_signup,
-    showForgot: true,
+    showSignup: takesSignUps(connection),
+    showForgot: changesPasswords(connection),
     requires_username: options.requires_username,
     ...(username !== undefined && { validation: { username: { min: username.min, max: username.max } } }),
   };

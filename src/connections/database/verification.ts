@@ -5,9 +5,10 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
-export interface VerificationDependencies {
+export interface VerificationDependencies extends VerifyElsewhereDependencies {
   config: Config;
   users: Users;
   challenges: Challenges;
@@ -27,13 +28,19 @@ export async function openVerification(
   return met === undefined || user === undefined || user.email !== met.data.email ? undefined : { user, met };
 }
 
-/** Consumes the link. @returns the user, now verified; undefined when the link is invalid. */
+/**
+ * Consumes the link.
+ * @returns the user, now verified; undefined when the link is invalid.
+ * @throws AuthError 503 where a database elsewhere, which has to know, cannot be asked.
+ */
 export async function verifyEmail(
   deps: VerificationDependencies,
   ticket: string,
   ip: string,
 ): Promise<User | undefined> {
   const open = await openVerification(deps, ticket);
+  // Before the link is used up: it can be tried again where the database elsewhere cannot be asked.
+  if (open !== undefined) await verifyElsewhere(deps, open.user.id, String(open.met.data.email));
   const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
   const user = met && (await deps.users.confirmEmail(open.user.id, String(met.data.email)));
   if (met === undefined || user === undefined) {

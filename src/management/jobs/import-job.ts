@@ -1,5 +1,6 @@
 // An import of users as a job.
 import { DATABASE } from '../../records/connections.ts';
+import { customDatabase } from '../../records/database-options.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import { FileFault, readFile } from '../../users/transfer/file.ts';
 import { type ImportDependencies, type Imported, importUsers } from '../../users/transfer/import.ts';
@@ -18,7 +19,8 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
   const users = usersOf(text);
   return async (current) => {
     const connection = await deps.store.collection('connections').get(current.connection_id ?? '');
-    if (connection?.strategy !== DATABASE) throw new JobFault('The connection does not exist.');
+    if (connection?.strategy !== DATABASE || customDatabase(connection) === 'elsewhere')
+      throw new JobFault('The connection does not exist.');
     const { processed, upsert = false } = current;
     const some = users.slice(processed, processed + AT_A_TIME);
     const note = (outcome: Imported): Write[] => [

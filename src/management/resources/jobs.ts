@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
+import { customDatabase } from '../../records/database-options.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -112,6 +113,9 @@ async function beginImport(deps: JobsDependencies, body: z.output<typeof importB
   const connection = await connectionOf(deps, body.connection_id);
   if (connection.strategy !== DATABASE) {
     throw apiError(400, 'The connection must be a database connection', 'invalid_body');
+  }
+  if (customDatabase(connection) === 'elsewhere') {
+    throw apiError(400, 'The users of the connection are kept elsewhere', 'invalid_body');
   }
   const { upsert = false, external_id } = body;
   const about = {

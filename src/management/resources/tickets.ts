@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
+import { changesPasswords } from '../../records/database-options.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { primaryIdentity } from '../../users/identities.ts';
@@ -29,6 +30,8 @@ export interface TicketsDependencies {
   store: Store;
   users: Users;
   config: Pick<Config, 'client'>;
+  /** The user whom a database elsewhere has with an address, made one of ours; undefined for nobody. */
+  fromElsewhere(asked: { connection: Connection; identifier: string }): Promise<User | undefined>;
   /** The link of a new ticket. */
   issueTicket(kind: 'reset' | 'verification', ticket: NewTicket): Promise<string>;
 }
@@ -83,7 +86,9 @@ async function userOf(
     const connection = await connections.get(connection_id);
     if (connection === undefined)
       throw apiError(404, 'The connection does not exist', 'inexistent_connection');
-    const found = await deps.users.findInConnection(connection, email);
+    const found =
+      (await deps.users.findInConnection(connection, email)) ??
+      (await deps.fromElsewhere({ connection, identifier: email }));
     if (found === undefined) throw noUser();
     return { user: found, connection };
   }
@@ -139,7 +144,7 @@ export const ticketCalls: Call<TicketsDependencies>[] = [
     handle: async (deps, { body }) => {
       const common = await commonOf(deps, body);
       const { user, connection } = await userOf(deps, body);
-      if (strategyRecord(connection.strategy)?.isDatabase !== true) {
+      if (strategyRecord(connection.strategy)?.isDatabase !== true || !changesPasswords(connection)) {
         throw invalid('Passwords of this connection are not kept here.');
       }
       const marksVerified = body.mark_email_as_verified ?? false;

@@ -3,6 +3,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { checkedJson } from '../../http/body.ts';
 import { DATABASE } from '../../records/connections.ts';
+import { customDatabase } from '../../records/database-options.ts';
 import { type FailedUser, FileFault, type ImportFile, userReader } from './file.ts';
 import { type ImportDependencies, type ImportOptions, importUsers } from './import.ts';
 import { usersOf } from './split.ts';
@@ -100,7 +101,9 @@ export async function databaseOf(
   name: string | undefined,
 ): Promise<string> {
   const { records } = await store.collection('connections').list({ limit: 1000 });
-  const databases = records.filter(({ strategy }) => strategy === DATABASE).map((one) => one.name);
+  const databases = records
+    .filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere')
+    .map((one) => one.name);
   const chosen = name === undefined ? (databases.length === 1 ? databases[0] : undefined) : name;
   if (chosen !== undefined && databases.includes(chosen)) return chosen;
   throw new FileFault(

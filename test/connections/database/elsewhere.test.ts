@@ -29,6 +29,7 @@ describe('users who are kept in a database elsewhere', () => {
     server = await startServer({
       tenant: {
         ...base,
+        users: [],
         clients: base.clients.map((one) =>
           one.client_id === 'web' ? { ...one, grant_types: [...one.grant_types, REALM] } : one,
         ),

@@ -1,7 +1,7 @@
 // Making a user: `POST /users`.
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
-import { databaseOptions } from '../../../records/database-options.ts';
+import { canMakeUsers, databaseOptions } from '../../../records/database-options.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
@@ -86,6 +86,7 @@ function requireCredentials(
 ): void {
   if (password === undefined)
     throw invalid("Payload validation error: 'Missing required property: password'.");
+  if (!canMakeUsers(connection)) throw invalid('Users of this connection are made elsewhere.');
   const options = databaseOptions(connection);
   if (body.email == null && body.username == null) {
     throw invalid("Payload validation error: 'Missing required property: email'.");

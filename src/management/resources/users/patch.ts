@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
-import { databaseOptions } from '../../../records/database-options.ts';
-import { commonOptions } from '../../../records/upstream.ts';
+import { changesPasswords, customDatabase, databaseOptions } from '../../../records/database-options.ts';
+import { rootAttributesOf } from '../../../records/upstream.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
@@ -106,19 +106,24 @@ async function homeOf(
   return { connection: await config.connection(identity.connection), identity };
 }
 
-/** What an upstream provider says of a user is changed there. */
+/** The members that are changed in a database elsewhere, too, where a user is kept there. */
+const ELSEWHERE = ['email', 'email_verified', 'username', 'password', 'verify_email', 'verify_password'];
+
+/** What an upstream provider says of a user, or a database elsewhere, is changed there. */
 function refuseFederated(
   { connection, identity }: Awaited<ReturnType<typeof homeOf>>,
   body: PatchUserBody,
 ): void {
   const strategy = identity && strategyRecord(identity.provider);
-  if (identity === undefined || (strategy !== undefined && strategy.isUpstream !== true)) return;
+  const isElsewhere = connection !== undefined && customDatabase(connection) === 'elsewhere';
+  if (identity === undefined || (strategy !== undefined && strategy.isUpstream !== true && !isElsewhere))
+    return;
   const isRefreshed =
-    strategy === undefined ||
-    connection === undefined ||
-    commonOptions(connection.options).set_user_root_attributes === 'on_each_login';
+    strategy === undefined || connection === undefined || rootAttributesOf(connection) === 'on_each_login';
   const ours = new Set([
     ...['user_metadata', 'app_metadata', 'blocked', 'connection', 'client_id'],
+    // What scripts change there.
+    ...(isElsewhere ? ELSEWHERE : []),
     ...(isRefreshed ? [] : ['name', 'nickname', 'given_name', 'family_name', 'picture']),
   ]);
   const foreign = Object.entries(body).find(([name, value]) => value !== undefined && !ours.has(name))?.[0];
@@ -134,7 +139,8 @@ async function setPassword(
   { connection, identity, from }: Awaited<ReturnType<typeof homeOf>> & { from: RequestFrom },
   password: string,
 ): Promise<void> {
-  if (connection === undefined || strategyRecord(connection.strategy)?.isDatabase !== true) {
+  const isDatabase = connection !== undefined && strategyRecord(connection.strategy)?.isDatabase === true;
+  if (!isDatabase || !changesPasswords(connection)) {
     throw invalid('Cannot change password for users of this connection');
   }
   const options = databaseOptions(connection);

@@ -1,0 +1,222 @@
+// Users of databases elsewhere: whatever makes one of them, changes their password or address, or removes them asks the
+// database first. It stands around the users that everybody is given, so that no way to a change goes past it.
+import type { Connection } from '../../records/collections.ts';
+import { customDatabase } from '../../records/database-options.ts';
+import type { AddressKind } from '../../records/identities.ts';
+import type { UserRecord } from '../../records/users.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Asker } from '../../users/asker.ts';
+import { addressesOfNew, type Profile } from '../../users/create.ts';
+import { homeOf, type Identity, isLinked } from '../../users/identities.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import type { CustomDatabases } from './custom.ts';
+import { type Asked, databaseFailed } from './custom-run.ts';
+import { foreignId, mirroredIn } from './elsewhere.ts';
+
+interface ElsewhereDependencies {
+  config: Pick<Config, 'connection'>;
+  customDatabases: CustomDatabases;
+}
+
+type Made = Awaited<ReturnType<Users['create']>>;
+
+/** A user who is about to be made in a connection whose users are elsewhere. */
+interface NewElsewhere {
+  connection: Connection;
+  email: string | undefined;
+  username: string | undefined;
+  password: string;
+  profile: Profile;
+  asker: Asker;
+}
+
+/** Users as everybody is given them. */
+export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies): Users {
+  const databaseOf = (name: string) => deps.config.connection(name).then(customized);
+  return {
+    ...users,
+    create: async (newUser) => {
+      const { connection, password, profile = {}, asker = {} } = newUser;
+      const found = await databaseOf(connection);
+      if (found === undefined) return users.create(newUser);
+      const { email, username } = addressesOfNew(newUser);
+      const about = { connection: found.connection, email, username, password, profile, asker };
+      return makeIn(users, deps, about, found.mode === 'moves' ? () => users.create(newUser) : undefined);
+    },
+    make: async (newUser) => {
+      const { identity, profile = {}, password = '', asker = {} } = newUser;
+      const found = await databaseOf(identity.connection);
+      if (found === undefined) return users.make(newUser);
+      const { email, username } = identity.addresses;
+      const about = { connection: found.connection, email, username, password, profile, asker };
+      return makeIn(users, deps, about, found.mode === 'moves' ? () => users.make(newUser) : undefined);
+    },
+    setPassword: async (userId, password, home = userId, asker) => {
+      const identities = await users.identitiesOf(userId);
+      const identity = identities.find((one) => homeOf(one) === home);
+      const connection = await keptElsewhere(deps, identity);
+      if (identity === undefined || connection === undefined)
+        return users.setPassword(userId, password, home, asker);
+      const asked = { ...askedOf(connection, asker), identifier: identity.email ?? identity.username ?? '' };
+      await deps.customDatabases.changePassword(asked, password);
+      await users.noteNewPassword(userId, home);
+    },
+    update: async (userId, patch, ...more) => {
+      if ('email' in patch || 'username' in patch || 'email_verified' in patch)
+        await changeElsewhere(users, deps, userId, patch);
+      return users.update(userId, patch, ...more);
+    },
+    remove: async (userId) => {
+      for (const identity of await users.identitiesOf(userId)) {
+        const connection = await keptElsewhere(deps, identity);
+        if (connection === undefined) continue;
+        const asked = { connection, identifier: identity.email ?? identity.username ?? identity.upstream_id };
+        await deps.customDatabases.change(asked, 'delete', [identity.upstream_id]);
+      }
+      await users.remove(userId);
+    },
+  };
+}
+
+function customized(connection: Connection | undefined) {
+  const mode = connection && customDatabase(connection);
+  return connection === undefined || mode === undefined ? undefined : { connection, mode };
+}
+
+/** The connection of an identity, where its user is kept elsewhere. */
+async function keptElsewhere(
+  { config }: Pick<ElsewhereDependencies, 'config'>,
+  identity: Pick<Identity, 'connection'> | undefined,
+): Promise<Connection | undefined> {
+  const found = customized(identity && (await config.connection(identity.connection)));
+  return found?.mode === 'elsewhere' ? found.connection : undefined;
+}
+
+function askedOf(connection: Connection, { clientId, request }: Asker = {}): Omit<Asked, 'identifier'> {
+  return { connection, clientId, ip: typeof request?.ip === 'string' ? request.ip : undefined };
+}
+
+/**
+ * Makes a user whose addresses are nobody's here or elsewhere.
+ * @param makeHere makes them here; without it they are made elsewhere, and written down here.
+ * @throws AuthError as the scripts' answers do.
+ */
+async function makeIn(
+  users: Users,
+  deps: ElsewhereDependencies,
+  about: NewElsewhere,
+  makeHere: (() => Promise<Made>) | undefined,
+): Promise<Made> {
+  const taken = await takenBy(users, deps, about, makeHere !== undefined);
+  if (taken === undefined) return makeHere === undefined ? makeElsewhere(users, deps, about) : makeHere();
+  // As long as the hash of a new user's password takes.
+  await users.verifyPassword(undefined, about.password);
+  return { taken };
+}
+
+async function takenBy(
+  users: Users,
+  { customDatabases }: ElsewhereDependencies,
+  { connection, email, username, asker }: Omit<NewElsewhere, 'password' | 'profile'>,
+  isKeptHere: boolean,
+): Promise<AddressKind | undefined> {
+  for (const [kind, identifier] of [
+    ['email', email],
+    ['username', username],
+  ] as const) {
+    if (identifier === undefined) continue;
+    if ((await customDatabases.find({ ...askedOf(connection, asker), identifier })) !== undefined)
+      return kind;
+    if (!isKeptHere && (await users.identityInConnection(connection, identifier)) !== undefined) return kind;
+  }
+  return undefined;
+}
+
+async function makeElsewhere(
+  users: Users,
+  { customDatabases }: ElsewhereDependencies,
+  { connection, email, username, password, profile, asker }: NewElsewhere,
+): Promise<Made> {
+  const name = email ?? username ?? '';
+  const asked = { ...askedOf(connection, asker), identifier: name };
+  const addresses = { ...(email !== undefined && { email }), ...(username !== undefined && { username }) };
+  if (!(await customDatabases.create(asked, { ...profile, ...addresses, password })))
+    return { taken: 'email' };
+  // It gives the id, and shows that the user can log in.
+  const there = await customDatabases.login(asked, password);
+  if (typeof there === 'string') throw databaseFailed();
+  const { user_metadata, app_metadata } = there.metadata;
+  const metadata = {
+    user_metadata: { ...profile.user_metadata, ...user_metadata },
+    app_metadata: { ...profile.app_metadata, ...app_metadata },
+  };
+  const mirrored = await users.mirror({ ...mirroredIn(connection, there), metadata });
+  const identity = mirrored && (await users.identityInConnection(connection, name));
+  if (mirrored === undefined || identity === undefined) {
+    customDatabases.refused(asked, 'login', foreignId(there));
+    throw databaseFailed();
+  }
+  const { blocked } = profile;
+  const user = blocked === undefined ? mirrored.user : await users.update(mirrored.user.id, { blocked });
+  return { user: user ?? mirrored.user, identity };
+}
+
+/**
+ * Changes the addresses of a user elsewhere, before they are changed here.
+ * @throws UniqueKeyError when one is somebody else's here or there. @throws AuthError 503 where it was not changed there.
+ */
+async function changeElsewhere(
+  users: Users,
+  deps: ElsewhereDependencies,
+  userId: string,
+  patch: Partial<UserRecord>,
+): Promise<void> {
+  const [before, identities] = await Promise.all([users.get(userId), users.identitiesOf(userId)]);
+  const identity = identities.find((one) => !isLinked(one));
+  const found = customized(identity && (await deps.config.connection(identity.connection)));
+  if (before === undefined || found === undefined) return;
+  const change: Change = { email_verified: patch.email_verified };
+  for (const kind of ['email', 'username'] as const) {
+    const value = patch[kind];
+    if (value === undefined || value === before[kind]) continue;
+    const asked = { connection: found.connection, identifier: value };
+    const there = await deps.customDatabases.find(asked);
+    const here = await users.identityInConnection(found.connection, value);
+    const isTheirs = there?.upstreamId === identity?.upstream_id;
+    if ((there !== undefined && !isTheirs) || (here !== undefined && here.user_id !== userId))
+      throw new UniqueKeyError('identities', kind);
+    if (there === undefined) change[kind] = value;
+    // What was changed there first is not changed there again.
+    else if (kind === 'email') change.email_verified = before.email_verified;
+  }
+  if (found.mode === 'elsewhere') await tellChange(deps, found.connection, before, change);
+}
+
+/** What becomes different elsewhere: an address, or whether the one there is is verified. */
+interface Change {
+  email?: string;
+  username?: string;
+  email_verified: boolean | undefined;
+}
+
+async function tellChange(
+  { customDatabases }: ElsewhereDependencies,
+  connection: Connection,
+  before: User,
+  change: Change,
+): Promise<void> {
+  const { email: address, username: name } = before;
+  const verified = change.email_verified ?? (change.email === undefined && before.email_verified);
+  if (address !== undefined && (change.email !== undefined || verified !== before.email_verified)) {
+    const args = [address, change.email ?? address, verified];
+    await customDatabases.change({ connection, identifier: address }, 'change_email', args);
+  }
+  if (name !== undefined && change.username !== undefined) {
+    await customDatabases.change({ connection, identifier: name }, 'change_username', [
+      name,
+      change.username,
+    ]);
+  }
+}

@@ -1,0 +1,468 @@
+// What is changed of users who are kept in a database elsewhere is changed there: new users, passwords, addresses, removals.
+import { expect } from 'chai';
+import { callsWith, type ManagementCall, managementToken, startManaged } from '../../management/support.ts';
+import { createAgent, readForm } from '../../support/agent.ts';
+import {
+  authorize,
+  tenant as base,
+  follow,
+  payload,
+  responseOf,
+  token,
+  webRequest,
+} from '../../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
+import {
+  elsewhereOptions,
+  type LegacyDatabase,
+  movingOptions,
+  startLegacyDatabase,
+} from '../../support/legacy-database.ts';
+import type { TestServer } from '../../support/server.ts';
+
+const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
+const OLD = 'old';
+const NEW = 'A-New-Password-1';
+const generous = { capacity: 10_000, perMinute: 10_000 };
+
+describe('changes of users who are kept in a database elsewhere', () => {
+  let legacy: LegacyDatabase;
+  let server: TestServer;
+  let call: ManagementCall;
+  before(async () => {
+    legacy = await startLegacyDatabase();
+    const database = (name: string, options: object) => ({ name, enabled_clients: ['web', 'spa'], options });
+    server = await startManaged({
+      ...base,
+      users: [],
+      attackProtection: {
+        rateLimits: {
+          ...base.attackProtection.rateLimits,
+          signup: generous,
+          changePassword: generous,
+          customDatabase: generous,
+        },
+      },
+      clients: base.clients.map((one) =>
+        one.client_id === 'web' ? { ...one, grant_types: [...one.grant_types, REALM] } : one,
+      ),
+      databases: [
+        database('users', elsewhereOptions(legacy)),
+        database('moving', movingOptions(legacy)),
+        database('named', { ...elsewhereOptions(legacy), requires_username: true }),
+        database(
+          'login-only',
+          elsewhereOptions(legacy, {
+            get_user: null,
+            create: null,
+            verify: null,
+            change_password: null,
+            change_email: null,
+            change_username: null,
+            delete: null,
+          }),
+        ),
+        database(
+          'picky',
+          elsewhereOptions(legacy, {
+            create: `function create(user, callback) {
+              callback(new ValidationError('email-too-long', 'Not with ' + user.password + '.'));
+            }`,
+          }),
+        ),
+      ],
+    });
+    call = callsWith(server, await managementToken(server));
+  });
+  after(async () => {
+    await server?.stop();
+    await legacy?.stop();
+  });
+
+  let people = 0;
+  const fresh = () => `changing-${++people}@example.test`;
+  const grant = (username: string, password: string, realm = 'users', scope = 'openid') =>
+    token(createAgent(server), {
+      grant_type: REALM,
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username,
+      password,
+      realm,
+      scope,
+    });
+  /** Somebody who has logged in. */
+  const someone = async (more = {}, connection = 'users') => {
+    const email = fresh();
+    const user = legacy.add(email, OLD, more);
+    const answer = await grant(email, OLD, connection);
+    expect(answer.status, answer.text).to.equal(200);
+    const id = payload(answer.json().id_token).sub as string;
+    return { email, user, id, path: `/users/${encodeURIComponent(id)}` };
+  };
+  const signUp = (email: string, more: object = {}) =>
+    createAgent(server).request('/dbconnections/signup', {
+      json: { client_id: 'web', connection: 'users', email, password: NEW, ...more },
+    });
+  const failing = async <T>(work: () => Promise<T>, status = 500): Promise<T> => {
+    legacy.misbehave = (response) => response.writeHead(status).end();
+    try {
+      return await work();
+    } finally {
+      legacy.misbehave = undefined;
+    }
+  };
+  const usersWith = (email: string) => server.store.collection('users').findBy('email', email);
+  const noPassword = async (id: string) =>
+    expect([undefined, '']).to.include((await server.store.collection('credentials').get(id))?.passwordHash);
+  /** The newest event, once it says so: those of the background take their time. */
+  const eventSaying = async (type: string, description: string) => {
+    for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+      const { records } = await server.store.collection('logs').list({ limit: 1000 });
+      const found = records.filter((one) => one.type === type && one.description === description).at(-1);
+      if (found !== undefined) return found;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    throw new Error(`there is no event ${type} that says: ${description}`);
+  };
+
+  describe('a sign-up', () => {
+    it('makes the user there, who is here by their id, without a password', async () => {
+      const email = fresh();
+      const answer = await signUp(email.toUpperCase(), { given_name: 'Grace', user_metadata: { plan: 'x' } });
+      expect(answer.status, answer.text).to.equal(200);
+      const there = legacy.users.get(email);
+      expect(answer.json()).to.include({ _id: String(there?.id), email, email_verified: false });
+      expect(legacy.writes.at(-1)?.[1]).to.deep.include({
+        email,
+        given_name: 'Grace',
+        user_metadata: { plan: 'x' },
+        connection: 'users',
+        client_id: 'web',
+        tenant: new URL(server.issuer).hostname,
+      });
+      await noPassword(`auth0|${there?.id}`);
+      expect((await grant(email, NEW)).status).to.equal(200);
+      expect((await usersWith(email))[0]?.user_metadata).to.deep.equal({ plan: 'x' });
+    });
+
+    it('at the page logs in', async () => {
+      const agent = createAgent(server);
+      const request = webRequest({ screen_hint: 'signup', connection: 'users' });
+      const page = await follow(agent, await authorize(agent, request), server.url);
+      const { action, fields } = readForm(page, 'email');
+      const email = fresh();
+      const form = { ...fields, email, password: NEW };
+      const busy = await failing(() => agent.request(action, { form }));
+      expect(busy.status).to.equal(503);
+      expect(busy.text).to.contain('Try again in a moment').and.to.contain(email);
+      const done = await follow(agent, await agent.request(action, { form }), server.url);
+      expect(responseOf(done).code).to.be.a('string');
+    });
+
+    it('is refused for an address that is somebody there or here, and tells no more than that', async () => {
+      const { email } = await someone();
+      const writes = legacy.writes.length;
+      expect((await signUp(email)).json()).to.include({ code: 'invalid_signup' });
+      const there = fresh();
+      legacy.add(there, OLD);
+      expect((await signUp(there)).json()).to.include({ code: 'invalid_signup' });
+      // One who was removed there meanwhile is still somebody here.
+      legacy.users.delete(email);
+      expect((await signUp(email)).json()).to.include({ code: 'invalid_signup' });
+      expect(legacy.writes.length).to.equal(writes);
+    });
+
+    it('of two at once for one address makes one user', async () => {
+      const email = fresh();
+      const answers = await Promise.all([signUp(email), signUp(email)]);
+      expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400]);
+      expect((await usersWith(email)).length).to.equal(1);
+    });
+
+    it('passes the words of a ValidationError on, without the password', async () => {
+      const answer = await signUp(fresh(), { connection: 'picky' });
+      expect([answer.status, answer.json()]).to.deep.equal([
+        400,
+        { error: 'email-too-long', code: 'email-too-long', description: 'Not with ***.', statusCode: 400 },
+      ]);
+    });
+
+    it('makes nobody where the database fails, and does not go past the rules of passwords', async () => {
+      const email = fresh();
+      expect((await failing(() => signUp(email))).status).to.equal(503);
+      expect((await signUp(email, { password: 'weak' })).json()).to.include({ code: 'invalid_password' });
+      expect(await usersWith(email)).to.deep.equal([]);
+      expect(legacy.users.has(email)).to.equal(false);
+    });
+  });
+
+  describe('a link that verifies an address', () => {
+    it('has the script verify it, and can be tried again where that fails', async () => {
+      const email = fresh();
+      await signUp(email);
+      const agent = createAgent(server);
+      const page = await agent.get((await nextMessageTo(server, email)).link ?? '');
+      const { action, fields } = readForm(page, 'ticket');
+      const form = { ...fields, decision: 'verify' };
+      expect((await failing(() => agent.request(action, { form }))).status).to.equal(503);
+      expect((await usersWith(email))[0]?.email_verified).to.equal(false);
+      expect((await agent.request(action, { form })).status).to.equal(200);
+      expect(legacy.users.get(email)?.email_verified).to.equal(true);
+      expect((await usersWith(email))[0]?.email_verified).to.equal(true);
+    });
+
+    it('removes the account there, too, where its owner did not make it', async () => {
+      const email = fresh();
+      await signUp(email);
+      const agent = createAgent(server);
+      const page = await agent.get((await nextMessageTo(server, email)).link ?? '');
+      const { action, fields } = readForm(page, 'ticket');
+      expect((await agent.request(action, { form: { ...fields, decision: 'discard' } })).status).to.equal(
+        200,
+      );
+      expect([legacy.users.has(email), (await usersWith(email)).length]).to.deep.equal([false, 0]);
+    });
+  });
+
+  describe('a new password by a link', () => {
+    const resetForm = async (email: string, connection = 'users') => {
+      const agent = createAgent(server);
+      await agent.request('/dbconnections/change_password', { json: { connection, email } });
+      const page = await agent.get((await nextMessageTo(server, email, 1, 'link')).link ?? '');
+      const { action, fields } = readForm(page, 'password');
+      return (password: string) => agent.request(action, { form: { ...fields, password, repeat: password } });
+    };
+
+    it('is set there, ends what the old one let in, and is kept nowhere here', async () => {
+      const { email, id } = await someone({ email_verified: false });
+      const before = await grant(email, OLD, 'users', 'openid offline_access');
+      const reset = await resetForm(email);
+      expect((await reset(NEW)).status).to.equal(200);
+      expect((await grant(email, OLD)).status).to.equal(403);
+      expect((await grant(email, NEW)).status).to.equal(200);
+      const refreshed = await token(createAgent(server), {
+        grant_type: 'refresh_token',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        refresh_token: before.json().refresh_token,
+      });
+      expect(refreshed.json().error).to.equal('invalid_grant');
+      await noPassword(id);
+      // The mail came to the address: it is verified there, too.
+      expect(legacy.users.get(email)?.email_verified).to.equal(true);
+    });
+
+    it('is set for somebody who was never here', async () => {
+      const email = fresh();
+      const { id } = legacy.add(email, OLD);
+      expect((await (await resetForm(email))(NEW)).status).to.equal(200);
+      expect(payload((await grant(email, NEW)).json().id_token).sub).to.equal(`auth0|${id}`);
+    });
+
+    it('is not set where the script fails, and the link is used up', async () => {
+      const { email } = await someone();
+      const reset = await resetForm(email);
+      const failed = await failing(() => reset(NEW));
+      expect([failed.status, failed.text.includes('ask for a new link')]).to.deep.equal([503, true]);
+      expect(await eventSaying('fcp', 'not-changed')).to.include({ connection: 'users', user_name: email });
+      await eventSaying('f', 'The change_password script failed: status 500 for ***');
+      expect((await reset(NEW)).status).to.equal(400);
+      expect((await grant(email, OLD)).status).to.equal(200);
+    });
+
+    it('makes somebody who has not moved here yet one of ours, whom the database is not asked for again', async () => {
+      const email = fresh();
+      const { id } = legacy.add(email, OLD);
+      const reset = await resetForm(email, 'moving');
+      // Until then the older password counts.
+      expect((await reset(NEW)).status).to.equal(200);
+      const asked = legacy.seen.length;
+      expect(payload((await grant(email, NEW, 'moving')).json().id_token).sub).to.equal(`auth0|${id}`);
+      expect((await grant(email, OLD, 'moving')).status).to.equal(403);
+      expect(legacy.seen.length).to.equal(asked);
+    });
+
+    it('leaves the older password of somebody who asked for a link and did not use it', async () => {
+      const email = fresh();
+      legacy.add(email, OLD);
+      await resetForm(email, 'moving');
+      expect((await grant(email, 'wrong', 'moving')).status).to.equal(403);
+      expect((await grant(email, OLD, 'moving')).status).to.equal(200);
+      expect((await usersWith(email)).length).to.equal(1);
+    });
+
+    it('is not offered for nobody, nor where no script can set one', async () => {
+      const email = fresh();
+      legacy.add(email, OLD);
+      for (const [connection, address, why] of [
+        ['users', fresh(), 'there is no such user'],
+        ['login-only', email, 'there is no script change_password'],
+      ] as const) {
+        const asked = { json: { connection, email: address } };
+        const answer = await createAgent(server).request('/dbconnections/change_password', asked);
+        expect(answer.status).to.equal(200);
+        expect(await eventSaying('fcpr', why)).to.include({ user_name: address });
+        expect(await messagesTo(server, address)).to.deep.equal([]);
+      }
+    });
+  });
+
+  describe('the Management API', () => {
+    it('makes users there', async () => {
+      const email = fresh();
+      const body = {
+        connection: 'users',
+        email,
+        password: NEW,
+        app_metadata: { plan: 'gold' },
+        blocked: true,
+      };
+      const made = await call('POST', '/users', body);
+      expect(made.status, made.text).to.equal(201);
+      expect(made.json()).to.deep.include({
+        user_id: `auth0|${legacy.users.get(email)?.id}`,
+        app_metadata: { plan: 'gold' },
+        blocked: true,
+      });
+      await noPassword(made.json().user_id);
+      expect((await call('POST', '/users', body)).status).to.equal(409);
+      const failed = await failing(() => call('POST', '/users', { ...body, email: fresh() }));
+      expect(failed.json()).to.include({ statusCode: 503, errorCode: 'temporarily_unavailable' });
+    });
+
+    it('makes no user here whom the older database has, in either way', async () => {
+      for (const connection of ['users', 'moving']) {
+        const email = fresh();
+        legacy.add(email, OLD);
+        const made = await call('POST', '/users', { connection, email, password: NEW });
+        expect(made.status).to.equal(409);
+      }
+      const { path } = await someone({}, 'moving');
+      const email = fresh();
+      legacy.add(email, OLD);
+      expect((await call('PATCH', path, { email })).json().message).to.match(/new email already exists/);
+    });
+
+    it('sets passwords there', async () => {
+      const { email, path, id } = await someone();
+      expect((await call('PATCH', path, { password: NEW })).status).to.equal(200);
+      expect([(await grant(email, OLD)).status, (await grant(email, NEW)).status]).to.deep.equal([403, 200]);
+      expect((await failing(() => call('PATCH', path, { password: 'Another-One-2' }))).status).to.equal(503);
+      legacy.users.delete(email);
+      expect((await call('PATCH', path, { password: 'Another-One-2' })).status).to.equal(503);
+      await noPassword(id);
+    });
+
+    it('changes addresses there, first', async () => {
+      const { email, path } = await someone();
+      const next = fresh();
+      expect((await failing(() => call('PATCH', path, { email: next }))).status).to.equal(503);
+      expect((await usersWith(email)).length).to.equal(1);
+      const changed = await call('PATCH', path, { email: next, email_verified: true });
+      expect(changed.json()).to.include({ email: next, email_verified: true });
+      expect(legacy.users.get(next)).to.include({ email_verified: true });
+      expect((await grant(next, OLD)).status).to.equal(200);
+      expect((await grant(email, OLD)).status).to.equal(403);
+      await call('PATCH', path, { email_verified: false });
+      expect(legacy.users.get(next)).to.include({ email_verified: false });
+      const other = await someone();
+      expect((await call('PATCH', path, { email: other.email })).status).to.equal(400);
+    });
+
+    it('follows an address that was changed there before', async () => {
+      const { email, user, path } = await someone();
+      const next = fresh();
+      legacy.users.delete(email);
+      legacy.users.set(next, { ...user, email: next });
+      expect((await grant(next, OLD)).status).to.equal(403);
+      const writes = legacy.writes.length;
+      expect((await call('PATCH', path, { email: next })).status).to.equal(200);
+      expect(legacy.writes.length).to.equal(writes);
+      expect((await grant(next, OLD)).status).to.equal(200);
+    });
+
+    it('changes usernames there', async () => {
+      const { path, user } = await someone({ username: `before${people}` }, 'named');
+      expect((await call('PATCH', path, { username: `after${people}` })).status).to.equal(200);
+      expect([...legacy.users.values()].find(({ id }) => id === user.id)?.username).to.equal(
+        `after${people}`,
+      );
+      expect((await grant(`after${people}`, OLD, 'named')).status).to.equal(200);
+    });
+
+    it('does not change what each login takes from there', async () => {
+      const { path } = await someone();
+      expect((await call('PATCH', path, { name: 'Another' })).json().message).to.match(
+        /cannot be updated: name/,
+      );
+      expect((await call('PATCH', path, { user_metadata: { a: 1 }, blocked: true })).status).to.equal(200);
+    });
+
+    it('removes users there, and keeps those whom it could not remove', async () => {
+      const { email, path, user } = await someone();
+      expect((await failing(() => call('DELETE', path))).status).to.equal(503);
+      expect((await call('GET', path)).status).to.equal(200);
+      expect((await call('DELETE', path)).status).to.equal(204);
+      expect(legacy.writes.at(-1)?.[0]).to.equal(`DELETE /users/${user.id}`);
+      expect([legacy.users.has(email), (await call('GET', path)).status]).to.deep.equal([false, 404]);
+    });
+
+    it('leaves those who have moved here in the older database', async () => {
+      const { email, path } = await someone({}, 'moving');
+      expect((await call('DELETE', path)).status).to.equal(204);
+      expect(legacy.users.has(email)).to.equal(true);
+    });
+
+    it('gives tickets for somebody who was never here', async () => {
+      const email = fresh();
+      legacy.add(email, OLD);
+      const { records } = await server.store.collection('connections').list({ limit: 100 });
+      const idOf = (name: string) => records.find((one) => one.name === name)?.id;
+      const ticket = (connection: string) =>
+        call('POST', '/tickets/password-change', { email, connection_id: idOf(connection) });
+      expect((await ticket('moving')).status).to.equal(201);
+      expect((await ticket('login-only')).status).to.equal(404);
+      const { id } = await someone({}, 'login-only');
+      const refused = await call('POST', '/tickets/password-change', { user_id: id });
+      expect(refused.json().message).to.match(/not kept here/);
+    });
+  });
+
+  it('are not offered, and refused, where there are no scripts for them', async () => {
+    const email = fresh();
+    expect((await signUp(email, { connection: 'login-only' })).json()).to.deep.equal({
+      error: 'public signup is disabled',
+    });
+    const made = await call('POST', '/users', { connection: 'login-only', email, password: NEW });
+    expect(made.json().message).to.equal('Users of this connection are made elsewhere.');
+    const agent = createAgent(server);
+    const page = await follow(
+      agent,
+      await authorize(agent, webRequest({ connection: 'login-only' })),
+      server.url,
+    );
+    expect(page.text).not.to.contain('/signup').and.not.to.contain('/forgot-password');
+    const someoneThere = await someone({}, 'login-only');
+    const passwords = await call('PATCH', someoneThere.path, { password: NEW });
+    expect(passwords.json().message).to.match(/Cannot change password/);
+    expect((await call('DELETE', someoneThere.path)).status).to.equal(204);
+    expect(legacy.users.has(someoneThere.email)).to.equal(true);
+  });
+
+  it('never come by an import', async () => {
+    const { records } = await server.store.collection('connections').list({ limit: 100 });
+    const form = new FormData();
+    form.set('connection_id', records.find(({ name }) => name === 'users')?.id ?? '');
+    form.set('users', new Blob(['[]'], { type: 'application/json' }), 'users.json');
+    const answer = await fetch(`${server.url}/api/v2/jobs/users-imports`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await managementToken(server)}` },
+      body: form,
+    });
+    expect([answer.status, ((await answer.json()) as { message: string }).message]).to.deep.equal([
+      400,
+      'The users of the connection are kept elsewhere',
+    ]);
+  });
+});
