@@ -19,7 +19,7 @@ export function createCommits(store: Store): Commits {
     together: async (also, work) => {
       const writes = [...also];
       const done = await open.run(writes, work);
-      await store.batch(writes);
+      if (writes.length > 0) await store.batch(writes);
       return done;
     },
     take: (write) => {

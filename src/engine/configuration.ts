@@ -226,9 +226,8 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
 
 /** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
 function rotates(
-  deps: EngineDependencies & { targets: RefreshTargets; loginActions: LoginActions },
+  deps: EngineDependencies & { commits: Commits; targets: RefreshTargets; loginActions: LoginActions },
 ): Configuration['rotateRefreshToken'] {
-  const { store, clock, wallClock } = deps;
   return async (ctx) => {
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;
     if (token === undefined || client === undefined) return true;
@@ -236,7 +235,7 @@ function rotates(
     await refuseUnboundRefresh(deps, ctx, { client, token });
     await deps.loginActions.atRefresh(ctx);
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
-    await keepRefreshTokenAlive({ store, clock, wallClock }, token, client);
+    await keepRefreshTokenAlive(deps, token, client);
     return false;
   };
 }

@@ -18,8 +18,6 @@ import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { sha256 } from '../runtime/secrets.ts';
-import { UniqueKeyError } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { adaptAddresses, type RequestClass } from './addresses.ts';
 import type { DetailTypes } from './authorization-details.ts';
@@ -27,6 +25,7 @@ import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
+import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
 import { readExtensions } from './request-extensions.ts';
 
 export const ENGINE_VERSION = '9.13.3';
@@ -81,6 +80,23 @@ function knowAlgorithms(provider: Provider): void {
   configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
 }
 
+/**
+ * Has each of the engine's own grants do its work inside of something. Imported because the engine takes handlers of
+ * further grants, and gives none of its own.
+ */
+export function aroundGrants(
+  provider: Provider,
+  grantTypes: readonly string[],
+  around: (work: () => Promise<void>) => Promise<void>,
+): void {
+  const { grantTypeHandlers: handlers } = instance(provider);
+  for (const grantType of grantTypes) {
+    const handle = handlers.get(grantType);
+    if (handle === undefined) throw new Error(`the engine has no grant ${grantType}`);
+    handlers.set(grantType, (ctx) => around(() => handle(ctx)));
+  }
+}
+
 interface DpopProof {
   thumbprint: string;
   jti: string;
@@ -128,10 +144,7 @@ interface EngineClasses {
   IdToken: { prototype: IdTokenInstance };
   RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
   Session: EngineModel & { prototype: Session };
-  ReplayDetection: {
-    unique(iss: string, jti: string, exp: number): Promise<boolean>;
-    instantiate(payload: object): { save(ttlSeconds: number): Promise<unknown> };
-  };
+  ReplayDetection: ReplayDetectionClass;
 }
 
 /** A class of artifacts, which keeps the members named. */
@@ -173,7 +186,7 @@ export function adaptEngine(
   adaptSessions(provider, wallClock);
   adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
-  adaptReplayDetection(provider, wallClock);
+  countOnce((provider as unknown as EngineClasses).ReplayDetection, wallClock);
   bindAccessTokens(provider, bind);
 }
 
@@ -310,24 +323,6 @@ function adaptTokens(provider: Provider, random: Random): void {
 
   // The ID token of a refresh should have no nonce (OpenID Connect Core §12.2): SDKs refuse one that they did not send.
   setPayload(RefreshToken, [...RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'), 'bounds']);
-}
-
-/**
- * What counts once: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1). The engine asks
- * whether it was used and then notes it: two that arrive together would both be the first.
- */
-function adaptReplayDetection(provider: Provider, wallClock: Clock): void {
-  const { ReplayDetection } = provider as unknown as EngineClasses;
-  ReplayDetection.unique = async (iss, jti, exp) => {
-    const used = ReplayDetection.instantiate({ jti: sha256(JSON.stringify([iss, jti])), iss });
-    try {
-      await used.save(exp - epochSeconds(wallClock));
-      return true;
-    } catch (thrown) {
-      if (thrown instanceof UniqueKeyError) return false;
-      throw thrown;
-    }
-  };
 }
 
 /** Has a model keep more members. */

@@ -20,11 +20,13 @@ declare module 'oidc-provider/lib/helpers/initialize_keystore.js' {
 
 declare module 'oidc-provider/lib/helpers/weak_cache.js' {
   import type Provider from 'oidc-provider';
+  import type { KoaContextWithOIDC } from 'oidc-provider';
 
   type Algorithms = Record<'idTokenSigningAlgValues' | 'authorizationSigningAlgValues', string[]>;
   export default function instance(provider: Provider): {
     configuration: Algorithms & { enabledJWA: Algorithms };
     features: { richAuthorizationRequests: { types: object } };
+    grantTypeHandlers: Map<string, (ctx: KoaContextWithOIDC) => Promise<void>>;
   };
 }
 

@@ -10,7 +10,7 @@ import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.t
 import { browserLogins } from './browser-login.ts';
 import { certificateBinding } from './certificate-binding.ts';
 import type { JudgedUsers } from './claims.ts';
-import { createCommits } from './commit.ts';
+import { type Commits, createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
 import { keptDocument, type SendDocument } from './discovery-document.ts';
@@ -21,7 +21,7 @@ import { keepGrants } from './grants.ts';
 import type { ReadIdTokenHint } from './id-token-hint.ts';
 import { type Interactions, interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
-import { adaptEngine } from './internals.ts';
+import { adaptEngine, aroundGrants } from './internals.ts';
 import type { Introspect } from './introspection.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
 import { type LoginActions, loginActions } from './login-actions.ts';
@@ -93,7 +93,7 @@ function measureImplicit(provider: Provider, { measures }: Pick<EngineDependenci
 }
 
 function adaptedProvider(
-  deps: EngineDependencies & { customClaims: CustomClaims; loginActions: LoginActions },
+  deps: EngineDependencies & { commits: Commits; customClaims: CustomClaims; loginActions: LoginActions },
   configuration: Configuration,
 ): Provider {
   const provider = new Provider(deps.settings.issuer, configuration);
@@ -107,6 +107,8 @@ function adaptedProvider(
       await applyScopes(deps, ctx, token);
     },
   });
+  // A code or token is used up before; what is given for it is stored in one commit.
+  aroundGrants(provider, ['authorization_code', 'refresh_token'], (work) => deps.commits.together([], work));
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
   measureImplicit(provider, deps);

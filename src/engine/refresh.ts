@@ -1,8 +1,11 @@
 // Refresh tokens that are not rotated: each use keeps them alive for another idle lifetime.
 import type { Client, RefreshToken } from 'oidc-provider';
+import type { ArtifactRecord } from '../records/engine.ts';
+import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
+import type { Commits } from './commit.ts';
 import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';
 import { familyKey, withExpiry } from './refresh-families.ts';
 
@@ -11,7 +14,7 @@ import { familyKey, withExpiry } from './refresh-families.ts';
  * does not expire by idleness has nothing to move.
  */
 export async function keepRefreshTokenAlive(
-  { store, clock, wallClock }: { store: Store; clock: Clock; wallClock: Clock },
+  { store, clock, wallClock, commits }: { store: Store; clock: Clock; wallClock: Clock; commits: Commits },
   token: RefreshToken,
   client: Client,
 ): Promise<void> {
@@ -24,7 +27,10 @@ export async function keepRefreshTokenAlive(
   const artifacts = store.collection('artifacts');
   const family = familyKey(token.jti);
   if (family !== undefined) {
-    await artifacts.update(family, (current) => withExpiry(current, token.jti, { exp, expiresAt, now }));
+    const change = (current: Frozen<ArtifactRecord>) =>
+      withExpiry(current, token.jti, { exp, expiresAt, now });
+    if (!commits.take({ collection: 'artifacts', update: family, change }))
+      await artifacts.update(family, change);
     return;
   }
   await artifacts.update(artifactKey('RefreshToken', token.jti), (current) => {

@@ -21,6 +21,8 @@ describe('round trips to the store', () => {
             ? {
                 ...client,
                 grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/passwordless/otp'],
+                // Each refresh also moves the token's end.
+                refresh_token: { rotation_type: 'non-rotating', expiration_type: 'expiring' },
               }
             : client,
         ),
@@ -80,6 +82,26 @@ describe('round trips to the store', () => {
     });
     expect(answer.status, answer.text).to.equal(200);
     expectFew();
+  });
+
+  it('are four for a refresh, which stores all that it gives at once', async () => {
+    const first = await token(agent, {
+      ...WEB,
+      grant_type: 'password',
+      username: USER.email,
+      password: USER.password,
+      scope: 'openid offline_access',
+    });
+    const { refresh_token } = JSON.parse(first.text) as { refresh_token: string };
+    count.reset();
+    const answer = await token(agent, { ...WEB, grant_type: 'refresh_token', refresh_token });
+    expect(answer.status, answer.text).to.equal(200);
+    expect(trips()).to.deep.equal([
+      'artifacts.get',
+      'artifacts.get',
+      'users.get',
+      'batch(artifacts,artifacts)',
+    ]);
   });
 
   it('are few for a password at the hosted page', async () => {

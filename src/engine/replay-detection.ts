@@ -1,0 +1,28 @@
+// What counts once in the engine: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1).
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { sha256 } from '../runtime/secrets.ts';
+import { UniqueKeyError } from '../store/contract.ts';
+
+/** The engine's class of what was used. */
+export interface ReplayDetectionClass {
+  unique(iss: string, jti: string, exp: number): Promise<boolean>;
+  instantiate(payload: object): { save(ttlSeconds: number): Promise<unknown> };
+}
+
+/**
+ * Has it count once. The engine asks whether something was used and then notes it: two that arrive together would both be the
+ * first.
+ * @param wallClock what dates in JWTs are by.
+ */
+export function countOnce(model: ReplayDetectionClass, wallClock: Clock): void {
+  model.unique = async (iss, jti, exp) => {
+    const used = model.instantiate({ jti: sha256(JSON.stringify([iss, jti])), iss });
+    try {
+      await used.save(exp - epochSeconds(wallClock));
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof UniqueKeyError) return false;
+      throw thrown;
+    }
+  };
+}
