@@ -15,6 +15,7 @@ import { type ProfileScript, scriptReport, testProfileScript } from './administr
 import { sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
 import { fail, faultText } from './fault.ts';
+import { addOperatingCommands } from './operating-commands.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { SIGNING_ALGS, type SigningAlg } from './records/signing-algs.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -193,13 +194,7 @@ program
   .command('check')
   .description('check the settings and the tenant file, and name every fault')
   .action(check);
-program
-  .command('doctor')
-  .description('look at everything the server depends on; the exit code is 1 where something is at fault')
-  .option('--json', 'print the findings as JSON')
-  .action(async (options: { json?: boolean }) =>
-    (await import('./doctor/command.ts')).doctor(options, log, console.log),
-  );
+addOperatingCommands(program, log, console.log);
 program.command('apply').description('make the tenant in the store equal to the tenant file').action(apply);
 program
   .command('plan')

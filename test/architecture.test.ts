@@ -10,9 +10,9 @@ import { cruise, type ICruiseResult } from 'dependency-cruiser';
 const LAYERS: string[][] = [
   ['main.js', 'cli.ts', 'testing'],
   ['commands.ts', 'node-version.ts'],
-  ['run.ts', 'store-commands.ts'],
+  ['run.ts', 'store-commands.ts', 'operating-commands.ts'],
   ['terminal.ts'],
-  ['start.ts', 'doctor'],
+  ['start.ts', 'doctor', 'moving-commands.ts'],
   ['administration', 'server.ts'],
   ['tenant-management.ts'],
   ['tenant-engine.ts', 'stop.ts'],

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { fileMode } from '../store/files.ts';
 import { TenantFault } from '../tenant/load.ts';
 import { restBesideLogins } from '../users/transfer/whole-file.ts';
+import { answerBackup, BACKUPS } from './backup.ts';
 import { carryOut, type Order, type OrderDependencies, orderSchema } from './orders.ts';
 import { makePlace, removePlace } from './place.ts';
 import {
@@ -40,6 +41,7 @@ export async function listenForOrders(
 ): Promise<Ear> {
   const { log } = deps;
   let isEnding = false;
+  const ending = new AbortController();
   // One after another: two that apply a file would otherwise mix what they write.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -58,6 +60,13 @@ export async function listenForOrders(
       void work.finally(() => transfers.delete(work));
       return;
     }
+    if (request.method === 'POST' && pathname === BACKUPS) {
+      log.info('a backup is written by a command');
+      const work = answerBackup(deps.store, deps.settings, response, ending.signal);
+      transfers.add(work);
+      void work.finally(() => transfers.delete(work));
+      return;
+    }
     answer(request, response, (order) => inTurn(() => carryOut(deps, order))).catch((error: unknown) => {
       log.error({ err: error }, 'a command could not be answered');
       response.destroy();
@@ -69,6 +78,7 @@ export async function listenForOrders(
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeIdleConnections();
       isEnding = true;
+      ending.abort();
       await Promise.all([last, ...transfers]);
       const late = setTimeout(() => server.closeAllConnections(), LAST_ANSWER);
       await closed;

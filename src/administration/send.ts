@@ -1,17 +1,17 @@
 // Tells the server that runs on a data directory what to do.
 import { once } from 'node:events';
 import http from 'node:http';
-import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { linesOf } from '../store/moving/lines.ts';
 import { TenantFault } from '../tenant/load.ts';
 import type { Order } from './orders.ts';
 import { findPlace } from './place.ts';
 import { TRANSFERS, type Transfer, type TransferNews } from './transfer.ts';
 
 /** Nobody listens: there is no server, or it was killed and has left its socket. */
-const ABSENT = ['ENOENT', 'ECONNREFUSED'];
+export const ABSENT = ['ENOENT', 'ECONNREFUSED'];
 
 /**
  * Sends an order to the running server.
@@ -74,7 +74,7 @@ async function* newsOf(
   pipeline(Readable.from(file), request).catch(() => undefined);
   const [answer] = await response;
   let isOver = false;
-  for await (const line of createInterface({ input: answer })) {
+  for await (const line of linesOf(answer)) {
     const news = JSON.parse(line) as TransferNews | { error: string } | { over: true };
     if ('error' in news) throw new Error(news.error);
     isOver = 'over' in news;

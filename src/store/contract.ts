@@ -167,6 +167,14 @@ export interface Collection<T extends Stored> {
   count(): Promise<number>;
 }
 
+/** The records of a store as they were at one moment. */
+export interface Moment {
+  /** Epoch milliseconds. */
+  at: number;
+  /** Those of a collection that had not expired, some at a time. Counters that need not survive are none. */
+  records(collection: CollectionName): AsyncIterable<readonly Frozen<Stored>[]>;
+}
+
 /** An open store. */
 export interface Store {
   /** That no other process can have it open: what an earlier one was at is nobody's any more. */
@@ -187,6 +195,11 @@ export interface Store {
    * never have been stored. Deleting alone overwrites a record where it lies, and not where it lay before.
    */
   compact(): Promise<void>;
+  /**
+   * Calls `work` with all records as they are now, while others go on writing; resolves with what it does. However long it
+   * takes, it sees nothing that is written meanwhile.
+   */
+  atOneMoment<T>(work: (moment: Moment) => Promise<T>): Promise<T>;
   /** Resolves when the store can be read and written, throws the reason otherwise (for /readyz). */
   ready(): Promise<void>;
   /** Waits for what is in flight and releases everything; the store is unusable afterwards. */

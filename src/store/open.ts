@@ -10,7 +10,7 @@ import type { CollectionName, Records } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
-import type { Collection, Store } from './contract.ts';
+import type { Collection, Moment, Store } from './contract.ts';
 import { configurationSpecs, createStore, databaseFile, holdsStore } from './create.ts';
 import { directoryMode } from './files.ts';
 import { type AnySpec, collectionSpecs } from './keys.ts';
@@ -19,14 +19,17 @@ import { addConfiguration, checkConfiguration } from './lowdb/added.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
 import { temporarySuffix } from './lowdb/file.ts';
 import { type Commit, createCollection } from './memory/collection.ts';
+import { tablesMoment } from './memory/moment.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { migrate } from './migrate.ts';
+import { MOVING_IN } from './moving/moved.ts';
 import { takeOver } from './old/takeover.ts';
 import { purgeRegularly } from './purge.ts';
 import { countWrites } from './revision.ts';
 import { openSealing } from './sealing/open.ts';
 import { recordSeal } from './sealing/records.ts';
 import { checkDatabase } from './sql/sqlite-file.ts';
+import { type DatabaseMoment, openDatabaseMoment } from './sql/sqlite-moment.ts';
 import { openSqlite, type SqliteStore } from './sql/sqlite-store.ts';
 
 export interface StoreOptions {
@@ -40,6 +43,8 @@ export interface StoreOptions {
   random?: Random;
   /** A PostgreSQL database that the store is in, in place of the embedded one. */
   databaseUrl?: string | undefined;
+  /** It is being filled from elsewhere; one that is half filled is not opened otherwise. */
+  isFilling?: boolean;
   /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
   checkBytes?: number;
 }
@@ -54,6 +59,15 @@ const defaultCheckBytes = 64 << 20;
  * cannot be used.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const store = await openWhole(options);
+  if (options.isFilling === true) return store;
+  const half = await store.collection('migrations').get(MOVING_IN);
+  if (half === undefined) return store;
+  await store.close();
+  throw new Error('the store is half filled: run gatehouse restore or gatehouse migrate again to its end');
+}
+
+async function openWhole(options: StoreOptions): Promise<Store> {
   const { databaseUrl, dataDir } = options;
   if (databaseUrl !== undefined) {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
@@ -110,6 +124,7 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   }
   const memory = memoryTables(clock);
   const database = openSqlite({ file, clock, log, checked, check, sealOf });
+  const holdMoment = () => momentOf(configuration, openDatabaseMoment(file, clock() / 1000, sealOf), clock());
   const stopPurging = purgeRegularly(
     [
       ...configuration.map(({ table, commit }) => purger(table, commit)),
@@ -133,7 +148,7 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
       ]),
       ...database.collections,
     ],
-    { database, check, close: () => (closing ??= close()) },
+    { database, check, holdMoment, close: () => (closing ??= close()) },
   );
 }
 
@@ -156,10 +171,32 @@ const purger = (table: Table, commit: Commit) => async () => {
 interface Parts {
   database: SqliteStore;
   check(): void;
+  /** What is there now, all of it in one turn of the event loop. */
+  holdMoment(): Moment & { close(): void };
   close(): Promise<void>;
 }
 
-function storeOf(collections: [string, Collection<Stored>][], { database, check, close }: Parts): Store {
+/** A copy of the configuration beside the database as it is. */
+function momentOf(
+  configuration: readonly Configuration[],
+  database: DatabaseMoment,
+  at: number,
+): Moment & { close(): void } {
+  const files = tablesMoment(
+    configuration.map(({ table }) => table),
+    at,
+  );
+  return {
+    at,
+    records: (name) => (files.has(name) ? files : database).records(name),
+    close: database.close,
+  };
+}
+
+function storeOf(
+  collections: [string, Collection<Stored>][],
+  { database, check, holdMoment, close }: Parts,
+): Store {
   let revision = 0;
   const count = () => {
     revision += 1;
@@ -193,6 +230,15 @@ function storeOf(collections: [string, Collection<Stored>][], { database, check,
     async compact() {
       check();
       await database.compact();
+    },
+    async atOneMoment(work) {
+      check();
+      const moment = holdMoment();
+      try {
+        return await work(moment);
+      } finally {
+        moment.close();
+      }
     },
     async ready() {
       check();

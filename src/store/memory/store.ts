@@ -9,6 +9,7 @@ import { collectionSpecs } from '../keys.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { type Commit, createCollection } from './collection.ts';
+import { tablesMoment } from './moment.ts';
 import { createTable, find, findBy, place, remove, type Table } from './table.ts';
 
 const nothing: Commit = () => undefined;
@@ -50,6 +51,11 @@ export function openMemoryStore(clock: Clock): Store {
     },
     async compact() {
       check();
+    },
+    async atOneMoment(work) {
+      check();
+      const kept = [...tables.values()].filter(({ spec }) => spec.kept !== 'memory');
+      return work(tablesMoment(kept, clock()));
     },
     async ready() {
       check();

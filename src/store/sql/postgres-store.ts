@@ -15,6 +15,7 @@ import { CHECK } from '../sealing/open.ts';
 import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
+import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run } from './postgres-pool.ts';
 import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
@@ -116,6 +117,7 @@ async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOp
           for (const name of tables.keys()) await run({ text: `VACUUM FULL "${name}"` }, []);
         }),
       ),
+    atOneMoment: (work) => track(() => atOneMoment({ pool, tables, clock }, work)),
     ready: () => track(async () => void (await pool.run({ text: 'SELECT 1' }, []))),
     close: () => (closing ??= close()),
   };

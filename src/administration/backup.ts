@@ -1,0 +1,71 @@
+// A backup of the store: written by the server that runs on it, by the command where none does.
+import type { KeyObject } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { VERSION } from '../runtime/version.ts';
+import type { Store } from '../store/contract.ts';
+import { writeArchive } from '../store/moving/archive.ts';
+import { keyFile, readKey } from '../store/sealing/key.ts';
+import { findPlace } from './place.ts';
+import { ABSENT } from './send.ts';
+
+/** Where a running server writes one. */
+export const BACKUPS = '/backup';
+
+interface KeySettings {
+  dataDir: string;
+  secretsKey?: KeyObject | undefined;
+}
+
+/** The key that the secrets of an open store are sealed with. @throws Error when it is not there. */
+export async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject> {
+  const key = secretsKey ?? (await readKey(keyFile(dataDir)));
+  if (key === undefined) throw new Error(`${keyFile(dataDir)} is missing, and SECRETS_KEY is not set`);
+  return key;
+}
+
+/** Writes an open store. @param signal ends it before it is done. */
+export async function writeBackup(
+  store: Store,
+  settings: KeySettings,
+  to: Writable,
+  signal?: AbortSignal,
+): Promise<void> {
+  const key = await storeKey(settings);
+  await writeArchive(store, key, { to, release: VERSION, ...(signal && { signal }) });
+}
+
+/** Answers with a backup; one that is not done is cut off, and has no end. */
+export async function answerBackup(
+  store: Store,
+  settings: KeySettings,
+  response: http.ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/gzip', connection: 'close' });
+  await writeBackup(store, settings, response, signal).catch(() => response.destroy());
+}
+
+/** Has the running server write one. @returns false when none runs. @throws Error with the reason. */
+export async function fetchBackup(dataDir: string, to: Writable): Promise<boolean> {
+  const socketPath = await findPlace(dataDir);
+  if (socketPath === undefined) return false;
+  const request = http.request({ socketPath, method: 'POST', path: BACKUPS, agent: false });
+  request.end();
+  let response: http.IncomingMessage;
+  try {
+    [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    if (ABSENT.includes(code ?? '')) return false;
+    throw new Error(`the running server could not be asked (${socketPath}: ${message})`, { cause: thrown });
+  }
+  if (response.statusCode !== 200) {
+    response.resume();
+    throw new Error('the running server does not know backups: is it of another release?');
+  }
+  await pipeline(response, to);
+  return true;
+}

@@ -1,0 +1,134 @@
+// Commands that take a store elsewhere: into a file and back, and from one engine to the other.
+import type { KeyObject } from 'node:crypto';
+import { open, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Logger } from 'pino';
+import { fetchBackup, writeBackup } from './administration/backup.ts';
+import { systemClock } from './runtime/clock.ts';
+import { readSettings, type Settings } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { directorySync, fileMode } from './store/files.ts';
+import { archiveParts, checkArchive } from './store/moving/archive.ts';
+import { fillStore, type Progress } from './store/moving/fill.ts';
+import { movedParts } from './store/moving/moved.ts';
+import { openStore } from './store/open.ts';
+import { checkOf, keyFile, readKey } from './store/sealing/key.ts';
+
+type Print = (text: string) => void;
+
+const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey'>) =>
+  secretsKey === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
+
+/** Writes a backup to a file that is not there yet, and reads it through before it says that it is one. */
+export async function backup(file: string, log: Logger, print: Print): Promise<void> {
+  const settings = readSettings(process.env);
+  // Whoever may not read the data may not read its backup, from the first byte on.
+  const handle = await open(file, 'wx', fileMode).catch((thrown: NodeJS.ErrnoException) => {
+    throw thrown.code === 'EEXIST' ? new Error(`${file} is there already`) : thrown;
+  });
+  try {
+    await writeTo(settings, handle.createWriteStream({ flush: true }), log);
+    const { records } = await checkArchive(file);
+    const sync = await directorySync(dirname(file));
+    await sync.now();
+    await sync.end();
+    print(`${file}: ${records} records`);
+    print(
+      `its secrets are sealed with ${keyName(settings)}, which is not in it: keep that elsewhere, a backup without it is not whole`,
+    );
+  } catch (thrown) {
+    await rm(file, { force: true });
+    throw thrown;
+  } finally {
+    await handle.close().catch(() => undefined);
+  }
+}
+
+/** By the server that has the embedded store open; a database is read beside all that use it. */
+async function writeTo(settings: Settings, to: NodeJS.WritableStream, log: Logger): Promise<void> {
+  const sink = to as Parameters<typeof fetchBackup>[1];
+  if (settings.databaseUrl === undefined && (await fetchBackup(settings.dataDir, sink))) return;
+  await withStore(settings, { log }, (store) => writeBackup(store, settings, sink));
+}
+
+interface Opening {
+  log: Logger;
+  clock?: () => number;
+  isFilling?: boolean;
+}
+
+async function withStore<T>(
+  { dataDir, databaseUrl, secretsKey }: Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretsKey'>,
+  { log, clock = systemClock, isFilling = false }: Opening,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock, log, isFilling });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Fills the store of the settings, which must be empty, with a backup. Nothing is written before all of it was read. */
+export async function restore(file: string, log: Logger, print: Print): Promise<void> {
+  const settings = readSettings(process.env);
+  const { header } = await checkArchive(file);
+  const key = await archiveKey(settings, file, header.key);
+  // Time stands still: what had not expired then is still there to be compared.
+  const opening = { log, clock: () => header.at, isFilling: true };
+  const records = await withStore(settings, opening, (store) => fillStore(store, archiveParts(file, key)));
+  const where = settings.databaseUrl === undefined ? settings.dataDir : 'DATABASE_URL';
+  print(`${where}: ${records} records, as they were at ${new Date(header.at).toISOString()}`);
+}
+
+async function archiveKey(settings: Settings, file: string, check: string): Promise<KeyObject> {
+  const key = settings.secretsKey ?? (await readKey(keyFile(settings.dataDir)));
+  if (key !== undefined && checkOf(key) === check) return key;
+  throw new Error(
+    `the secrets in ${file} are sealed with another key than ${keyName(settings)}: set SECRETS_KEY to that of the store that it is of, or put its keys/secrets.key to ${keyFile(settings.dataDir)}`,
+  );
+}
+
+/** Copies a store to another that is empty, or where an earlier try was cut short; each is a directory or a database. */
+export async function move(
+  { from, to }: { from: string; to: string },
+  log: Logger,
+  print: Print,
+): Promise<void> {
+  const settings = readSettings({ ...process.env, DATABASE_URL: undefined });
+  const [source, target] = [placeOf(from, settings), placeOf(to, settings)];
+  if (JSON.stringify(source) === JSON.stringify(target)) throw new Error('both are the same store');
+  const at = Date.now();
+  const clock = () => at;
+  const tell = everyTime(print);
+  const records = await withStore(source, { log, clock }, (one) =>
+    withStore(target, { log, clock, isFilling: true }, (other) =>
+      one.atOneMoment((moment) => fillStore(other, movedParts(moment), tell)),
+    ),
+  );
+  print(`${records} records, counted and compared`);
+  if (target.databaseUrl === undefined && target.dataDir !== settings.dataDir)
+    print(`its secrets are sealed with ${keyName(target)}`);
+}
+
+/** A directory, or the address of a database; the key of that is in the data directory of the settings. */
+function placeOf(
+  place: string,
+  { dataDir, secretsKey }: Settings,
+): Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretsKey'> {
+  return /^postgres(ql)?:\/\//.test(place)
+    ? { dataDir, databaseUrl: place, ...(secretsKey && { secretsKey }) }
+    : { dataDir: place, ...(secretsKey && { secretsKey }) };
+}
+
+/** A line for each collection, and for each hundred thousand records. */
+function everyTime(print: Print): (progress: Progress) => void {
+  let last = { collection: '', hundred: 0 };
+  return ({ collection, records }) => {
+    const hundred = Math.floor(records / 100_000);
+    if (collection === last.collection && hundred === last.hundred) return;
+    last = { collection, hundred };
+    print(`${collection} (${records} so far)`);
+  };
+}

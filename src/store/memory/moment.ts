@@ -1,0 +1,17 @@
+// What tables in memory hold at one moment: the texts of their records are never changed, only replaced.
+import type { Moment } from '../contract.ts';
+import { type AnyRecord, isExpired, parseRecord } from '../record.ts';
+import type { Table } from './table.ts';
+
+/** A copy of the tables as they are. @param at epoch milliseconds, for what has expired. */
+export function tablesMoment(tables: Iterable<Table>, at: number): Moment & { has(name: string): boolean } {
+  const texts = new Map([...tables].map(({ name, texts: now }) => [name, [...now.values()]]));
+  return {
+    at,
+    has: (name) => texts.has(name),
+    async *records(name): AsyncGenerator<readonly AnyRecord[]> {
+      const records = (texts.get(name) ?? []).map(parseRecord);
+      yield records.filter((record) => !isExpired(record, at));
+    },
+  };
+}

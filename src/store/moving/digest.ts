@@ -1,0 +1,37 @@
+// What tells the records of one store from those of another: how many there are of each collection, and a sum of their
+// hashes, in whatever order they are read.
+import { createHash } from 'node:crypto';
+import type { AnyRecord } from '../record.ts';
+
+/** Sums by collection. */
+export interface Digest {
+  add(collection: string, records: readonly AnyRecord[]): void;
+  /** By collection: how many, and their sum; one without records is not among them. */
+  read(): ReadonlyMap<string, { count: number; sum: string }>;
+}
+
+/** An empty digest. */
+export function createDigest(): Digest {
+  const sums = new Map<string, { count: number; sum: bigint }>();
+  return {
+    add(collection, records) {
+      const known = sums.get(collection) ?? { count: 0, sum: 0n };
+      for (const record of records) {
+        const hash = createHash('sha256').update(JSON.stringify(record)).digest();
+        known.sum = (known.sum + hash.readBigUInt64BE() * 2n ** 64n + hash.readBigUInt64BE(8)) % 2n ** 128n;
+      }
+      known.count += records.length;
+      if (known.count > 0) sums.set(collection, known);
+    },
+    read: () => new Map([...sums].map(([name, { count, sum }]) => [name, { count, sum: sum.toString(16) }])),
+  };
+}
+
+/** In which collections two differ. */
+export function differences(a: Digest, b: Digest): string[] {
+  const [x, y] = [a.read(), b.read()];
+  return [...new Set([...x.keys(), ...y.keys()])].filter((name) => {
+    const [one, other] = [x.get(name), y.get(name)];
+    return one?.count !== other?.count || one?.sum !== other?.sum;
+  });
+}

@@ -1,0 +1,42 @@
+// All that a database holds at one moment, read while others write.
+import type { Clock } from '../../runtime/clock.ts';
+import type { Moment } from '../contract.ts';
+import type { AnyRecord } from '../record.ts';
+import type { Pool, Run } from './postgres-pool.ts';
+import { type PostgresTable, recordIn } from './postgres-table.ts';
+import { columnText } from './text.ts';
+
+const atOnce = 500;
+
+/** Calls `work` with what is committed now. */
+export function atOneMoment<T>(
+  { pool, tables, clock }: { pool: Pool; tables: ReadonlyMap<string, PostgresTable>; clock: Clock },
+  work: (moment: Moment) => Promise<T>,
+): Promise<T> {
+  return pool.alone(async (run) => {
+    // Whoever reads may have to wait for a disk or for somebody else.
+    await run({ text: 'SET idle_in_transaction_session_timeout = 0' }, []);
+    await run({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }, []);
+    const at = clock();
+    // The transaction begins with its first read.
+    await run({ text: 'SELECT 1 FROM gatehouse_meta' }, []);
+    return work({ at, records: (name) => pages(run, tables.get(name), at) });
+  });
+}
+
+/** The records of a table that have not expired, some at a time. */
+async function* pages(
+  run: Run,
+  table: PostgresTable | undefined,
+  at: number,
+): AsyncGenerator<readonly AnyRecord[]> {
+  if (table === undefined || table.spec.kept === 'memory') return;
+  for (let after = ''; ; ) {
+    const { rows } = await run(table.statements.page, [after, at / 1000, atOnce]);
+    const records = rows.map((row) => recordIn(table, row));
+    yield records;
+    const last = records.at(-1);
+    if (last === undefined || records.length < atOnce) return;
+    after = columnText(last.id);
+  }
+}

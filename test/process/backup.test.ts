@@ -1,0 +1,170 @@
+// `gatehouse backup` and `restore`, as operators run them: beside a server, after it, and with what is damaged.
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { CLI, runServer, runToEnd } from '../support/process.ts';
+
+const LINE_SEPARATOR = String.fromCharCode(0x2028);
+
+describe('gatehouse backup and restore', () => {
+  let cwd: string;
+  before(async () => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-backup-'));
+  });
+  after(() => rmSync(cwd, { recursive: true, force: true }));
+
+  const run = (args: string[], env: Record<string, string> = {}) =>
+    runToEnd({ cwd, env, command: [process.execPath, CLI, ...args] });
+  const users = async (env: Record<string, string> = {}) =>
+    (await run(['users', 'export', '--with-hashes'], env)).stdout;
+  /** A data directory with the key of the first one alone. */
+  const withKey = (name: string) => {
+    mkdirSync(join(cwd, name, 'keys'), { recursive: true, mode: 0o700 });
+    cpSync(join(cwd, 'data/keys/secrets.key'), join(cwd, name, 'keys/secrets.key'));
+    return { DATA_DIR: name };
+  };
+
+  it('takes everything along, from a server that runs to one that was never there', async () => {
+    const server = await runServer({ cwd });
+    writeFileSync(
+      join(cwd, 'users.json'),
+      JSON.stringify([{ email: 'grace@example.test', name: `Grace${LINE_SEPARATOR}Hopper` }]),
+    );
+    expect((await run(['users', 'import', 'users.json'])).code).to.equal(0);
+    const made = await run(['backup', 'one.backup']);
+    expect(made.stderr).to.equal('');
+    expect(made.code).to.equal(0);
+    expect(made.stdout).to.contain('keys/secrets.key, which is not in it');
+    const [before, tenant] = [await users(), (await run(['export'])).stdout];
+    expect(before).to.contain('grace@example.test');
+    await server.end('SIGTERM');
+    const restored = await run(['restore', 'one.backup'], withKey('restored'));
+    expect(restored.stderr).to.equal('');
+    expect(restored.code).to.equal(0);
+    expect(await users({ DATA_DIR: 'restored' })).to.equal(before);
+    expect((await run(['export'], { DATA_DIR: 'restored' })).stdout).to.equal(tenant);
+    const again = await runServer({ cwd, env: { DATA_DIR: 'restored' } });
+    const keysOf = async (url: string) => {
+      const { stdout } = await runToEnd({
+        cwd,
+        env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' },
+        command: [
+          process.execPath,
+          '-e',
+          `fetch('${url}/.well-known/jwks.json').then((r) => r.text()).then((t) => console.log(t))`,
+        ],
+      });
+      return (JSON.parse(stdout) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+    };
+    const kids = await keysOf(again.url);
+    expect(await again.end('SIGTERM')).to.equal(0);
+    const first = await runServer({ cwd });
+    expect(kids).to.deep.equal(await keysOf(first.url));
+    await first.end('SIGTERM');
+  });
+
+  it('keeps the file to its owner, and writes over nothing', async () => {
+    expect(statSync(join(cwd, 'one.backup')).mode & 0o777).to.equal(0o600);
+    const bytes = readFileSync(join(cwd, 'one.backup'));
+    const again = await run(['backup', 'one.backup']);
+    expect(again.code).to.equal(1);
+    expect(again.stderr).to.contain('one.backup is there already');
+    expect(readFileSync(join(cwd, 'one.backup')).equals(bytes)).to.equal(true);
+  });
+
+  it('has no secret in the open', () => {
+    const text = gunzipSync(readFileSync(join(cwd, 'one.backup'))).toString();
+    const key = readFileSync(join(cwd, 'data/keys/secrets.key'), 'utf8').trim();
+    expect(text).to.contain('\\"sealed\\"').and.not.contain(key);
+    // The private key of a signing key, and the example's client secret.
+    expect(text).not.to.match(/\\"d\\":\\"/);
+    expect(text).not.to.contain('example-web-secret');
+  });
+
+  it('refuses to fill a store that is not empty, or one that a server uses', async () => {
+    const full = await run(['restore', 'one.backup'], { DATA_DIR: 'restored' });
+    expect(full.code).to.equal(1);
+    expect(full.stderr).to.contain('the store is not empty');
+    const server = await runServer({ cwd });
+    const used = await run(['restore', 'one.backup']);
+    await server.end('SIGTERM');
+    expect(used.code).to.equal(1);
+    expect(used.stderr).to.contain('the store is in use');
+  });
+
+  it('refuses a key that is another, and says where the right one belongs', async () => {
+    const SECRETS_KEY = Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('base64');
+    for (const env of [{ DATA_DIR: 'nokey' }, { DATA_DIR: 'nokey', SECRETS_KEY }]) {
+      const { code, stderr } = await run(['restore', 'one.backup'], env as Record<string, string>);
+      expect(code).to.equal(1);
+      expect(stderr).to.contain('nokey/keys/secrets.key').and.contain('SECRETS_KEY');
+    }
+    expect(existsSync(join(cwd, 'nokey/store'))).to.equal(false);
+  });
+
+  describe('of an archive', () => {
+    const copy = (name: string) => {
+      cpSync(join(cwd, 'one.backup'), join(cwd, name));
+      return join(cwd, name);
+    };
+    const rewrite = (file: string, change: (text: string) => string) =>
+      writeFileSync(file, gzipSync(change(gunzipSync(readFileSync(file)).toString())));
+    const faults: Record<string, [spoil: (file: string) => void, words: string]> = {
+      'that was cut short': [(file) => truncateSync(file, statSync(file).size - 100), 'damaged or not whole'],
+      'whose last records are missing': [
+        (file) =>
+          rewrite(file, (text) => {
+            const lines = text.trimEnd().split('\n');
+            return `${[...lines.slice(0, -3), lines.at(-1)].join('\n')}\n`;
+          }),
+        'damaged or not whole',
+      ],
+      'that has no last line': [
+        (file) => rewrite(file, (text) => `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`),
+        'damaged or not whole',
+      ],
+      'in which a byte is another': [
+        (file) =>
+          rewrite(file, (text) =>
+            text.replace('ada@example.com', 'eve@example.com').replace('"users"', '"users" '),
+          ),
+        'damaged or not whole',
+      ],
+      'that goes on after its end': [
+        (file) => rewrite(file, (text) => `${text}{"c":"users","r":"{}"}\n`),
+        'damaged',
+      ],
+      'of a newer release': [
+        (file) => rewrite(file, (text) => text.replace('"format":1', '"format":2')),
+        'newer release',
+      ],
+      'that is none': [(file) => writeFileSync(file, gzipSync('{"some":"thing"}\n')), 'is no backup'],
+      'that is no gzip': [(file) => writeFileSync(file, 'text'), 'damaged'],
+      'with bytes after it': [(file) => appendFileSync(file, 'x'), 'damaged'],
+    };
+    for (const [what, [spoil, words]] of Object.entries(faults)) {
+      it(`${what} nothing is used`, async () => {
+        const name = `${what.replaceAll(' ', '-')}.backup`;
+        spoil(copy(name));
+        const env = withKey(`into-${dirname(name)}-${name}`);
+        const { code, stderr } = await run(['restore', name], env);
+        expect(code).to.equal(1);
+        expect(stderr).to.contain(words);
+        expect(existsSync(join(cwd, env.DATA_DIR, 'store'))).to.equal(false);
+      });
+    }
+  });
+});

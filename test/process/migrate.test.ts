@@ -1,0 +1,72 @@
+// `gatehouse migrate`: from the embedded store to PostgreSQL and back, with nothing lost or changed.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+import { CLI, runServer, runToEnd } from '../support/process.ts';
+
+describe('gatehouse migrate', () => {
+  let cwd: string;
+  let cluster: Cluster;
+  before(async () => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-migrate-'));
+    cluster = await startCluster();
+  });
+  after(async () => {
+    await cluster.stop();
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  const run = (args: string[], env: Record<string, string> = {}) =>
+    runToEnd({ cwd, env, command: [process.execPath, CLI, ...args] });
+  const all = async (env: Record<string, string>) => [
+    (await run(['users', 'export', '--with-hashes'], env)).stdout,
+    (await run(['export'], env)).stdout,
+  ];
+
+  it('takes a store to a database, which then serves the same, and back', async () => {
+    const server = await runServer({ cwd });
+    const running = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
+    expect(running.code).to.equal(1);
+    expect(running.stderr).to.contain('the store is in use');
+    await server.end('SIGTERM');
+    const before = await all({});
+    expect(before[0]).to.contain('@');
+
+    const there = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
+    expect(there.stderr).to.equal('');
+    expect(there.stdout).to.match(/\d+ records, counted and compared/);
+    expect(await all({ DATABASE_URL: cluster.url() })).to.deep.equal(before);
+    const served = await runServer({ cwd, env: { DATABASE_URL: cluster.url() } });
+    expect(await served.end('SIGTERM')).to.equal(0);
+
+    const again = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
+    expect(again.code).to.equal(1);
+    expect(again.stderr).to.contain('not empty');
+
+    const back = await run(['migrate', '--from', cluster.url(), '--to', 'back']);
+    expect(back.stderr).to.equal('');
+    expect(await all({ DATA_DIR: 'back' })).to.deep.equal(before);
+  });
+
+  it('writes a backup of a database beside the server that uses it, and restores it to either', async () => {
+    const env = { DATABASE_URL: cluster.url() };
+    const before = await all(env);
+    const server = await runServer({ cwd, env });
+    const made = await run(['backup', 'database.backup'], env);
+    expect(made.stderr).to.equal('');
+    await server.end('SIGTERM');
+    await cluster.query('CREATE DATABASE second');
+    const second = { DATABASE_URL: cluster.url('second') };
+    expect((await run(['restore', 'database.backup'], second)).stderr).to.equal('');
+    expect(await all(second)).to.deep.equal(before);
+  });
+
+  it('refuses to copy a store onto itself, and names no password', async () => {
+    expect((await run(['migrate', '--from', 'data', '--to', 'data'])).stderr).to.contain('same store');
+    const gone = await run(['migrate', '--from', 'data', '--to', 'postgres://user:hunter2@127.0.0.1:1/x']);
+    expect(gone.code).to.equal(1);
+    expect(gone.stderr).not.to.contain('hunter2');
+  });
+});
