@@ -97,3 +97,13 @@ export function triggerOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): Trigg
   const [{ id = '' } = {}] = (body.supported_triggers ?? []) as readonly { id?: string }[];
   return Object.hasOwn(TRIGGER_ENTRIES, id) ? (id as Trigger) : undefined;
 }
+
+/** Secrets as they are set; those without a value keep the one that they had, since none is ever read back. */
+export function withSecretValues(before: unknown, after: unknown): unknown {
+  if (!Array.isArray(after)) return after;
+  const known = new Map(((before ?? []) as readonly Secret[]).map(({ name, value }) => [name, value]));
+  return (after as readonly Secret[]).map((one) => {
+    const value = one.value ?? known.get(one.name);
+    return value === undefined ? one : { ...one, value };
+  });
+}

@@ -1,6 +1,7 @@
 // Documents of the store in the tenant file, and back: actions and their triggers, rules, themes, log streams, custom domains,
 // texts and parts of prompts, page templates.
 import { createHash } from 'node:crypto';
+import { withSecretValues } from '../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
@@ -145,6 +146,8 @@ function listed(list: ListSection, item: Readonly<Item>, there: readonly Documen
   const body = { ...usualMembers[list.kind], ...rest };
   const label = list.label(body);
   const named = there.find((one) => one.kind === list.kind && list.label(one.body) === label);
+  if (list.section === 'actions' && Array.isArray(rest.secrets))
+    Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets) });
   if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
   const hex = createHash('sha256').update(`${list.kind}\n${label}`).digest('hex');
   const id = typeof given === 'string' ? given : (named?.id ?? list.newId(hex));

@@ -59,6 +59,25 @@ describe('versions of actions', () => {
     expect(missing.status).to.equal(404);
   });
 
+  it('keep the value of a secret that a change names without one, as it was read', async () => {
+    server = await startManaged(tenant);
+    const [id = ''] = await bindActions(server, TRIGGER, {
+      code: `exports.onExecuteCredentialsExchange = async (event, api) =>
+        api.accessToken.setCustomClaim('${CLAIM}', Object.entries(event.secrets).map(([name, value]) => name + value.length).join());`,
+      secrets: { KEY: 'seven77', OTHER: 'gone' },
+    });
+    expect(await runs()).to.equal('KEY7,OTHER4');
+    const { secrets } = await call('GET', id);
+    expect(secrets).to.deep.equal([{ name: 'KEY' }, { name: 'OTHER' }]);
+    await call('PATCH', id, { secrets });
+    expect(await call('GET', id)).to.include({ all_changes_deployed: true });
+    await call('PATCH', id, { secrets: [{ name: 'KEY' }, { name: 'NEW', value: 'x' }] });
+    expect(await call('GET', id)).to.include({ all_changes_deployed: false });
+    expect(await runs()).to.equal('KEY7,OTHER4');
+    await call('POST', `${id}/deploy`);
+    expect(await runs()).to.equal('KEY7,NEW1');
+  });
+
   it('begin with what a tenant file had deployed', async () => {
     server = await startManaged({
       ...tenant,

@@ -1,6 +1,6 @@
 // The deploy tool that people keep their tenants with, unmodified, with everything that it knows.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,8 +8,8 @@ import { expect } from 'chai';
 import { listAll } from '../../src/store/list-all.ts';
 import { APPLIED } from '../../src/tenant/wanted.ts';
 import type { TestServer } from '../support/server.ts';
-import { EVENT_STREAM, KEY_HOLDER, MAPPINGS, SECRETS, writeSample } from './sample-tenant.ts';
-import { ADMIN, startManaged } from './support.ts';
+import { EVENT_STREAM, KEY_HOLDER, LEFT_OUT, MAPPINGS, SECRETS, writeSample } from './sample-tenant.ts';
+import { ADMIN, callApi, startManaged } from './support.ts';
 
 const run = promisify(execFile);
 const PRELOADED = ['quick-clock', 'kept-functions'].flatMap((name) => [
@@ -85,7 +85,13 @@ describe('the deploy tool', function () {
     const [keyHolder, stream] = ['clients/Sample key holder.json', 'event-streams/People.json'];
     await writeFile(join(exported, keyHolder), JSON.stringify(KEY_HOLDER));
     await writeFile(join(exported, stream), JSON.stringify(EVENT_STREAM));
+    const given = await giveSecrets(exported);
     const empty = await start({});
+    // Ours, which the tool does not know: it leaves them alone.
+    const claims = [
+      { claim: 'https://example.test/plan', value: 'user.app_metadata.plan', to: ['id_token'] },
+    ];
+    await callApi(empty, 'PUT', '/custom-claims', { custom_claims: claims });
     await importFrom(empty, exported, MAPPINGS);
     expect(await filesOf(await exportTo(empty, 'moved'))).to.deep.equal(files);
 
@@ -93,10 +99,14 @@ describe('the deploy tool', function () {
     for (const secret of Object.values(SECRETS)) expect(JSON.stringify(before.records)).to.contain(secret);
     // Secrets that are left out now are kept: those of connections, which the tool leaves out, and the stream's.
     await writeFile(join(exported, stream), JSON.stringify(files[stream]));
+    for (const name of given) await writeFile(join(exported, name), JSON.stringify(files[name]));
     const { SMTP_USER, SMTP_PASS, TWILIO_AUTH_TOKEN } = MAPPINGS;
     const printed = await importFrom(empty, exported, { SMTP_USER, SMTP_PASS, TWILIO_AUTH_TOKEN });
     expect(printed).not.to.match(/Created \[|Deleted \[/);
     const after = await stateOf(empty);
+    expect(await (await callApi(empty, 'GET', '/custom-claims')).json()).to.deep.equal({
+      custom_claims: claims,
+    });
     expect(after.records).to.deep.equal(before.records);
     // The permissions of roles it takes away and gives again.
     expect(
@@ -104,6 +114,26 @@ describe('the deploy tool', function () {
     ).to.deep.equal([]);
   });
 });
+
+/** Adds what an export has not, for its user to give. @returns the files that were changed. */
+async function giveSecrets(exported: string): Promise<string[]> {
+  const change = async (name: string, more: (body: any) => object) => {
+    const path = join(exported, name);
+    const body: unknown = JSON.parse(await readFile(path, 'utf8'));
+    await writeFile(path, JSON.stringify(more(body)));
+    return name;
+  };
+  await mkdir(join(exported, 'rules-configs'), { recursive: true });
+  for (const one of LEFT_OUT.rulesConfigs)
+    await writeFile(join(exported, 'rules-configs', `${one.key}.json`), JSON.stringify(one));
+  return [
+    await change(`actions/${LEFT_OUT.action.name}.json`, (body) => ({ ...body, ...LEFT_OUT.action })),
+    await change('database-connections/users-elsewhere/database.json', (body) => ({
+      ...body,
+      options: { ...body.options, configuration: LEFT_OUT.configuration },
+    })),
+  ];
+}
 
 /** Files and folders of an export, one for each kind of setting. */
 const EVERY_KIND = [

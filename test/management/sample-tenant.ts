@@ -11,6 +11,9 @@ export const SECRETS = {
   smtp: 'secret-of-the-mail-provider',
   twilio: 'secret-of-the-phone-provider',
   hook: 'secret-of-the-event-stream',
+  action: 'secret-of-an-action',
+  rules: 'secret-of-the-rules',
+  database: 'secret-of-a-database',
 } as const;
 
 const API = 'https://things.example.test/';
@@ -30,11 +33,23 @@ const FILES: Readonly<Record<string, string>> = {
   'emails/verify.html': mail,
   'connections/code.html': '{{ code }}',
   'actions/greet/code.js': code,
+  'actions/exchange/code.js':
+    "exports.onExecuteCustomTokenExchange = async (event, api) => api.access.deny('invalid_request', 'no');\n",
+  'actions/machines/code.js':
+    "exports.onExecuteCredentialsExchange = async (event, api) => {\n  if (event.secrets.KEY === '') api.access.deny('access_denied', 'no key');\n};\n",
   'action-modules/shared.js': 'module.exports = {};\n',
   'rules/enrich.js': script,
+  'rules/refuse.js':
+    "function refuse(user, context, callback) {\n  if (configuration.SAMPLE_KEY === 'x') return callback(new UnauthorizedError('no'));\n  callback(null, user, context);\n}\n",
   'hooks/exchange.js': 'module.exports = function (client, scope, audience, context, cb) { cb(); };\n',
   'databases/users/login.js': 'function login(email, password, callback) { callback(null); }\n',
   'databases/users/get_user.js': 'function getByEmail(email, callback) { callback(null); }\n',
+  'databases/users/create.js':
+    'function create(user, callback) { callback(new ValidationError("no", "no")); }\n',
+  'databases/users/verify.js': 'function verify(email, callback) { callback(null, true); }\n',
+  'databases/users/delete.js': 'function remove(id, callback) { callback(null); }\n',
+  'databases/users/change_password.js':
+    'function changePassword(email, password, callback) { callback(null, configuration.KEY !== ""); }\n',
   'forms/Details.json': JSON.stringify({
     name: 'Details',
     languages: { primary: 'en' },
@@ -142,6 +157,22 @@ const TENANT = {
         import_mode: true,
         enabledDatabaseCustomization: true,
         customScripts: { login: './databases/users/login.js', get_user: './databases/users/get_user.js' },
+      },
+    },
+    {
+      name: 'users-elsewhere',
+      strategy: 'auth0',
+      enabled_clients: ['Sample web'],
+      options: {
+        import_mode: false,
+        enabledDatabaseCustomization: true,
+        configuration: { KEY: SECRETS.database },
+        customScripts: Object.fromEntries(
+          ['login', 'get_user', 'create', 'verify', 'delete', 'change_password'].map((name) => [
+            name,
+            `./databases/users/${name}.js`,
+          ]),
+        ),
       },
     },
   ],
@@ -420,8 +451,18 @@ const TENANT = {
       supported_triggers: [{ id: 'post-login', version: 'v3' }],
     },
     {
+      name: 'machines',
+      code: './actions/machines/code.js',
+      dependencies: [],
+      deployed: true,
+      secrets: [{ name: 'KEY', value: SECRETS.action }],
+      status: 'built',
+      runtime: 'node22',
+      supported_triggers: [{ id: 'credentials-exchange', version: 'v2' }],
+    },
+    {
       name: 'exchange',
-      code: './actions/greet/code.js',
+      code: './actions/exchange/code.js',
       dependencies: [],
       deployed: true,
       secrets: [],
@@ -430,10 +471,16 @@ const TENANT = {
       supported_triggers: [{ id: 'custom-token-exchange', version: 'v1' }],
     },
   ],
-  triggers: { 'post-login': [{ action_name: 'greet', display_name: 'Greet' }] },
+  triggers: {
+    'post-login': [{ action_name: 'greet', display_name: 'Greet' }],
+    'credentials-exchange': [{ action_name: 'machines', display_name: 'Machines' }],
+  },
   actionModules: [{ name: 'shared', code: './action-modules/shared.js', dependencies: [], secrets: [] }],
-  rules: [{ name: 'enrich', script: './rules/enrich.js', enabled: true, order: 1, stage: 'login_success' }],
-  rulesConfigs: [{ key: 'SAMPLE_KEY', value: 'sample-value' }],
+  rules: [
+    { name: 'refuse', script: './rules/refuse.js', enabled: true, order: 5, stage: 'login_success' },
+    { name: 'enrich', script: './rules/enrich.js', enabled: true, order: 1, stage: 'login_success' },
+  ],
+  rulesConfigs: [{ key: 'SAMPLE_KEY', value: SECRETS.rules }],
   hooks: [
     {
       name: 'exchange',
@@ -571,3 +618,10 @@ export const EVENT_STREAM = TENANT.eventStreams[0];
 
 /** An application whose key the tool exports by its name alone, with the key. */
 export const KEY_HOLDER = TENANT.clients.find(({ name }) => name === 'Sample key holder') ?? {};
+
+/** What exports leave out of it: the secret of an action, variables of rules, the configuration of a database. */
+export const LEFT_OUT = {
+  action: { name: 'machines', secrets: [{ name: 'KEY', value: SECRETS.action }] },
+  rulesConfigs: TENANT.rulesConfigs,
+  configuration: { KEY: SECRETS.database },
+};

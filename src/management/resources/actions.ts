@@ -1,6 +1,7 @@
 // `/actions`: code that runs in a login, as it is kept, bound and deployed. What runs is what was deployed last.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { withSecretValues } from '../../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
@@ -49,8 +50,9 @@ export function changedCode(
   published: string,
 ): Record<string, unknown> {
   const after = merged(before, asked);
-  const isSame = ['code', 'dependencies', 'secrets'].every(
-    (name) => JSON.stringify(before[name]) === JSON.stringify(after[name]),
+  if (after.secrets !== undefined) after.secrets = withSecretValues(before.secrets, after.secrets);
+  const isSame = ['code', 'dependencies', 'secrets'].every((name) =>
+    isDeepStrictEqual(before[name], after[name]),
   );
   return isSame ? after : { ...after, [published]: false };
 }
