@@ -159,7 +159,12 @@ function limitLogins(rateLimits: RateLimits): LimitLogin {
 
 function noteThrottled(events: Events) {
   return ({ connection, identifier, ip }: Attempt) =>
-    events.record({ type: 'limit_mu', connection, user_name: identifier, ip });
+    events.record({
+      type: 'limit_mu',
+      ip,
+      // Of what is no account there is neither.
+      ...(connection !== '' && { connection, user_name: identifier }),
+    });
 }
 
 export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;

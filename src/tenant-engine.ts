@@ -2,6 +2,8 @@
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
+import { askToVerify } from './connections/database/verification-link.ts';
+import { customExchange } from './connections/exchange/custom.ts';
 import { linkAfterLogin } from './connections/linking/after-login.ts';
 import { openIdProviders } from './connections/oidc/providers.ts';
 import { passkeys } from './connections/passkeys/feature.ts';
@@ -53,7 +55,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const factors = factorDependencies(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
   const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...asking });
-  const own = { factors, mfaApi, readApiToken, tellers, idp, exchangeToken, upstream, ...asking };
+  const exchanges = { exchangeToken, exchangeForeign: foreignExchange(deps, capabilities) };
+  const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
   const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
@@ -91,6 +94,19 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     approving: { ...approving(capabilities), approvalLogins: logins.approval },
     upstream,
   };
+}
+
+/** The exchange of tokens that the tenant's own actions judge. */
+function foreignExchange(deps: TenantDependencies, capabilities: Capabilities): ExchangeToken {
+  const { baseUrl } = deps.settings;
+  return customExchange({
+    ...deps,
+    ...capabilities,
+    askToVerify: async (user, connection, clientId, ip) => {
+      const client = await capabilities.config.client(clientId);
+      await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });
+    },
+  });
 }
 
 /** What features ask of the engine that is made with them. */
@@ -181,12 +197,12 @@ function engineParts(
     readApiToken: ApiTokenReader;
     tellers: LogoutChannel;
     idp: IdentityProvider;
-    exchangeToken: ExchangeToken;
+    exchanges: Record<'exchangeToken' | 'exchangeForeign', ExchangeToken>;
     isOpen: ExchangeDependencies['isOpen'];
     upstream: ReturnType<typeof upstreamDependencies>;
   },
 ) {
-  const { factors, mfaApi, readApiToken, tellers, idp, exchangeToken } = own;
+  const { factors, mfaApi, readApiToken, tellers, idp, exchanges } = own;
   const proofs = {
     attempts,
     callers,
@@ -205,7 +221,7 @@ function engineParts(
   const parts = [
     ...firstFactors,
     bindEngineParts(passkeys, { ...factors, store }),
-    bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, exchangeToken }),
+    bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, ...exchanges }),
     bindEngineParts(ciba, { challenges, config }),
     bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),

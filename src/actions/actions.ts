@@ -1,7 +1,7 @@
 // Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. They change nothing
 // themselves: what they asked for is returned as data, for the caller to check and apply.
 import { AuthError } from '../http/errors.ts';
-import { NEEDED_TRIGGERS, type Trigger } from '../records/actions.ts';
+import { type BoundAction, NEEDED_TRIGGERS, type Trigger } from '../records/actions.ts';
 import type { Rules } from '../records/rules.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
@@ -34,6 +34,8 @@ interface RunOptions {
   progress?: Progress | undefined;
   /** Whether the user may be sent elsewhere: there is a browser, and it may show pages. */
   canRedirect?: boolean;
+  /** Which of them run, where it is not those that are bound to the trigger. */
+  bound?: readonly BoundAction[];
   /** What is to be read nowhere, beside their secrets. */
   hidden?: readonly string[];
   /** The id of the execution; a new one otherwise. @see Executions.newId */
@@ -123,7 +125,7 @@ async function runBound(
   const { progress: before, canRedirect = false, hidden = [] } = options;
   const execution = executions.begin(trigger, options.execution);
   const about = { ...who, execution: execution.id };
-  const bound = config.actions(trigger);
+  const bound = options.bound ?? config.actions(trigger);
   const rules = rulesAt(config, trigger);
   const way = wayThrough(trigger, { bound, rules }, before);
   const fail = (what: string) => {

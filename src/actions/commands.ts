@@ -1,6 +1,7 @@
 // What actions may ask for: the methods of `api` by trigger, and what is taken of what they recorded.
 import { z } from 'zod';
 import type { Trigger } from '../records/actions.ts';
+import { EXCHANGE_TAKE, type ExchangeAsked } from './exchange-asked.ts';
 import { LOGIN_TAKE, type LoginAsked, nothingOfLogin } from './login-asked.ts';
 import { pair, setMember, type Take, taking, text } from './taking.ts';
 
@@ -17,6 +18,7 @@ export interface ActionOutcome {
   /** A second factor has to be given. */
   multifactor: boolean;
   login: LoginAsked;
+  exchange: ExchangeAsked;
 }
 
 /** Nothing was asked for. */
@@ -28,6 +30,7 @@ export function nothingAsked(): ActionOutcome {
     appMetadata: {},
     multifactor: false,
     login: nothingOfLogin(),
+    exchange: { users: [] },
   };
 }
 
@@ -48,6 +51,11 @@ export const METHODS: Record<Trigger, readonly string[]> = {
   'post-user-registration': [],
   'post-change-password': [],
   'send-phone-message': [],
+  'custom-token-exchange': [
+    'access.deny',
+    ...METADATA,
+    ...(Object.keys(EXCHANGE_TAKE) as (keyof typeof EXCHANGE_TAKE)[]),
+  ],
 };
 
 const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
@@ -59,6 +67,7 @@ const anything = z.array(z.unknown());
 /** What each method does; false for arguments that it does not take. */
 const TAKE: Record<string, Take<ActionOutcome>> = {
   ...LOGIN_TAKE,
+  ...EXCHANGE_TAKE,
   // `deny(reason)`, and `deny(code, message)` where users are told of it.
   'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {
     outcome.denied ??=
@@ -96,6 +105,8 @@ const GATES: ReadonlySet<string> = new Set([
     `${of}.setIdleExpiresAt`,
   ]),
   'session.setCookieMode',
+  // Whose token it is, is either as the action says or not at all.
+  ...Object.keys(EXCHANGE_TAKE),
 ]);
 
 /**

@@ -151,10 +151,10 @@ function responseTypes(grantTypes: readonly string[]): ResponseType[] {
 
 /**
  * `password` allows the password-realm grant, too: the hosted service has one switch for both. A login by a provider's kit
- * for apps has a switch of its own, beside the grants.
+ * for apps has a switch of its own, beside the grants, and so has the exchange of tokens that actions judge.
  */
 function impliedGrants(
-  { native_social_login: native }: Client,
+  { native_social_login: native, token_exchange: exchange }: Client,
   grantTypes: readonly string[],
   known: ReadonlySet<string>,
 ): string[] {
@@ -162,7 +162,8 @@ function impliedGrants(
   const byPassword = grantTypes.includes('password')
     ? [...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))
     : [];
-  return [...new Set([...grantTypes, ...byPassword, ...(isNative ? [TOKEN_EXCHANGE] : [])])];
+  const isExchanging = isNative || (exchange?.allow_any_profile_of_type ?? []).length > 0;
+  return [...new Set([...grantTypes, ...byPassword, ...(isExchanging ? [TOKEN_EXCHANGE] : [])])];
 }
 
 /** RFC 8693 §2.1. */

@@ -1,6 +1,7 @@
 // What a token exchange gives its tokens beside what every grant does (RFC 8693): kept with the request while they are made.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { EventType } from '../records/log-events.ts';
 
 /** Of the tokens of an exchange. */
 export interface Exchanged {
@@ -8,6 +9,22 @@ export interface Exchanged {
   secondsLeft: number;
   /** Who acts for the user (RFC 8693 §4.1). */
   act?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The log events of an exchange that are not those of its grant. */
+interface ExchangeEvents {
+  success: EventType;
+  failure: EventType;
+}
+
+/** Keeps which events tell of a request. */
+export function keepExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents): void {
+  Object.assign(ctx.state, { exchangeEvents });
+}
+
+/** Undefined for the requests whose grant says it. */
+export function exchangeEventsOf(ctx: Context | KoaContextWithOIDC): ExchangeEvents | undefined {
+  return (ctx.state as { exchangeEvents?: ExchangeEvents }).exchangeEvents;
 }
 
 /** Keeps it. */

@@ -11,6 +11,7 @@ import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
 import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
+import { exchangeEventsOf } from './exchanged.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
@@ -95,7 +96,7 @@ export function tokenEndpoint({
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
           ? 'ferrt'
-          : failureEvent(fields.grant_type);
+          : (exchangeEventsOf(ctx)?.failure ?? failureEvent(fields.grant_type));
       if (type !== undefined)
         events.record({ type, ...partiesOf(ctx), description: error.error_description });
     },

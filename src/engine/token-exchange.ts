@@ -20,7 +20,8 @@ import type { Granted, GrantRequest } from './tokens.ts';
 /** RFC 8693 §2.1 and §3. */
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE = 'urn:ietf:params:oauth:token-type:';
-const [ID_TOKEN, ACCESS_TOKEN] = [`${TYPE}id_token`, `${TYPE}access_token`];
+const ID_TOKEN = `${TYPE}id_token`;
+export const ACCESS_TOKEN = `${TYPE}access_token`;
 
 export interface ExchangeDependencies {
   issuer: string;

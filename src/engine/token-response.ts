@@ -158,7 +158,10 @@ async function refuseUnfit(
 }
 
 /** As the hosted service calls a login at the token endpoint. */
-const protocolOf = (gty: string) => (gty === 'password' ? 'oauth2-password' : `oauth2-${gty}`);
+const protocolOf = (gty: string): string => {
+  const name = gty.slice(gty.lastIndexOf(':') + 1).replaceAll('_', '-');
+  return name === 'ciba' ? 'oidc-ciba' : `oauth2-${name}`;
+};
 
 /** The refusal of a login that lacks a second factor, with the way to go on; one of our pages has none here. */
 async function lacksFactor(

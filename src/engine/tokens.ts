@@ -10,7 +10,7 @@ import type { Login } from '../users/login.ts';
 import { toAudience } from './audience.ts';
 import { certificateConfirmation } from './certificate-binding.ts';
 import { believeUserAddress } from './client-authentication.ts';
-import { type Exchanged, keepExchanged } from './exchanged.ts';
+import { type Exchanged, exchangeEventsOf, keepExchanged } from './exchanged.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
 import {
@@ -43,6 +43,8 @@ export interface Granted {
   completes?: CompletedRequest;
   /** The login ended at our pages for this very request: they asked for consent and a second factor where it took them. */
   isFromPages?: boolean;
+  /** An id or a name: the login is for that one, whatever the request says. */
+  organization?: string | undefined;
   /** Of a token exchange. */
   exchanged?: Exchanged;
   /** Further members of the token response. */
@@ -122,16 +124,18 @@ export function registerVendorGrant(
       };
       try {
         if (!grant.completes) await refuseUnboundRequest(deps, ctx, keys);
-        const { login, completes, isFromPages, exchanged, extra } = await grant.authenticate(request);
+        const granted = await grant.authenticate(request);
+        const { login, completes, isFromPages, exchanged, extra } = granted;
         if (exchanged !== undefined) keepExchanged(ctx, exchanged);
         if (completes !== undefined) {
           const { scope, resource } = completes;
           Object.assign(params ?? {}, { scope, resource });
         }
-        const organization = await organizationAtToken(deps.config, client, sent, completes);
+        const asksFor = granted.organization ?? sent;
+        const organization = await organizationAtToken(deps.config, client, asksFor, completes);
         const asked = {
           gty: completes?.gty ?? grant.gty,
-          event: grant.events.success,
+          event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
           userAddress,
           organization,
           isFromPages,

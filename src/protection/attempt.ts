@@ -22,6 +22,8 @@ export interface Attempt extends Caller {
    * have wrong codes forgiven by logging in again.
    */
   step?: string;
+  /** What only the address is counted for, by itself: there is no account. */
+  stage?: 'pre-custom-token-exchange';
   /** The connection's `brute_force_protection`; true where it says nothing. */
   locks?: boolean;
 }

@@ -38,6 +38,7 @@ type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrott
  */
 export function countsOf(deps: Dependencies, attempt: Attempt, known: string | undefined): Count[] {
   const settings = protectionSettings(deps.config);
+  if (attempt.stage !== undefined) return addressCount(deps, settings, attempt);
   return [
     ...accountCount(deps, settings, attempt, known),
     ...guessesCount(deps, settings, attempt, known),
@@ -111,13 +112,13 @@ function guessesCount(
 function addressCount(
   { onThrottled }: Dependencies,
   { suspiciousIpThrottling: throttling }: AttackProtection,
-  { ip }: Attempt,
+  { ip, stage }: Attempt,
 ): Count[] {
   if (!throttling.enabled || isListed(throttling.allowlist, ip)) return [];
-  const { max_attempts: most, rate } = throttling.stage['pre-login'];
+  const { max_attempts: most, rate } = throttling.stage[stage ?? 'pre-login'];
   return [
     {
-      id: addressId(ip),
+      id: addressId(ip, stage),
       most,
       rate,
       blocks: throttling.shields.includes('block'),
@@ -140,7 +141,7 @@ export function guessesId(account: string, what: Attempt['what'], known = ''): s
   return `guesses:${sha256(`${account}\n${what}\n${known}`)}`;
 }
 
-/** The id of the count of an address across accounts. */
-export function addressId(ip: string): string {
-  return `address:${sha256(addressKey(ip))}`;
+/** The id of the count of an address across accounts. @param stage as attempts have it. */
+export function addressId(ip: string, stage: Attempt['stage'] | '' = ''): string {
+  return `address:${sha256(addressKey(ip))}${stage && `:${stage}`}`;
 }

@@ -55,6 +55,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
     },
     release: async (ip) => {
       await failures.delete(addressId(ip));
+      await failures.delete(addressId(ip, 'pre-custom-token-exchange'));
     },
   };
 }

@@ -10,6 +10,7 @@ export const TRIGGER_ENTRIES = {
   'post-user-registration': 'onExecutePostUserRegistration',
   'post-change-password': 'onExecutePostChangePassword',
   'send-phone-message': 'onExecuteSendPhoneMessage',
+  'custom-token-exchange': 'onExecuteCustomTokenExchange',
 } as const;
 
 /** What a failed action of these was to do is not done by anybody else: it is never left out. */

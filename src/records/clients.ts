@@ -153,6 +153,8 @@ const clientFields = z.looseObject({
   oidc_backchannel_logout: clientBackChannelSchema.optional(),
   /** Whether its app on phones logs users in by a provider's own kit. */
   native_social_login: z.looseObject({ apple: enabled, google: enabled, facebook: enabled }).nullish(),
+  /** Whether it may have tokens exchanged that the tenant's own actions judge. */
+  token_exchange: z.looseObject({ allow_any_profile_of_type: z.array(z.string()).nullish() }).nullish(),
   mobile: z
     .looseObject({
       ios: z.looseObject({ app_bundle_identifier: z.string().nullish() }).nullish(),

@@ -1,6 +1,7 @@
 // What management tools set and read back, and which has no record of its own: log streams, actions, custom domains …
 import { z } from 'zod';
 import { customDomainSchema } from './custom-domains.ts';
+import { exchangeProfileSchema } from './exchange-profile-schema.ts';
 import type { Stored } from './record.ts';
 import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
 
@@ -65,6 +66,7 @@ export const documentSections = {
   triggers: z.record(text, z.array(named('action_name'))).optional(),
   rules: z.array(members.and(ruleSchema)).optional(),
   rulesConfigs: z.array(ruleVariableSchema).optional(),
+  tokenExchangeProfiles: z.array(exchangeProfileSchema).optional(),
   themes: z.array(members).max(1).optional(),
   logStreams: z.array(named('type')).optional(),
   customDomains: z.array(customDomainSchema).optional(),

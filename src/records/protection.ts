@@ -43,6 +43,12 @@ export const attackProtectionSchema = z.looseObject({
               rate: z.number().int().positive().default(1_200),
             })
             .prefault({}),
+          'pre-custom-token-exchange': z
+            .looseObject({
+              max_attempts: z.number().int().positive().default(10),
+              rate: z.number().int().positive().default(600_000),
+            })
+            .prefault({}),
         })
         .prefault({}),
     })

@@ -12,6 +12,7 @@ import type {
 } from '../records/collections.ts';
 import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
+import { EXCHANGE_PROFILE, type ExchangeProfile, exchangeProfilesOf } from '../records/exchange-profiles.ts';
 import { leadingDomainsOf } from '../records/organizations.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/rules.ts';
@@ -44,6 +45,8 @@ export interface Config {
   authorizationDetailsTypes(): ReadonlySet<string>;
   /** The actions that run at a trigger, in order; a tenant without any has none. */
   actions(trigger: string): readonly BoundAction[];
+  /** The profile of custom token exchange for a type of subject tokens. */
+  exchangeProfile(subjectTokenType: string): ExchangeProfile | undefined;
   /** The rules that run at a login, and what they are configured with. */
   rules(): Rules;
   /** Takes over what was written since the last reading: what is read without waiting is as of then. */
@@ -88,6 +91,8 @@ interface Snapshot {
   /** By trigger. */
   actions: ReadonlyMap<string, readonly BoundAction[]>;
   rules: Rules;
+  /** By subject token type. */
+  exchangeProfiles: ReadonlyMap<string, ExchangeProfile>;
   clients: ReadonlyMap<string, Client>;
   origins: ReadonlySet<string>;
   /** By name, in name order. */
@@ -126,6 +131,7 @@ export async function openConfig(store: Store): Promise<Config> {
     signingAlgs: () => snapshot.signingAlgs,
     authorizationDetailsTypes: () => snapshot.detailsTypes,
     actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
+    exchangeProfile: (type) => snapshot.exchangeProfiles.get(type),
     rules: () => snapshot.rules,
     refresh: async () => {
       await current();
@@ -203,9 +209,9 @@ async function read(store: Store, before?: Snapshot): Promise<Snapshot> {
 /** What of the configuration is kept in documents. */
 async function readDocuments(
   store: Store,
-): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules'>> {
+): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules' | 'exchangeProfiles'>> {
   const documents = store.collection('documents');
-  const [texts, template, domains, actions, triggers, rules, variables] = await Promise.all([
+  const [texts, template, domains, actions, triggers, rules, variables, profiles] = await Promise.all([
     documents.findBy('kind', 'custom-text'),
     documents.get('universal-login'),
     documents.findBy('kind', 'custom-domain'),
@@ -213,6 +219,7 @@ async function readDocuments(
     documents.findBy('kind', 'trigger'),
     documents.findBy('kind', RULE),
     documents.findBy('kind', RULE_VARIABLE),
+    documents.findBy('kind', EXCHANGE_PROFILE),
   ]);
   return {
     look: {
@@ -222,6 +229,7 @@ async function readDocuments(
     customDomains: customDomainsOf(domains),
     actions: boundActions(actions, triggers),
     rules: rulesOf(rules, variables),
+    exchangeProfiles: exchangeProfilesOf(profiles, actions),
   };
 }
 

@@ -16,6 +16,7 @@ export function crossFaults(file: TenantFile): string[] {
     ...clientFaults(file),
     ...referenceFaults(file),
     ...triggerFaults(file),
+    ...profileFaults(file),
     ...logStreamFaults(file),
   ];
 }
@@ -49,6 +50,9 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(entries('actions', file.actions ?? []), ({ name }) => String(name).toLowerCase()),
     ...repeated(entries('rules', file.rules ?? []), ({ name }) => name.toLowerCase()),
     ...repeated(entries('rulesConfigs', file.rulesConfigs ?? []), ({ key }) => key),
+    ...repeated(entries('tokenExchangeProfiles', file.tokenExchangeProfiles ?? []), (one) =>
+      one.subject_token_type.toLowerCase(),
+    ),
     ...repeated(entries('customDomains', file.customDomains ?? []), ({ domain }) =>
       String(domain).toLowerCase(),
     ),
@@ -161,6 +165,16 @@ function triggerFaults(file: TenantFile): string[] {
       actions.has(name) ? [] : [`triggers.${trigger}[${at}].action_name: there is no action ${String(name)}`],
     ),
   );
+}
+
+/** Profiles of token exchange whose tokens nobody would judge. */
+function profileFaults({ tokenExchangeProfiles = [], actions }: TenantFile): string[] {
+  // A file without the section leaves the actions as they are.
+  if (actions === undefined) return [];
+  return tokenExchangeProfiles.flatMap(({ action, action_id: id }, at) => {
+    const isThere = actions.some((one) => one.name === action || (id !== undefined && one.id === id));
+    return isThere ? [] : [`tokenExchangeProfiles[${at}].action: there is no action ${action ?? id ?? ''}`];
+  });
 }
 
 /** Log streams that are sent, and could not be. */

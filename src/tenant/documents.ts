@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { withSecretValues } from '../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
+import { EXCHANGE_PROFILE } from '../records/exchange-profiles.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
 import type { TenantFile } from '../records/tenant.ts';
@@ -97,7 +98,7 @@ function bindingsOf(body: Readonly<Item>): Item[] {
 
 /** Whether the file has a section for documents of a kind. */
 export function isDeclarable(kind: string): boolean {
-  const others = ['trigger', RULE_VARIABLE, 'custom-text', 'partials', TEMPLATE];
+  const others = ['trigger', RULE_VARIABLE, EXCHANGE_PROFILE, 'custom-text', 'partials', TEMPLATE];
   return others.includes(kind) || LISTS.some((one) => one.kind === kind);
 }
 
@@ -108,6 +109,7 @@ export function declares(file: TenantFile, kind: string): boolean {
   const sections: Record<string, unknown> = {
     trigger: file.triggers,
     [RULE_VARIABLE]: file.rulesConfigs,
+    [EXCHANGE_PROFILE]: file.tokenExchangeProfiles,
     'custom-text': file.prompts?.customText,
     partials: file.prompts?.partials,
     [TEMPLATE]: file.branding.templates,
@@ -129,7 +131,8 @@ export function documentsOf(file: TenantFile, there: readonly Document[], now: s
   const documents = [...lists, ...variablesOf(file), ...textsOf(file)].map(dated);
   const actions = documents.filter(({ kind }) => kind === 'action');
   const known = actions.length > 0 ? actions : there.filter(({ kind }) => kind === 'action');
-  return [...documents, ...triggersOf(file, known, now).map(dated)];
+  const ofActions = [...triggersOf(file, known, now), ...profilesOf(file, known, there)];
+  return [...documents, ...ofActions.map(dated)];
 }
 
 /** Rules that do not say when they run do it in the order of the file. */
@@ -201,6 +204,22 @@ function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[],
   });
 }
 
+function profilesOf(
+  { tokenExchangeProfiles = [] }: TenantFile,
+  actions: readonly Document[],
+  there: readonly Document[],
+): Declared[] {
+  return tokenExchangeProfiles.map(({ id: given, action, action_id, ...rest }) => {
+    const name = rest.subject_token_type.toLowerCase();
+    const before = there.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
+    const hex = createHash('sha256').update(`${EXCHANGE_PROFILE}\n${name}`).digest('hex');
+    const id = given ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
+    // The file's cross checks have named those that are not there.
+    const found = actions.find((one) => one.id === action_id || one.body.name === action);
+    return { id, kind: EXCHANGE_PROFILE, name, body: { ...rest, action_id: found?.id ?? action_id } };
+  });
+}
+
 /** The sections of a file that documents are; `prompts` and `branding` have only what documents add to them. */
 export function documentSectionsOf(documents: readonly Document[]): Item & { prompts: Item; branding: Item } {
   const ofKind = (kind: string) => documents.filter((one) => one.kind === kind);
@@ -215,6 +234,10 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
     key: ruleVariableKey(id),
     value: body.value,
   }));
+  const tokenExchangeProfiles = ofKind(EXCHANGE_PROFILE).map(({ id, body: { action_id, ...body } }) => {
+    const action = documents.find((one) => one.kind === 'action' && one.id === action_id);
+    return { id, ...body, ...(action === undefined ? { action_id } : { action: action.body.name }) };
+  });
   const customText: Record<string, Item> = {};
   for (const { id, body } of ofKind('custom-text')) {
     const [, prompt = '', language = ''] = id.split('/');
@@ -226,6 +249,7 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
     ...Object.fromEntries(lists),
     triggers: Object.fromEntries(triggers),
     rulesConfigs,
+    tokenExchangeProfiles,
     prompts: { customText, partials: Object.fromEntries(partials) },
     branding: { templates },
   };

@@ -107,6 +107,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     triggers,
     rules,
     rulesConfigs,
+    tokenExchangeProfiles,
     themes,
     logStreams,
     customDomains,

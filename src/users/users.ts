@@ -1,5 +1,5 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
-import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
+import { type AddressKind, identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
@@ -39,6 +39,8 @@ export interface Users {
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
   /** All users with an e-mail address, in lower case, whatever their connections. */
   withEmail(email: string): Promise<User[]>;
+  /** The identity by which a connection knows somebody. */
+  identityOf(connection: string, upstreamId: string): Promise<Identity | undefined>;
   /** All identities of a user, in the order of their ids. */
   identitiesOf(userId: string): Promise<Identity[]>;
   /** The names of a user's permissions at an API: their own, and those of their roles. */
@@ -141,6 +143,7 @@ export function createUsers(deps: UsersDependencies): Users {
     idInConnection,
     idByAddress: (address) => idByAddress(store, address),
     findByAddress: (address) => findByAddress(store, address),
+    identityOf: (connection, id) => store.collection('identities').get(identityId(connection, id)),
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
     permissionsAt: (user, identifier, roles) => permissionsAt(store, user, identifier, roles),
     whoProved: (address) => userWhoProved(deps, address),

@@ -55,6 +55,14 @@ export const EVERYTHING = {
       secrets: [{ name: 'KEY', value: 'a-value-that-nobody-reads' }],
     },
   ],
+  tokenExchangeProfiles: [
+    {
+      name: 'Old tokens',
+      subject_token_type: 'urn:acme:old',
+      action: 'Greet',
+      type: 'custom_authentication',
+    },
+  ],
   triggers: { 'post-login': [{ action_name: 'Greet', display_name: 'Says hello' }] },
   themes: [
     { displayName: 'Ours', borders: { b: 1, a: 2 }, colors: {}, fonts: {}, page_background: {}, widget: {} },

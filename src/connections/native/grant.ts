@@ -23,6 +23,8 @@ export interface NativeGrantDependencies extends CompleteDependencies {
   rateLimits: Pick<RateLimits, 'takeFrom'>;
   /** The exchange of tokens of our own. */
   exchangeToken: ExchangeToken;
+  /** The exchange of tokens that the tenant's own actions judge. */
+  exchangeForeign: ExchangeToken;
 }
 
 /** How a provider's apps log in. */
@@ -52,7 +54,8 @@ const NATIVE: Readonly<Record<string, Native>> = {
 /** The grant. */
 export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
-  summary: "A token of ours, or what an app got of Apple's, Google's or Facebook's own kit",
+  summary:
+    "A token of ours, one that an action judges, or what an app got of Apple's, Google's or Facebook's own kit",
   parameters: z.object({
     subject_token: required('The code or token.'),
     subject_token_type: required('What it is.'),
@@ -64,7 +67,7 @@ export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
   events: { success: 'sens', failure: 'fens' },
   authenticate: async (deps, request) => {
-    const own = await deps.exchangeToken(request);
+    const own = (await deps.exchangeToken(request)) ?? (await deps.exchangeForeign(request));
     if (own !== undefined) return own;
     const { params, clientId, ctx } = request;
     const token = requiredField(params, 'subject_token');

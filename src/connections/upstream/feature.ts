@@ -16,6 +16,8 @@ const limits = {
 const events = {
   sens: "Tokens were given for what an app got of a provider's own kit.",
   fens: "No tokens were given for what an app got of a provider's own kit.",
+  secte: 'Tokens were given for a token that an action judged (custom token exchange).',
+  fecte: 'No tokens were given for a token that an action judged.',
 };
 
 declare module '../../records/limits.ts' {

@@ -3,6 +3,7 @@
 // docs/decisions.md says why.
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
+import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
 import { flag } from '../fields.ts';
 import { documentsOf, type Kept, type KeptDependencies } from '../kept.ts';
 
@@ -168,7 +169,7 @@ export const KINDS: readonly Settings[] = [
     noun: 'token_exchange_profiles',
     prefix: 'tep',
     key: 'token_exchange_profiles',
-    needed: { name, subject_token_type: text },
+    needed: { name, subject_token_type: subjectTokenType },
     fixed: { action_id: text, type: z.enum(['custom_authentication', 'on_behalf_of_token_exchange']) },
     uniqueMember: 'subject_token_type',
   },

@@ -1,0 +1,83 @@
+// What actions of `custom-token-exchange` may ask for: whose token it is, or that it is none.
+import { z } from 'zod';
+import { name, type Take, text } from './taking.ts';
+
+const attributes = z.object({
+  user_id: z.union([z.string().min(1).max(255), z.int().transform(String)]),
+  email: z.string().max(320).nullish(),
+  email_verified: z.boolean().nullish(),
+  username: z.string().max(128).nullish(),
+  phone_number: z.string().max(32).nullish(),
+  phone_verified: z.boolean().nullish(),
+  name: z.string().max(300).nullish(),
+  given_name: z.string().max(150).nullish(),
+  family_name: z.string().max(150).nullish(),
+  nickname: z.string().max(300).nullish(),
+  picture: z.string().max(2048).nullish(),
+  verify_email: z.boolean().nullish(),
+});
+
+/** A user as an action names them. */
+export type ExchangedAttributes = z.output<typeof attributes>;
+
+const options = z.object({
+  creationBehavior: z.enum(['create_if_not_exists', 'none']),
+  updateBehavior: z.enum(['replace', 'none']),
+});
+
+/** A user by a connection, who may be made or changed. */
+export interface UserOfConnection extends z.output<typeof options> {
+  /** The connection's name. */
+  connection: string;
+  attributes: ExchangedAttributes;
+}
+
+export interface ExchangeAsked {
+  /** Whom they named, in order: it is good only where that is one. */
+  users: ({ id: string } | UserOfConnection)[];
+  /** An id or a name. */
+  organization?: string;
+  /** The token is none: such tries are counted. */
+  isInvalid?: boolean;
+}
+
+interface WithExchange {
+  exchange: ExchangeAsked;
+  denied?: { code?: string; reason: string };
+}
+
+const byId: Take<WithExchange> = ({ exchange }, given) => {
+  const [id] = z.tuple([name]).rest(z.unknown()).safeParse(given).data ?? [];
+  if (id !== undefined) exchange.users.push({ id });
+  return id !== undefined;
+};
+
+const byConnection: Take<WithExchange> = ({ exchange }, given) => {
+  const read = z.tuple([name, attributes, options]).rest(z.unknown()).safeParse(given);
+  if (!read.success) return false;
+  const [connection, attributesOf, how] = read.data;
+  exchange.users.push({ connection, attributes: attributesOf, ...how });
+  return true;
+};
+
+const inOrganization: Take<WithExchange> = ({ exchange }, given) => {
+  const [organization] = z.tuple([name]).rest(z.unknown()).safeParse(given).data ?? [];
+  if (organization !== undefined) exchange.organization = organization;
+  return organization !== undefined;
+};
+
+const rejectToken: Take<WithExchange> = (outcome, given) => {
+  const read = z.tuple([text]).rest(z.unknown()).safeParse(given);
+  if (!read.success) return false;
+  outcome.denied ??= { code: 'invalid_request', reason: read.data[0] };
+  outcome.exchange.isInvalid = true;
+  return true;
+};
+
+/** What each of their methods does. */
+export const EXCHANGE_TAKE = {
+  'access.rejectInvalidSubjectToken': rejectToken,
+  'authentication.setUserById': byId,
+  'authentication.setUserByConnection': byConnection,
+  'authentication.setOrganization': inOrganization,
+} satisfies Record<string, Take<WithExchange>>;

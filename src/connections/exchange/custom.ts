@@ -1,0 +1,140 @@
+// Logins by tokens of others (RFC 8693): an action of the tenant's judges a subject token and says whose it is. What follows
+// is what follows every login.
+import { type Actions, withMembers } from '../../actions/actions.ts';
+import type { ActionOutcome } from '../../actions/commands.ts';
+import { clientOf } from '../../actions/facts.ts';
+import { apiOf, organizationPart, requestOf } from '../../engine/action-event.ts';
+import { requestedAudience } from '../../engine/audience.ts';
+import { keepExchangeEvents } from '../../engine/exchanged.ts';
+import { ACCESS_TOKEN, type ExchangeToken } from '../../engine/token-exchange.ts';
+import type { GrantRequest } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { type Attempts, tryProof } from '../../protection/attempts.ts';
+import type { Client } from '../../records/collections.ts';
+import { CUSTOM_AUTHENTICATION } from '../../records/exchange-profile-schema.ts';
+import type { ExchangeProfile } from '../../records/exchange-profiles.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
+
+export interface CustomExchangeDependencies extends ExchangedUserDependencies {
+  actions: Pick<Actions, 'run' | 'refused'>;
+  attempts: Attempts;
+  /** What logins are dated by. */
+  wallClock: Clock;
+}
+
+const TRIGGER = 'custom-token-exchange';
+
+/**
+ * The exchange.
+ * @returns as {@link ExchangeToken}: nothing for a type of tokens that the tenant has no profile for.
+ */
+export function customExchange(deps: CustomExchangeDependencies): ExchangeToken {
+  return async (request) => {
+    const { clientId, params, ip, ctx } = request;
+    const profile = deps.config.exchangeProfile(params.subject_token_type ?? '');
+    if (profile === undefined) return undefined;
+    keepExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
+    const client = refuseUnfit(await deps.config.client(clientId), params.requested_token_type);
+    const outcome = await judged(deps, request, { client, profile });
+    const { user, connection } = await userOf(deps, request, outcome);
+    return {
+      login: {
+        userId: user.id,
+        connection,
+        amr: [],
+        authTime: epochSeconds(deps.wallClock),
+        ip,
+        credentialVersion: await deps.users.credentialVersion(user.id),
+      },
+      organization: outcome.exchange.organization,
+      extra: { issued_token_type: ACCESS_TOKEN },
+    };
+  };
+}
+
+/** @throws AuthError for an application that may not, and for another kind of token. */
+function refuseUnfit(client: Client | undefined, requested: string | undefined): Client {
+  const types = client?.token_exchange?.allow_any_profile_of_type ?? [];
+  if (client === undefined || !types.includes(CUSTOM_AUTHENTICATION))
+    throw new AuthError(403, 'unauthorized_client', 'Token exchange is not enabled for this client.');
+  if (requested !== undefined && requested !== ACCESS_TOKEN)
+    throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
+  return client;
+}
+
+/**
+ * What the action says. Tokens that it calls invalid are counted for the address that they come from.
+ * @throws AuthError when it refuses the token, or fails; 429 when there were too many from that address.
+ */
+async function judged(
+  { actions, attempts, config }: CustomExchangeDependencies,
+  { clientId, params, ip, ctx }: GrantRequest,
+  { client, profile }: { client: Client; profile: ExchangeProfile },
+): Promise<ActionOutcome> {
+  const token = requiredField(params, 'subject_token');
+  const { action } = profile;
+  if (action === undefined)
+    throw new AuthError(400, 'invalid_request', 'The action for this subject_token_type is not deployed.');
+  const event = {
+    client: clientOf(client, clientId),
+    ...apiOf(requestedAudience(params)),
+    ...(await organizationPart(config, params.organization)),
+    request: requestOf(ctx, params),
+    transaction: transactionOf(params),
+  };
+  const hidden = [token, ...(params.actor_token ? [params.actor_token] : [])];
+  let outcome: ActionOutcome | undefined;
+  const tried = {
+    ip,
+    connection: '',
+    identifier: '',
+    what: 'code',
+    stage: 'pre-custom-token-exchange',
+  } as const;
+  await tryProof(attempts, tried, async () => {
+    outcome = await actions.run(TRIGGER, event, { client_id: clientId, ip }, { bound: [action], hidden });
+    return outcome.exchange.isInvalid === true ? undefined : outcome;
+  });
+  if (outcome === undefined) throw new TypeError('the action was not run');
+  const { denied } = outcome;
+  if (denied === undefined) return outcome;
+  const code = denied.code ?? 'invalid_request';
+  throw new AuthError(code === 'server_error' ? 500 : 400, code, denied.reason);
+}
+
+function transactionOf(params: GrantRequest['params']): Record<string, unknown> {
+  const { subject_token, subject_token_type, actor_token, actor_token_type, requested_token_type } = params;
+  const requested_scopes = (params.scope ?? '').split(' ').filter((one) => one !== '');
+  return {
+    protocol: 'oauth2-token-exchange',
+    requested_scopes,
+    requested_token_type: requested_token_type ?? ACCESS_TOKEN,
+    subject_token,
+    subject_token_type,
+    ...(actor_token !== undefined && { actor_token, actor_token_type }),
+  };
+}
+
+/** Whom the action named, with the metadata that it set. @throws AuthError where that is nobody, or may not come in. */
+async function userOf(
+  deps: CustomExchangeDependencies,
+  request: GrantRequest,
+  { exchange, userMetadata, appMetadata }: ActionOutcome,
+): Promise<NamedUser> {
+  const [named, ...others] = exchange.users;
+  if (named === undefined || others.length > 0) {
+    const about = { client_id: request.clientId, ip: request.ip };
+    deps.actions.refused(TRIGGER, 'an exchange for other than one user', about);
+    throw new AuthError(400, 'invalid_request', 'The subject_token is not of one user.');
+  }
+  const found = await namedUser(deps, request, named);
+  if (Object.keys({ ...userMetadata, ...appMetadata }).length > 0) {
+    await deps.users.update(found.user.id, {}, (now) => ({
+      user_metadata: withMembers(now.user_metadata, userMetadata),
+      app_metadata: withMembers(now.app_metadata, appMetadata),
+    }));
+  }
+  return found;
+}

@@ -1,0 +1,190 @@
+// Whom an action of `custom-token-exchange` names: a user of ours, or one of a connection, who may be made or changed.
+import type { ExchangedAttributes, UserOfConnection } from '../../actions/exchange-asked.ts';
+import { askerOf } from '../../engine/action-event.ts';
+import type { GrantRequest } from '../../engine/tokens.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
+import { databaseOptions } from '../../records/database-options.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { UserRecord } from '../../records/users.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import { homeOf, type Identity, isLinked, primaryIdentity } from '../../users/identities.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import { connectionsFor } from '../resolve.ts';
+import { strategyOf } from '../strategies.ts';
+import { userOf as userFromProvider } from '../upstream/user.ts';
+
+export interface ExchangedUserDependencies {
+  config: Config;
+  users: Users;
+  events: Events;
+  /** Sends the mail that verifies a new address, where the tenant sends one. */
+  askToVerify(user: User, connection: Connection, clientId: string, ip: string): Promise<void>;
+}
+
+/** A user, and the name of the connection that they come by. */
+export interface NamedUser {
+  user: User;
+  connection: string;
+}
+
+const invalid = (description: string) => new AuthError(400, 'invalid_request', description);
+
+/** @throws AuthError 400 for nobody, and for what cannot be done; 403 for a user who is blocked, of whom nothing changes. */
+export async function namedUser(
+  deps: ExchangedUserDependencies,
+  request: GrantRequest,
+  named: { id: string } | UserOfConnection,
+): Promise<NamedUser> {
+  if ('connection' in named) return ofConnection(deps, request, named);
+  const user = await deps.users.get(named.id);
+  if (user === undefined) throw invalid('The user does not exist.');
+  refuseBlocked(user);
+  const connection = primaryIdentity(await deps.users.identitiesOf(user.id))?.connection ?? '';
+  return { user, connection };
+}
+
+/** In the words of every login. */
+function refuseBlocked({ blocked }: User): void {
+  if (blocked === true) throw new AuthError(403, 'unauthorized', 'user is blocked');
+}
+
+async function ofConnection(
+  deps: ExchangedUserDependencies,
+  request: GrantRequest,
+  named: UserOfConnection,
+): Promise<NamedUser> {
+  const connection = await connectionOf(deps, request.clientId, named.connection);
+  const id = upstreamIdOf(connection, named.attributes.user_id);
+  const find = () => deps.users.identityOf(connection.name, id);
+  const identity = (await find()) ?? (await made(deps, request, { connection, id, named })) ?? (await find());
+  const user = identity && (await deps.users.get(identity.user_id));
+  if (identity === undefined || user === undefined || identity.provider !== connection.strategy)
+    throw invalid('The user does not exist.');
+  refuseBlocked(user);
+  const isOwn = !isLinked(identity) && homeOf(identity) === user.id;
+  const changed =
+    named.updateBehavior === 'replace' && isOwn
+      ? await deps.users.update(user.id, replaced(user, named.attributes))
+      : user;
+  return { user: changed ?? user, connection: connection.name };
+}
+
+/** @throws AuthError 400 for one that is not the application's, or whose users are not made so. */
+async function connectionOf(
+  { config }: ExchangedUserDependencies,
+  clientId: string,
+  name: string,
+): Promise<Connection> {
+  const enabled = await connectionsFor(config, clientId, undefined);
+  const connection = enabled.find((one) => one.name === name);
+  if (connection === undefined)
+    throw invalid('The connection was not found or is not enabled for this application.');
+  const record = strategyRecord(connection.strategy);
+  // Whose users are in a database elsewhere is for its scripts to say.
+  const isElsewhere =
+    record?.isDatabase === true && databaseOptions(connection).enabledDatabaseCustomization === true;
+  if (record === undefined || record.proves !== undefined || isElsewhere)
+    throw invalid('Users of this connection cannot be set by a token exchange.');
+  return connection;
+}
+
+/** What the user's id has after the strategy. */
+function upstreamIdOf(connection: Connection, id: string): string {
+  if (/[\p{Cc}|]/u.test(id)) throw invalid('The user_id is not valid.');
+  if (strategyRecord(connection.strategy)?.isDatabase === true) return id;
+  const strategy = strategyOf(connection);
+  const isWithinStrategy = strategy?.page === 'redirect' && strategy.idsWithin === 'strategy';
+  return isWithinStrategy ? id : `${connection.name}|${id}`;
+}
+
+interface ToMake {
+  connection: Connection;
+  /** As {@link upstreamIdOf}. */
+  id: string;
+  named: UserOfConnection;
+}
+
+/** Makes the user. @returns undefined where somebody else who came at once was sooner, or who else is to be looked for. */
+async function made(
+  deps: ExchangedUserDependencies,
+  request: GrantRequest,
+  { connection, id, named }: ToMake,
+): Promise<Identity | undefined> {
+  const { attributes, creationBehavior } = named;
+  if (creationBehavior === 'none') throw invalid('The user does not exist.');
+  const { clientId, ip, ctx } = request;
+  const { user_id, verify_email, ...profile } = attributes;
+  if (strategyRecord(connection.strategy)?.isDatabase !== true) {
+    const strategy = strategyOf(connection);
+    const isSocial = strategy?.page === 'redirect' && strategy.isSocial;
+    const idsWithin = id === user_id ? 'strategy' : 'connection';
+    const by = { name: connection.strategy as never, isSocial, idsWithin } as const;
+    await userFromProvider(deps, { clientId, connection, strategy: by, ip }, { id: user_id, profile });
+    return undefined;
+  }
+  const created = await deps.users
+    .make({
+      identity: {
+        connection: connection.name,
+        provider: connection.strategy,
+        upstreamId: id,
+        addresses: addressesOf(connection, attributes),
+        unique: ['email', 'username'],
+      },
+      profile: { ...profileOf(attributes), email_verified: attributes.email_verified === true },
+      asker: askerOf(ctx, clientId, request.params),
+    })
+    .catch((thrown: unknown) => {
+      if (thrown instanceof UniqueKeyError) return undefined;
+      throw thrown;
+    });
+  if (created === undefined) return undefined;
+  // Never taken over: whoever has the address is another user, whatever the token says.
+  if (!('user' in created)) throw invalid('The user already exists.');
+  const { user, identity } = created;
+  const about = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
+  deps.events.record({ type: 'ss', ...about, ...(user.email !== undefined && { user_name: user.email }) });
+  if (verify_email !== false) await deps.askToVerify(user, connection, clientId, ip);
+  return identity;
+}
+
+function addressesOf(connection: Connection, { email: given, username, phone_number }: ExchangedAttributes) {
+  const email = normalizeEmail(given ?? '');
+  if (email === undefined) throw invalid('The user needs an e-mail address.');
+  if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
+  if (username == null) return { email };
+  if (!databaseOptions(connection).requires_username || normalizeEmail(username) !== undefined)
+    throw invalid('username cannot be set for this connection.');
+  return { email, username: username.trim().toLowerCase() };
+}
+
+const PROFILE = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as const;
+
+function profileOf(attributes: ExchangedAttributes): Partial<Record<(typeof PROFILE)[number], string>> {
+  const { picture } = attributes;
+  if (picture != null && !/^https?:\/\//i.test(picture)) throw invalid('picture must be a URI.');
+  return Object.fromEntries(
+    PROFILE.flatMap((one) => (attributes[one] == null ? [] : [[one, attributes[one]]])),
+  );
+}
+
+/** The profile in place of that of before. @throws AuthError 400 where it says other addresses than the user has. */
+function replaced(user: User, attributes: ExchangedAttributes): Partial<UserRecord> {
+  const { email, username, phone_number, email_verified, phone_verified } = attributes;
+  const said = {
+    email: email == null ? undefined : (normalizeEmail(email) ?? email),
+    username: username?.trim().toLowerCase(),
+    phone_number: phone_number ?? undefined,
+    email_verified: email_verified ?? user.email_verified,
+    phone_verified: phone_verified ?? user.phone_verified,
+  };
+  const other = (Object.keys(said) as (keyof typeof said)[]).find((one) => said[one] !== user[one]);
+  if (other !== undefined) throw invalid(`The user's ${other} cannot be changed by a token exchange.`);
+  const none = Object.fromEntries(PROFILE.map((one) => [one, undefined]));
+  return { ...none, ...profileOf(attributes) };
+}

@@ -1,0 +1,34 @@
+// Profiles of custom token exchange: which action judges subject tokens of which type (RFC 8693 §2.1).
+import { type BoundAction, deployedOf } from './actions.ts';
+import type { DocumentRecord } from './documents.ts';
+import { CUSTOM_AUTHENTICATION } from './exchange-profile-schema.ts';
+import type { Frozen } from './record.ts';
+
+/** The kind of the documents. */
+export const EXCHANGE_PROFILE = 'token-exchange-profiles';
+
+export interface ExchangeProfile {
+  name: string;
+  /** Undefined where there is none, or it is not deployed. */
+  action: BoundAction | undefined;
+}
+
+/**
+ * The profiles of a tenant, by subject token type.
+ * @param profiles documents of profiles. @param actions documents of actions.
+ */
+export function exchangeProfilesOf(
+  profiles: readonly Frozen<DocumentRecord>[],
+  actions: readonly Frozen<DocumentRecord>[],
+): ReadonlyMap<string, ExchangeProfile> {
+  return new Map(
+    profiles
+      .filter(({ body: { type = CUSTOM_AUTHENTICATION } }) => type === CUSTOM_AUTHENTICATION)
+      .map(({ body }) => {
+        const found = actions.find(({ id }) => id === body.action_id);
+        const deployed = found && deployedOf(found);
+        const action = deployed && { ...deployed, isOptional: false };
+        return [String(body.subject_token_type), { name: String(body.name), action }];
+      }),
+  );
+}

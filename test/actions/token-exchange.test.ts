@@ -1,0 +1,347 @@
+// Actions of custom-token-exchange: whose a foreign token is, and what becomes of one that is nobody's.
+import { expect } from 'chai';
+import { tenant as base } from '../factors/tenant.ts';
+import { startManaged } from '../management/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, payload, USER } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import type { TestServer } from '../support/server.ts';
+import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const TYPE = 'urn:acme:legacy-token';
+const TRIGGER = 'custom-token-exchange';
+const { guardianPolicies: _everybody, ...rest } = base;
+const tenant = {
+  ...rest,
+  attackProtection: { ...rest.attackProtection, suspiciousIpThrottling: {} },
+  clients: rest.clients.map((client) =>
+    ['web', 'spa'].includes(client.client_id)
+      ? {
+          ...client,
+          grant_types: [...client.grant_types, 'refresh_token'],
+          token_exchange: { allow_any_profile_of_type: ['custom_authentication'] },
+        }
+      : client,
+  ),
+};
+
+/** As operators write it: a token of the old system is `good:<id>`. */
+const judge = (then: string) => `exports.onExecuteCustomTokenExchange = async (event, api) => {
+  console.log('judges ' + event.transaction.subject_token + ' of ' + event.transaction.subject_token_type);
+  const [word, id] = event.transaction.subject_token.split(':');
+  if (word !== 'good') return api.access.rejectInvalidSubjectToken('The token is not one of ours.');
+  ${then}
+};`;
+const BY_CONNECTION = (creationBehavior: string, updateBehavior: string) =>
+  `api.authentication.setUserByConnection('users', JSON.parse(Buffer.from(id, 'base64url').toString()),
+     { creationBehavior: '${creationBehavior}', updateBehavior: '${updateBehavior}' });`;
+const tokenOf = (user: object) => `good:${Buffer.from(JSON.stringify(user)).toString('base64url')}`;
+
+describe('actions of custom-token-exchange', () => {
+  let server: TestServer;
+  let made = 0;
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+  });
+  afterEach(() => server.stop());
+
+  const profile = async (code: string, more: object = {}) => {
+    const action = await managed(server, 'POST', '/actions/actions', {
+      name: `exchange ${++made}`,
+      code,
+      supported_triggers: [{ id: TRIGGER, version: 'v1' }],
+    });
+    expect(action.status, JSON.stringify(action.body)).to.equal(201);
+    await managed(server, 'POST', `/actions/actions/${action.body.id}/deploy`);
+    const answer = await managed(server, 'POST', '/token-exchange-profiles', {
+      name: `profile ${made}`,
+      subject_token_type: TYPE,
+      action_id: action.body.id,
+      type: 'custom_authentication',
+      ...more,
+    });
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(201);
+    return { profileId: answer.body.id as string, actionId: action.body.id as string };
+  };
+  const exchange = async (subject_token: string, over: Record<string, string> = {}) => {
+    const answer = await createAgent(server).request('/oauth/token', {
+      json: {
+        grant_type: GRANT,
+        client_id: 'web',
+        client_secret: 'web-secret',
+        subject_token,
+        subject_token_type: TYPE,
+        scope: 'openid profile email offline_access',
+        audience: API,
+        ...over,
+      },
+    });
+    return { status: answer.status, body: answer.json() };
+  };
+  const ada = async () => (await server.users.findInConnection({ name: 'users' }, USER.email))?.id ?? '';
+  const failed = async () => (await eventsOf(server, 'fecte')).map(({ description }) => description);
+
+  it('log a user in, with the tokens, the actions and the events of every login', async () => {
+    await profile(judge('api.authentication.setUserById(id); api.user.setAppMetadata("legacy", true);'));
+    await bindActions(server, 'post-login', {
+      code: `exports.onExecutePostLogin = async (event, api) => {
+        api.accessToken.setCustomClaim('https://example.test/by', event.transaction.protocol);
+        api.idToken.setCustomClaim('https://example.test/legacy', event.user.app_metadata.legacy);
+      };`,
+    });
+    const id = await ada();
+    const { status, body } = await exchange(`good:${id}`);
+    expect(status, JSON.stringify(body)).to.equal(200);
+    expect(body).to.include({
+      token_type: 'Bearer',
+      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    });
+    expect(body).to.have.property('refresh_token');
+    expect(payload(body.access_token)).to.deep.include({
+      sub: id,
+      'https://example.test/by': 'oauth2-token-exchange',
+    });
+    expect(payload(body.id_token)).to.include({
+      sub: id,
+      email: USER.email,
+      'https://example.test/legacy': true,
+    });
+    expect((await eventsOf(server, 'secte'))[0]).to.include({ user_id: id, client_id: 'web' });
+    expect((await eventsOf(server, 's')).length).to.equal(1);
+    expect((await eventsOf(server, 'sens')).length).to.equal(0);
+    // An application that cannot keep a secret, too.
+    const open = await exchange(`good:${id}`, { client_id: 'spa', client_secret: '' });
+    expect(open.status, JSON.stringify(open.body)).to.equal(200);
+  });
+
+  it('find the token in their event, and it is in no log', async () => {
+    const secret = 'good:auth0|nobody-9a81';
+    await profile(judge('throw new Error("cannot judge " + event.transaction.subject_token);'));
+    const { status, body } = await exchange(secret);
+    expect([status, body.error]).to.deep.equal([403, 'access_denied']);
+    expect(await printed(server)).to.contain(`judges *** of ${TYPE}`);
+    expect((await actionFailures(server)).join()).to.contain('cannot judge ***');
+    expect(server.logged()).not.to.contain(secret);
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    expect(JSON.stringify(records)).not.to.contain('nobody-9a81');
+  });
+
+  it('refuse a token that is none, and an address that brings too many of them', async () => {
+    await profile(judge('api.authentication.setUserById(id);'));
+    const id = await ada();
+    for (let n = 0; n < 10; n++) {
+      expect(await exchange(`bad:${n}`)).to.deep.equal({
+        status: 400,
+        body: { error: 'invalid_request', error_description: 'The token is not one of ours.' },
+      });
+    }
+    const late = await exchange(`good:${id}`);
+    expect([late.status, late.body.error]).to.deep.equal([429, 'too_many_attempts']);
+    // Logins by passwords are counted by themselves.
+    const login = await createAgent(server).request('/oauth/token', {
+      json: {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+      },
+    });
+    expect(login.status, login.text).to.equal(200);
+    server.tick(10 * 60_000);
+    expect((await exchange(`good:${id}`)).status).to.equal(200);
+    expect((await eventsOf(server, 'limit_mu')).length).to.equal(1);
+  });
+
+  it('deny an exchange in their words, which is not counted', async () => {
+    await profile(
+      judge(`api.authentication.setUserById(id); api.access.deny('no_contract', 'There is no contract.');`),
+    );
+    const id = await ada();
+    for (let n = 0; n < 12; n++) {
+      expect(await exchange(`good:${id}`)).to.deep.equal({
+        status: 400,
+        body: { error: 'no_contract', error_description: 'There is no contract.' },
+      });
+    }
+    expect(await failed()).to.have.length(12);
+  });
+
+  it('name exactly one user, whom there is and who may come in', async () => {
+    const id = await ada();
+    const blocked = await server.users.findInConnection({ name: 'users' }, 'blocked@example.test');
+    const { actionId } = await profile(judge(''));
+    const change = async (then: string) => {
+      await managed(server, 'PATCH', `/actions/actions/${actionId}`, { code: judge(then) });
+      await managed(server, 'POST', `/actions/actions/${actionId}/deploy`);
+    };
+    expect((await exchange(`good:${id}`)).body.error).to.equal('invalid_request');
+    await change('api.authentication.setUserById(id); api.authentication.setUserById(id);');
+    expect((await exchange(`good:${id}`)).body.error).to.equal('invalid_request');
+    await change('api.authentication.setUserById(id, "more"); api.user.setUserMetadata("seen", true);');
+    expect((await exchange(`good:auth0|none`)).body).to.include({
+      error_description: 'The user does not exist.',
+    });
+    const refused = await exchange(`good:${blocked?.id}`);
+    expect([refused.status, refused.body]).to.deep.equal([
+      403,
+      { error: 'unauthorized', error_description: 'user is blocked' },
+    ]);
+    expect((await server.users.get(blocked?.id ?? ''))?.user_metadata).to.deep.equal({});
+    // What it does not take is a failure: nobody is logged in by half a call.
+    await change('api.authentication.setUserById({ id });');
+    expect((await exchange(`good:${id}`)).status).to.equal(403);
+    await change(`api.authentication.setUserByConnection('users', { user_id: 'x' }, {});`);
+    expect((await exchange(`good:${id}`)).status).to.equal(403);
+  });
+
+  it('make a user of a database where they are told to, of any number at once one', async () => {
+    const { actionId } = await profile(judge(BY_CONNECTION('none', 'none')));
+    const token = tokenOf({
+      user_id: 'legacy-7',
+      email: 'New@Example.test',
+      given_name: 'Grace',
+      app_metadata: { admin: true },
+    });
+    expect((await exchange(token)).body).to.include({
+      error: 'invalid_request',
+      error_description: 'The user does not exist.',
+    });
+    const code = judge(BY_CONNECTION('create_if_not_exists', 'none'));
+    await managed(server, 'PATCH', `/actions/actions/${actionId}`, { code });
+    await managed(server, 'POST', `/actions/actions/${actionId}/deploy`);
+    const all = await Promise.all(Array.from({ length: 4 }, () => exchange(token)));
+    for (const { status, body } of all) {
+      expect(status, JSON.stringify(body)).to.equal(200);
+      expect(payload(body.id_token)).to.include({
+        sub: 'auth0|legacy-7',
+        email: 'new@example.test',
+        email_verified: false,
+      });
+    }
+    const user = await server.users.get('auth0|legacy-7');
+    expect(user).to.include({ given_name: 'Grace' }).and.deep.include({ app_metadata: {} });
+    expect((await eventsOf(server, 'ss')).length).to.equal(1);
+    await nextMessageTo(server, 'new@example.test', 1, 'link');
+    // An address that is somebody's is not taken over by another id.
+    const thief = await exchange(tokenOf({ user_id: 'legacy-8', email: USER.email }));
+    expect(thief.body).to.deep.equal({
+      error: 'invalid_request',
+      error_description: 'The user already exists.',
+    });
+    for (const user_id of ['a|b', 'line\nbreak'])
+      expect((await exchange(tokenOf({ user_id, email: 'x@example.test' }))).body.error).to.equal(
+        'invalid_request',
+      );
+  });
+
+  it('replace a profile, and no address', async () => {
+    await profile(judge(BY_CONNECTION('create_if_not_exists', 'replace')));
+    const user = { user_id: 'legacy-9', email: 'nine@example.test', email_verified: true };
+    await exchange(tokenOf({ ...user, name: 'Nine', nickname: 'n' }));
+    expect((await exchange(tokenOf({ ...user, name: 'Nine the Second' }))).status).to.equal(200);
+    const kept = await server.users.get('auth0|legacy-9');
+    expect(kept).to.include({ name: 'Nine the Second', email_verified: true });
+    expect(kept?.nickname).to.equal(undefined);
+    const moved = await exchange(tokenOf({ ...user, email: 'other@example.test' }));
+    expect(moved.body.error_description).to.contain('email cannot be changed');
+    expect((await server.users.get('auth0|legacy-9'))?.email).to.equal('nine@example.test');
+  });
+
+  it('set users of connections of the application alone', async () => {
+    await profile(
+      judge(`const [connection, user_id] = id.split('/');
+        api.authentication.setUserByConnection(connection, { user_id, email: 'a@example.test' },
+          { creationBehavior: 'create_if_not_exists', updateBehavior: 'none' });`),
+    );
+    for (const name of ['nowhere', 'email', 'sms'])
+      expect((await exchange(`good:${name}/1`)).body.error, name).to.equal('invalid_request');
+    expect(
+      (await exchange('good:staff/1', { client_id: 'spa', client_secret: '' })).body.error_description,
+    ).to.contain('not enabled');
+    const { body } = await exchange('good:elsewhere/1');
+    expect(payload(body.access_token).sub).to.equal('google-oauth2|1');
+  });
+
+  it('are asked before a new user is made', async () => {
+    await profile(judge(BY_CONNECTION('create_if_not_exists', 'none')));
+    await bindActions(server, 'pre-user-registration', {
+      code: `exports.onExecutePreUserRegistration = async (event, api) => api.access.deny('no', 'Not here.');`,
+    });
+    const { status, body } = await exchange(tokenOf({ user_id: 'legacy-10', email: 'ten@example.test' }));
+    expect([status, body]).to.deep.equal([403, { error: 'access_denied', error_description: 'Not here.' }]);
+    expect(await server.users.get('auth0|legacy-10')).to.equal(undefined);
+  });
+
+  it('leave the second factor to the policy', async () => {
+    await profile(judge('api.authentication.setUserById(id);'));
+    await managed(server, 'PUT', '/guardian/policies', ['all-applications']);
+    const { status, body } = await exchange(`good:${await ada()}`);
+    expect([status, body.error]).to.deep.equal([403, 'mfa_required']);
+    expect(body).to.have.property('mfa_token');
+  });
+
+  it('are for applications that may, and types of tokens that there are', async () => {
+    const { profileId, actionId } = await profile(judge('api.authentication.setUserById(id);'));
+    const token = `good:${await ada()}`;
+    const other = await exchange(token, { client_id: 'leeway', client_secret: 'leeway-secret' });
+    expect(other.status).to.be.oneOf([400, 403]);
+    expect(other.body.error).to.equal('unauthorized_client');
+    expect((await exchange(token, { client_secret: 'wrong' })).status).to.equal(401);
+    expect((await exchange(token, { subject_token_type: 'urn:acme:other' })).body.error).to.equal(
+      'invalid_request',
+    );
+    expect(
+      (await exchange(token, { requested_token_type: 'urn:ietf:params:oauth:token-type:id_token' })).body
+        .error,
+    ).to.equal('invalid_request');
+    expect((await exchange('')).body.error).to.equal('invalid_request');
+    // A draft judges nothing.
+    await managed(server, 'PATCH', `/actions/actions/${actionId}`, {
+      code: judge(`api.access.deny('a', 'b');`),
+    });
+    expect((await exchange(token)).status).to.equal(200);
+    await managed(server, 'DELETE', `/token-exchange-profiles/${profileId}`);
+    expect((await exchange(token)).body.error).to.equal('invalid_request');
+  });
+
+  it('are for types of tokens that are no standard’s', async () => {
+    for (const subject_token_type of [
+      'urn:ietf:params:oauth:token-type:id_token',
+      'URN:IETF:params:oauth:token-type:access_token',
+      'https://auth0.com/token',
+      'http://example.test/plain',
+      'anything',
+    ]) {
+      const { status } = await managed(server, 'POST', '/token-exchange-profiles', {
+        name: 'a',
+        subject_token_type,
+        action_id: 'x',
+        type: 'custom_authentication',
+      });
+      expect(status, subject_token_type).to.equal(400);
+    }
+  });
+
+  it('come with the tenant file', async () => {
+    await server.stop();
+    server = await startManaged({
+      ...tenant,
+      actions: [
+        {
+          name: 'judge',
+          code: judge('api.authentication.setUserById(id);'),
+          supported_triggers: [{ id: TRIGGER, version: 'v1' }],
+          deployed: true,
+        },
+      ],
+      tokenExchangeProfiles: [
+        { name: 'Legacy', subject_token_type: TYPE, action: 'judge', type: 'custom_authentication' },
+      ],
+    });
+    expect((await exchange(`good:${await ada()}`)).status).to.equal(200);
+    const { body } = await managed(server, 'GET', '/token-exchange-profiles');
+    expect(body[0]).to.include({ name: 'Legacy', subject_token_type: TYPE });
+  });
+});
