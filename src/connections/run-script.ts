@@ -1,7 +1,7 @@
 // Runs the scripts of connections. What one fails with is told the application in the script's own words, as the hosted
 // service does: scripts say so why a user may not come in.
 import type { ScriptFailure } from '../scripts/limits.ts';
-import type { Scripts } from '../scripts/scripts.ts';
+import { type Scripts, textsIn } from '../scripts/scripts.ts';
 import { type ConnectionScript, type UpstreamDependencies, upstreamFault } from './redirect.ts';
 
 /** @see UpstreamDependencies.runScript */
@@ -15,20 +15,18 @@ export function scriptRunner(scripts: Pick<Scripts, 'run'>): UpstreamDependencie
       entry: name,
       args: script.arguments,
       globals: { configuration: configuration ?? {} },
+      // A script may hand on whatever it was given, or what a provider repeats.
+      hidden: [...script.secrets, ...textsIn(configuration)],
     });
     if (failure !== undefined) throw faultOf(script, failure);
     return result;
   };
 }
 
-function faultOf({ name, secrets }: ConnectionScript, { kind, name: error, message }: ScriptFailure) {
-  // A script may hand on whatever it was given, or what a provider repeats.
-  const words = secrets
-    .filter((one) => one !== '')
-    .reduce((text, one) => text.replaceAll(one, '***'), message);
-  if (kind !== 'script') return upstreamFault('access_denied', `The ${name} script failed: ${words}`);
+function faultOf({ name }: ConnectionScript, { kind, name: error, message }: ScriptFailure) {
+  if (kind !== 'script') return upstreamFault('access_denied', `The ${name} script failed: ${message}`);
   return upstreamFault(
     error === 'UnauthorizedError' ? 'unauthorized' : 'access_denied',
-    words || `The ${name} script failed.`,
+    message || `The ${name} script failed.`,
   );
 }

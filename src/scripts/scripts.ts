@@ -128,6 +128,15 @@ const formsOf = (secret: string) => [
   encodeURIComponent(secret.toWellFormed()),
 ];
 
+/** The texts of a configuration, however deep, that are to be read nowhere; shorter ones are no secrets, but words. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return value.length < SHORTEST_SECRET ? [] : [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** Characters. */
+const SHORTEST_SECRET = 4;
+
 /** Without what would become the prototype of a copy. */
 const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);
 

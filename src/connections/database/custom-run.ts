@@ -5,7 +5,7 @@ import type { Connection } from '../../records/collections.ts';
 import { type CustomScriptName, customScript } from '../../records/custom-scripts.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { ScriptFailure } from '../../scripts/limits.ts';
-import type { Scripts } from '../../scripts/scripts.ts';
+import { type Scripts, textsIn } from '../../scripts/scripts.ts';
 import type { Events } from '../../tenant/events.ts';
 
 export interface CustomRunDependencies {
@@ -88,10 +88,4 @@ export function databaseFailed(): AuthError {
     'temporarily_unavailable',
     'The user database cannot be asked at present. Try again later.',
   );
-}
-
-/** All texts of a value, however deep. */
-function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }

@@ -1,0 +1,137 @@
+// The escape suite over every kind of script: whatever the trigger, a hostile script gets nothing out and leaves nothing behind,
+// and what it was to decide is refused.
+import diagnostics from 'node:diagnostics_channel';
+import { expect } from 'chai';
+import { KINDS, type Kind, SECRET } from './kinds.ts';
+import { startSandbox } from './support.ts';
+
+const MIB = 1024 * 1024;
+const CPU_MS = 200;
+
+/** What a script does, and what is told of why it failed. */
+const FAILING: Record<string, { body: string; why: RegExp }> = {
+  'loops without end': { body: 'for (;;);', why: /the processor/ },
+  'loops in a promise': {
+    body: 'await Promise.resolve().then(() => { for (;;); });',
+    why: /the processor/,
+  },
+  'floods the memory': {
+    body: 'const all = []; for (;;) all.push(new Uint8Array(1e6));',
+    why: /of memory/,
+  },
+  "makes text of a huge array, which the engine's own loops do": {
+    body: "answer(new Array(1e9) + '');",
+    why: /the processor|of memory/,
+  },
+  'waits for a promise that never settles': {
+    body: 'await new Promise(() => {});',
+    why: /it ended without|did not answer/,
+  },
+  'answers with what is too large': { body: "answer('x'.repeat(2e5));", why: /larger than/ },
+  'answers with what is never written': {
+    body: 'answer({ toJSON() { for (;;); }, toString() { for (;;); } });',
+    why: /the processor/,
+  },
+  'looks for the process': {
+    body: "answer(this.constructor.constructor('return process')().pid + '');",
+    why: /process is not defined|'?process'? is not defined|undefined/,
+  },
+  'asks for a module that is not there': { body: "require('fs'); answer('');", why: /Cannot find module/ },
+  'makes requests without end': {
+    body: "for (let n = 0; n < 20; n++) fetch('https://10.0.0.1/').catch(() => {}); await new Promise(() => {});",
+    why: /more than 10 requests/,
+  },
+};
+
+/** Addresses that no script reaches, unless the operator opened them. */
+const CLOSED = [
+  'http://127.0.0.1/',
+  'http://[::1]/',
+  'http://0.0.0.0/',
+  'http://169.254.169.254/latest/meta-data/',
+  'https://10.0.0.1/',
+  'https://192.168.0.1/',
+  'http://[::ffff:127.0.0.1]/',
+];
+
+describe('every kind of script', () => {
+  let sandbox: ReturnType<typeof startSandbox>;
+  before(() => {
+    const limits = { wallMs: 3_000, cpuMs: CPU_MS, memoryBytes: 32 * MIB };
+    // One thread for each: what a run leaves behind is found by the next.
+    sandbox = startSandbox({ limits, threads: 1, allow: [] });
+  });
+  after(() => sandbox.stop());
+  const run = (kind: Kind, body: string) => kind.run(sandbox.scripts, kind.source(body));
+  const printed = () => JSON.stringify(sandbox.scripts.log.runs()[0]);
+
+  for (const kind of KINDS) {
+    describe(kind.name, () => {
+      it('runs, where it does what it may', async () => {
+        const { result, told } = await run(kind, "answer('fine');");
+        expect(told).to.match(/^(\[\])?$/);
+        expect(result).not.to.equal(null);
+      });
+
+      for (const [what, { body, why }] of Object.entries(FAILING)) {
+        it(`is refused where it ${what}`, async () => {
+          const { result, told } = await run(kind, body);
+          expect(result).to.equal(undefined);
+          expect(told).to.match(why);
+        });
+      }
+
+      it('leaves nothing behind for the next one, nor in this process', async () => {
+        await run(
+          kind,
+          `globalThis.left = Object.prototype.left = 'behind'; JSON.stringify = () => '1'; Array.prototype.map = null;
+           answer('fine');`,
+        );
+        await run(
+          kind,
+          `answer(JSON.parse('{"__proto__":{"left":1},"constructor":{"prototype":{"left":1}}}'));`,
+        );
+        const { told } = await run(
+          kind,
+          'throw new Error([typeof left, {}.left, [1].map((n) => n + 1)].join());',
+        );
+        expect(told).to.include('undefined,,2');
+        expect(({} as { left?: unknown }).left).to.equal(undefined);
+      });
+
+      it('prints no more than its share', async () => {
+        await run(
+          kind,
+          "for (let n = 0; n < 3000; n++) console.log(''); console.log('y'.repeat(1e6)); answer('');",
+        );
+        expect(printed().length).to.be.below(250_000);
+      });
+
+      it('reaches no address that others may not', async () => {
+        const sockets: unknown[] = [];
+        const onSocket = (message: unknown) => void sockets.push(message);
+        diagnostics.subscribe('net.client.socket', onSocket);
+        const { told } = await run(
+          kind,
+          `const all = await Promise.all(${JSON.stringify(CLOSED)}.map((url) => fetch(url).then(() => 'reached', (e) => e.cause?.code ?? e.code)));
+           throw new Error('codes ' + all.join());`,
+        );
+        diagnostics.unsubscribe('net.client.socket', onSocket);
+        expect(told).to.include(`codes ${CLOSED.map(() => 'EACCES').join()}`);
+        expect(sockets).to.deep.equal([]);
+      });
+
+      it('tells its secrets neither in what it prints nor in what it fails with', async () => {
+        const { told } = await run(
+          kind,
+          `console.log('it is', secret, { secret }, encodeURIComponent(secret));
+           throw Object.assign(new Error('leaked ' + secret + JSON.stringify({ secret })), { name: secret, code: secret });`,
+        );
+        expect(told).to.include('leaked ***');
+        for (const text of [told, printed()]) {
+          expect(text).not.to.include('of the tenant').and.not.include(encodeURIComponent(SECRET));
+        }
+      });
+    });
+  }
+});

@@ -1,0 +1,210 @@
+// Every kind of script that a tenant can have, each run by what runs it in the server: the escape suite goes over all of them.
+import { createActions } from '../../src/actions/actions.ts';
+import { askAction } from '../../src/actions/ask.ts';
+import { METHODS } from '../../src/actions/commands.ts';
+import { type CustomDatabases, customDatabases } from '../../src/connections/database/custom.ts';
+import { scriptRunner } from '../../src/connections/run-script.ts';
+import { AuthError } from '../../src/http/errors.ts';
+import { CONTINUE_ENTRY, TRIGGER_ENTRIES, type Trigger } from '../../src/records/actions.ts';
+import type { Connection } from '../../src/records/collections.ts';
+import type { Scripts } from '../../src/scripts/scripts.ts';
+
+/** What was given to the script, and is to be read nowhere. */
+export const SECRET = 'a "secret" of the tenant';
+
+/** What became of a run. */
+export interface Ran {
+  /** What the server goes on with, where the script did not fail. */
+  result?: unknown;
+  /** All that is told of a failure, in answers and in the log. */
+  told: string;
+}
+
+export interface Kind {
+  name: string;
+  /** Its text. @param body statements that end by `answer(text)`, or in any other way. */
+  source(body: string): string;
+  /** Runs it. @returns with a result where it did not fail. */
+  run(scripts: Scripts, source: string): Promise<Ran>;
+}
+
+const CONFIGURATION = { nested: { KEY: SECRET } };
+
+const connection = (options: object) =>
+  ({
+    id: 'con_1',
+    name: 'hostile',
+    strategy: 'auth0',
+    options,
+    enabled_clients: [],
+  }) as unknown as Connection;
+
+/** Collects what is told of failures. */
+async function watched(work: (events: { record(event: object): void }) => Promise<unknown>): Promise<Ran> {
+  const told: unknown[] = [];
+  try {
+    const result = await work({ record: (event) => void told.push(event) });
+    return { result, told: JSON.stringify(told) };
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    return { told: JSON.stringify([...told, thrown.error, thrown.error_description]) };
+  }
+}
+
+const connectionKind = (name: 'fetchUserProfile' | 'getLogoutUrl', parameters: string): Kind => ({
+  name: `connection ${name}`,
+  source: (body) => `async function ${name}(${parameters}, callback) {
+    const secret = configuration.nested.KEY;
+    const answer = (text) => callback(null, { user_id: text });
+    ${body}
+  }`,
+  run: (scripts, source) =>
+    watched(() =>
+      scriptRunner(scripts)({
+        connection: connection({ configuration: CONFIGURATION }),
+        name,
+        source,
+        arguments: name === 'getLogoutUrl' ? [{}] : ['token', {}],
+        secrets: [],
+      }),
+    ),
+});
+
+type Asked = Parameters<CustomDatabases['login']>[0];
+
+const DATABASE: Record<
+  string,
+  { parameters: string; ask(all: CustomDatabases, asked: Asked): Promise<unknown> }
+> = {
+  login: {
+    parameters: 'email, secret',
+    ask: async (all, asked) => {
+      const answer = await all.login(asked, SECRET);
+      if (typeof answer === 'string') throw new AuthError(403, answer, answer);
+      return answer;
+    },
+  },
+  get_user: { parameters: 'email', ask: (all, asked) => all.find(asked) },
+  create: { parameters: 'user', ask: (all, asked) => all.create(asked, { password: SECRET }) },
+  verify: { parameters: 'email', ask: (all, asked) => all.change(asked, 'verify', ['a@b.test']) },
+  change_password: { parameters: 'email, secret', ask: (all, asked) => all.changePassword(asked, SECRET) },
+  change_email: {
+    parameters: 'email, to, verified',
+    ask: (all, asked) => all.change(asked, 'change_email', ['a@b.test', 'c@d.test', true]),
+  },
+  change_username: {
+    parameters: 'from, to',
+    ask: (all, asked) => all.change(asked, 'change_username', ['a', 'b']),
+  },
+  delete: { parameters: 'id', ask: (all, asked) => all.change(asked, 'delete', ['1']) },
+};
+
+const databaseKinds = Object.entries(DATABASE).map(
+  ([name, { parameters, ask }]): Kind => ({
+    name: `database ${name}`,
+    source: (body) => `async function hostile(${parameters}, callback) {
+      ${parameters.includes('secret') ? '' : 'const secret = configuration.nested.KEY;'}
+      const answer = (text) => callback(null, ${
+        ['login', 'get_user'].includes(name)
+          ? "{ user_id: '1', email: 'a@b.test', name: text }"
+          : 'text.length < 1000 ? true : text'
+      });
+      ${body}
+    }`,
+    run: (scripts, source) =>
+      watched((events) => {
+        const options = { enabledDatabaseCustomization: true, configuration: CONFIGURATION };
+        const asked = {
+          connection: connection({ ...options, customScripts: { [name]: source } }),
+          identifier: 'a@b.test',
+        };
+        const rateLimits = { spend: async () => true, giveBack: async () => {} };
+        return ask(customDatabases({ scripts, events, rateLimits, tenant: 'tenant' }), asked);
+      }),
+  }),
+);
+
+const EVENT = { user: { user_id: 'u', user_metadata: {}, app_metadata: {} }, transaction: { metadata: {} } };
+
+const actionSource = (entry: string) => (body: string) =>
+  `exports.${entry} = async (event, api) => {
+  const secret = event.secrets.KEY;
+  let end;
+  const ended = new Promise((resolve) => { end = resolve; });
+  const answer = (text) => { api.cache.set('answer', text); end(); };
+  await (async () => { ${body} })();
+  await ended;
+};`;
+
+const actionOf = (code: string) => ({ name: 'hostile', code, dependencies: [], secrets: { KEY: SECRET } });
+
+const actionKind = (trigger: Trigger): Kind => ({
+  name: `action ${trigger}`,
+  source: actionSource(TRIGGER_ENTRIES[trigger]),
+  run: (scripts, source) => watched((events) => runActions(scripts, events, trigger, source)),
+});
+
+const execution = () => ({ id: 'e', runs: () => () => {}, end: () => {} });
+
+/** Runs the action of a trigger; of `rules` a rule in its place. */
+function runActions(
+  scripts: Scripts,
+  events: { record(event: object): void },
+  trigger: Trigger,
+  source: string,
+  isRule = false,
+) {
+  const rule = { id: 'rul_1', name: 'hostile', script: source };
+  const actions = createActions({
+    config: {
+      actions: () => (isRule ? [] : [{ ...actionOf(source), isOptional: false }]),
+      rules: () => (isRule ? { enabled: [rule], configuration: { KEY: SECRET } } : NO_RULES),
+      settings: () => ({}) as never,
+    },
+    scripts,
+    packages: { filesOf: async () => undefined },
+    events,
+    executions: { newId: () => 'e', begin: execution },
+    wallClock: Date.now,
+    hostname: 'tenant.example.test',
+  });
+  return actions.run(trigger, EVENT, {});
+}
+
+const NO_RULES = { enabled: [], configuration: {} };
+
+const rules: Kind = {
+  name: 'rule',
+  source: (body) => `function (user, context, callback) {
+    const secret = configuration.KEY;
+    const answer = (text) => { user.user_metadata = { text }; callback(null, user, context); };
+    return (async () => { ${body} })();
+  }`,
+  run: (scripts, source) => watched((events) => runActions(scripts, events, 'post-login', source, true)),
+};
+
+const continuing: Kind = {
+  name: `action ${CONTINUE_ENTRY}`,
+  source: actionSource(CONTINUE_ENTRY),
+  run: async (scripts, source) => {
+    const deps = {
+      scripts,
+      packages: { filesOf: async () => undefined },
+      wallClock: Date.now,
+      hostname: 'tenant.example.test',
+    };
+    const how = { entry: CONTINUE_ENTRY, methods: METHODS['post-login'], canRedirect: true, rules: [] };
+    const { ran: _, ...answer } = await askAction(deps, actionOf(source), { event: EVENT, how, kept: {} });
+    return 'fault' in answer ? { told: answer.fault } : { result: answer, told: '' };
+  },
+};
+
+/** All of them: a trigger that is added is among them by itself. */
+export const KINDS: readonly Kind[] = [
+  connectionKind('fetchUserProfile', 'token, context'),
+  connectionKind('getLogoutUrl', 'query'),
+  ...databaseKinds,
+  ...(Object.keys(TRIGGER_ENTRIES) as Trigger[]).map(actionKind),
+  continuing,
+  rules,
+];
