@@ -140,7 +140,7 @@ function routesOf(
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { config, csrf, finish, interactions, views };
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
-  const elsewhere = { ...tenantEngine.upstream, ...page, events, log };
+  const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const loginPageOf = loginPages(elsewhere);
   const pages = { ...page, away, baseUrl, events, loginPageOf, organizations, random, tickets, users };
   const firstFactor = {
@@ -191,7 +191,7 @@ function routesOf(
       refuse: engine.authorization.refuse,
       tokenEndpoint: tokens.token,
     }),
-    ...bind(passkeys, { ...firstFactor, authenticateClient, random }),
+    ...bind(passkeys, { ...firstFactor, authenticateClient, showNext: createShowNext(pages), store }),
     ...bind(linking, { ...page, events, users }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, tickets, users }),

@@ -6,6 +6,7 @@ import { askToVerify } from './connections/database/verification-link.ts';
 import { customExchange } from './connections/exchange/custom.ts';
 import { linkAfterLogin } from './connections/linking/after-login.ts';
 import { openIdProviders } from './connections/oidc/providers.ts';
+import { offerAfterLogin } from './connections/passkeys/enrollment.ts';
 import { passkeys } from './connections/passkeys/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault, hasRealm } from './connections/resolve.ts';
@@ -153,7 +154,8 @@ function loginEnds(
   { interactions, settle, sessions }: Engine,
 ) {
   const endings = accountEndings({ ...deps, ...capabilities, sessions });
-  const afterLogin = linkAfterLogin({ ...deps, ...capabilities, endGone: endings.endGone });
+  const linked = linkAfterLogin({ ...deps, ...capabilities, endGone: endings.endGone });
+  const afterLogin = offerAfterLogin({ ...deps, ...capabilities }, linked);
   return { endings, finish: createFinish({ interactions, settle, afterLogin, wallClock: deps.wallClock }) };
 }
 

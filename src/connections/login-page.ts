@@ -1,7 +1,7 @@
 // Chooses the connection and login page for a waiting request.
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
 import type { LoginPageOf } from '../flow/routes.ts';
-import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
+import { type PasswordFormDependencies, showPasswordForm, wantsSignUp } from './database/hosted.ts';
 import { isSignUpOpen } from './database/pages.ts';
 import { showIdentifier } from './identifier/page.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import { type GoUpstreamDependencies, goUpstream } from './upstream/go.ts';
 
 /** The page of the connection that a request's user logs in with. */
-export function loginPages(deps: HostedDependencies & GoUpstreamDependencies): LoginPageOf {
+export function loginPages(deps: PasswordFormDependencies & GoUpstreamDependencies): LoginPageOf {
   const { config } = deps;
   return async (page) => {
     const { pending } = page;

@@ -39,6 +39,8 @@ export interface PendingInteraction {
   invitedEmail: string | undefined;
   /** The account that the user is offered to link theirs to, or proves for that. */
   link: PendingLink | undefined;
+  /** What the user is offered, or has answered. */
+  offer: PendingOffer | undefined;
   /** Where an action sends the user, before the request goes on. */
   redirect: string | undefined;
   /** What {@link Interactions.remember} kept. */
@@ -59,8 +61,18 @@ export interface PendingLink {
   isOther?: boolean;
 }
 
+/** A login whose user is offered something before it is answered. */
+export interface PendingOffer {
+  /** Complete, and not yet answered. */
+  login: Login;
+  isAnswered: boolean;
+}
+
 /** What is known of a waiting request wherever its browser asks. */
-export type WaitingRequest = Pick<PendingInteraction, 'uid' | 'prompt' | 'clientId' | 'params' | 'link'>;
+export type WaitingRequest = Pick<
+  PendingInteraction,
+  'uid' | 'prompt' | 'clientId' | 'params' | 'link' | 'offer'
+>;
 
 /** How a waiting request goes on. */
 export type Answer =
@@ -94,6 +106,8 @@ export interface Interactions {
   keepFirstFactor(ctx: Context, login: Login): Promise<void>;
   /** Keeps a link that is offered or accepted in place of a first factor; undefined: there is none any more. */
   keepLink(ctx: Context, link: PendingLink | undefined): Promise<void>;
+  /** Keeps an offer, or that it was answered, in place of a first factor. */
+  keepOffer(ctx: Context, offer: PendingOffer): Promise<void>;
   /** Keeps JSON beside the request, until it ends; the browser does not see it. */
   remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
   /** The request goes on, and the browser with it. */
@@ -122,6 +136,7 @@ type Interaction = InstanceType<Provider['Interaction']>;
 interface Kept extends InteractionResults {
   firstFactor?: Login;
   link?: PendingLink | undefined;
+  offer?: PendingOffer;
   remembered?: Record<string, unknown>;
 }
 
@@ -150,17 +165,16 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
       const interaction = await provider.Interaction.find(uid);
       if (interaction === undefined || browserSecretOf(ctx, interaction) === undefined)
         throw requestExpired();
-      const { prompt, clientId, params, link } = describe(interaction);
-      return { uid, prompt, clientId, params, link };
+      return describe(interaction);
     },
     begun: async (ctx, location) => {
       const uid = WAITING_PATH.exec(location)?.[1];
       const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
       if (interaction === undefined) return undefined;
-      const { prompt, clientId, params, loginTicket, link } = describe(interaction);
-      if (prompt !== 'login' || loginTicket !== undefined) return undefined;
+      const described = describe(interaction);
+      if (described.prompt !== 'login' || described.loginTicket !== undefined) return undefined;
       if ((await firstFactorOf(provider, deps.users, interaction, ctx.ip)) !== undefined) return undefined;
-      return { uid: interaction.uid, prompt, clientId, params, link };
+      return described;
     },
     keepFirstFactor: async (ctx, firstFactor) => {
       const interaction = await load(ctx);
@@ -169,6 +183,10 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
     keepLink: async (ctx, link) => {
       const interaction = await load(ctx);
       await keep(interaction, { ...answeredBefore(interaction), link });
+    },
+    keepOffer: async (ctx, offer) => {
+      const interaction = await load(ctx);
+      await keep(interaction, { ...answeredBefore(interaction), offer });
     },
     remember: async (ctx, remembered) => {
       const interaction = await load(ctx);
@@ -234,13 +252,14 @@ function describe(
   interaction: Interaction,
 ): Omit<PendingInteraction, 'firstFactor' | 'invitedEmail' | 'connection'> {
   const params = interaction.params as Record<string, string | undefined>;
-  const { link, remembered = {} } = keptOf(interaction);
+  const { link, offer, remembered = {} } = keptOf(interaction);
   return {
     uid: interaction.uid,
     prompt: interaction.prompt.name,
     clientId: String(params.client_id),
     params: link?.isAccepted === true ? { ...params, ...paramsOf(link) } : params,
     link,
+    offer,
     upstream: readExtensions(params).upstream,
     loginTicket: readExtensions(params).loginTicket,
     userId: interaction.session?.accountId,
@@ -257,7 +276,8 @@ function paramsOf({ connection, email }: PendingLink): PendingInteraction['param
 
 /** What goes along with an answer; what we kept beside it does not, or the next step would find it. */
 function answeredBefore(interaction: Interaction): InteractionResults {
-  const { firstFactor: _factor, remembered: _remembered, link: _link, ...before } = keptOf(interaction);
+  const kept = keptOf(interaction);
+  const { firstFactor: _factor, remembered: _remembered, link: _link, offer: _offer, ...before } = kept;
   return before;
 }
 

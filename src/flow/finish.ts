@@ -6,6 +6,7 @@ import {
   type Interactions,
   interactionPath,
   type PendingLink,
+  type PendingOffer,
   requestExpired,
   type WaitingRequest,
 } from '../engine/interaction.ts';
@@ -21,8 +22,15 @@ export const FACTOR_STEP = 'mfa';
 /** The page that offers to link an account, below the request's. */
 export const ACCOUNT_LINK_STEP = 'link';
 
+/** The page that offers something to who has just logged in, below the request's. */
+export const OFFER_STEP = 'offer';
+
 /** What becomes of a login that is complete: the request's answer, or a question to its user. */
-export type AfterLogin = (request: WaitingRequest, login: Login) => Promise<Answer | { link: PendingLink }>;
+export type AfterLogin = (
+  ctx: Context,
+  request: WaitingRequest,
+  login: Login,
+) => Promise<Answer | { link: PendingLink } | { offer: PendingOffer }>;
 
 /** A second factor verified at its pages. */
 type GivenFactor = Required<Pick<Login, 'userId' | 'amr' | 'acr'>>;
@@ -57,10 +65,17 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     await interactions.answer(ctx, { error, description });
   };
   const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
-    const after = await afterLogin(request, login);
-    if (typeof after !== 'object' || !('link' in after)) return interactions.answer(ctx, after);
-    await interactions.keepLink(ctx, after.link);
-    ctx.redirect(`${interactionPath(request.uid)}/${ACCOUNT_LINK_STEP}`);
+    const after = await afterLogin(ctx, request, login);
+    const path = interactionPath(request.uid);
+    if (typeof after === 'object' && 'link' in after) {
+      await interactions.keepLink(ctx, after.link);
+      return ctx.redirect(`${path}/${ACCOUNT_LINK_STEP}`);
+    }
+    if (typeof after === 'object' && 'offer' in after) {
+      await interactions.keepOffer(ctx, after.offer);
+      return ctx.redirect(`${path}/${OFFER_STEP}`);
+    }
+    await interactions.answer(ctx, after);
   };
   const judge = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
     settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx });

@@ -1,24 +1,26 @@
 // The next step of a waiting authorization request. Decided only here.
 import type { PendingInteraction } from '../engine/interaction.ts';
 
-/** Login, second factor, the offer to link an account, account choice, consent, the name of an organization, the choice of one, the way to where an action sends the user. */
+/** Login, second factor, the offer to link an account, another offer, account choice, consent, the name of an organization, the choice of one, the way to where an action sends the user. */
 type Next =
   | 'login'
   | 'factor'
   | 'link'
+  | 'offer'
   | 'account'
   | 'consent'
   | 'organization_name'
   | 'organization'
   | 'redirect';
 
-type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link'>;
+type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
 
 /** The next step of a request. */
-export function next({ prompt, userId, firstFactor, link }: Undecided): Next {
+export function next({ prompt, userId, firstFactor, link, offer }: Undecided): Next {
   if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
   if (prompt === 'redirect') return prompt;
   if (link?.isAccepted === false) return 'link';
+  if (offer?.isAnswered === false) return 'offer';
   if (firstFactor !== undefined) return 'factor';
   return prompt === 'select_account' && userId !== undefined ? 'account' : 'login';
 }
@@ -30,5 +32,5 @@ export function waitsForLogin({ prompt }: Pick<Undecided, 'prompt'>): boolean {
 
 /** Whether the user may keep the logged-in account, also after starting to log in to another. */
 export function mayKeepAccount({ prompt, userId }: Undecided): boolean {
-  return next({ prompt, userId, firstFactor: undefined, link: undefined }) === 'account';
+  return next({ prompt, userId, firstFactor: undefined, link: undefined, offer: undefined }) === 'account';
 }

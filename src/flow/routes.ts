@@ -10,7 +10,7 @@ import { customLoginPage } from '../tenant/pages.ts';
 import type { Users } from '../users/users.ts';
 import { type AwayDependencies, sendAway } from './away.ts';
 import { type CustomPageDependencies, sendCustomPage } from './custom-page.ts';
-import { ACCOUNT_LINK_STEP, FACTOR_STEP } from './finish.ts';
+import { ACCOUNT_LINK_STEP, FACTOR_STEP, OFFER_STEP } from './finish.ts';
 import { mayKeepAccount, next, waitsForLogin } from './next.ts';
 import { showChoice, showName, takeChoice, takeName } from './organization.ts';
 import { accountPage, consentPage } from './pages.ts';
@@ -131,6 +131,8 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
       return ctx.redirect(stepPath(pending, FACTOR_STEP));
     case 'link':
       return ctx.redirect(stepPath(pending, ACCOUNT_LINK_STEP));
+    case 'offer':
+      return ctx.redirect(stepPath(pending, OFFER_STEP));
     case 'account':
       return showAccount(deps, ctx, page);
     case 'organization_name':

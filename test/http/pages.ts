@@ -287,6 +287,15 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       othersUrl: '/others',
     },
   },
+  '/login-passkey': {
+    template: 'login/login',
+    model: {
+      ...login,
+      forgotPasswordUrl: '/forgot',
+      passkey: { action: '/passkey', options: '{}', session: 's', autofill: true, button: true },
+    },
+  },
+  '/passkey-offer': { template: 'login/passkey', model: { client, options: '{}', session: 's' } },
   '/mfa-webauthn': {
     template: 'mfa/webauthn',
     model: { client, kind: 'webauthn-roaming', options: '{}', remember: true, othersUrl: '/others' },

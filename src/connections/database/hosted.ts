@@ -20,18 +20,25 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
+import type { Config } from '../../tenant/config.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
 import { signUp } from '../../users/signup.ts';
+import { type OfferDependencies, offerPasskey } from '../passkeys/offer.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
 import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
 import type { LimitLogin } from './limit-login.ts';
 import { isSignUpOpen, loginPage, signUpPage } from './pages.ts';
 import { askToVerify, type VerificationDependencies } from './verification-link.ts';
 
+/** What the form of a password is shown with: passkeys stand beside it. */
+export interface PasswordFormDependencies extends HostedDependencies, OfferDependencies {
+  config: Config;
+}
+
 export interface PasswordPagesDependencies
   extends ProofDependencies,
-    HostedDependencies,
+    PasswordFormDependencies,
     VerificationDependencies {
   limitLogin: LimitLogin;
   rateLimits: RateLimits;
@@ -84,7 +91,7 @@ export const passwordPages: RouteDeclarations<PasswordPagesDependencies> = {
  * @param form `login` or `signup`, where it was asked for by its own address.
  */
 export async function showPasswordForm(
-  deps: HostedDependencies,
+  deps: PasswordFormDependencies,
   ctx: Context,
   page: RequestPage,
   connection: Connection,
@@ -106,21 +113,23 @@ export function wantsSignUp({ pending }: RequestPage, form: string | undefined):
 }
 
 /** The form of the password: with its own field for the address, or for the one that was typed on the page before. */
-async function renderLogin(
-  deps: HostedDependencies,
+export async function renderLogin(
+  deps: PasswordFormDependencies,
   ctx: Context,
   page: RequestPage,
   connection: Connection,
   shown: { username: string; alert?: string },
   status = 200,
 ): Promise<void> {
+  const passkey = await offerPasskey(deps, page, connection);
   if (shown.username !== identifierOf(page)) {
     const choices = await loginChoices(deps.config, page);
-    return render(deps, ctx, page, 'login', loginPage(page, connection, choices, shown), status);
+    const model = { ...loginPage(page, connection, choices, shown), ...passkey };
+    return render(deps, ctx, page, 'login', model, status);
   }
   const choices = await localChoices(deps.config, page);
   const identifierUrl = stepPath(page.pending, 'identifier');
-  const model = { ...loginPage(page, connection, choices, shown), identifierUrl };
+  const model = { ...loginPage(page, connection, choices, shown), ...passkey, identifierUrl };
   await render(deps, ctx, page, 'password', model, status);
 }
 

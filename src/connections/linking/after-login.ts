@@ -1,6 +1,6 @@
 // What becomes of a login that is complete, where accounts may be linked: it ends, or its user is asked, or it is the
 // second of two proofs and both accounts become one.
-import type { PendingLink, WaitingRequest } from '../../engine/interaction.ts';
+import type { Answer, PendingLink, WaitingRequest } from '../../engine/interaction.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
@@ -14,7 +14,7 @@ interface LinkingDependencies extends CandidateDependencies {
 
 /** @see AfterLogin */
 export function linkAfterLogin(deps: LinkingDependencies): AfterLogin {
-  return async (request, login) => {
+  return async (_ctx, request, login) => {
     const { link } = request;
     if (link?.isAccepted === true) return second(deps, request, link, login);
     const candidate = await candidateFor(deps, request, login);
@@ -31,7 +31,7 @@ async function second(
   request: WaitingRequest,
   link: PendingLink,
   login: Login,
-): ReturnType<AfterLogin> {
+): Promise<Answer | { link: PendingLink }> {
   if (login.userId !== link.userId) return { link: { ...link, isAccepted: false, isOther: true } };
   const { userId: gone, connection } = link.login;
   const candidate = await candidateFor(deps, request, link.login);

@@ -2,6 +2,7 @@
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type PasskeyGrantDependencies, passkeyGrant } from './grant.ts';
+import { type PasskeyPagesDependencies, passkeyPages } from './hosted.ts';
 import { type PasskeyRoutesDependencies, passkeyRoutes } from './routes.ts';
 
 const limits = {
@@ -10,6 +11,7 @@ const limits = {
 
 const events = {
   fepk: 'No tokens were given for a passkey.',
+  passkey_enrolled: 'A user made a passkey at the login page.',
 };
 
 declare module '../../records/limits.ts' {
@@ -20,11 +22,15 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const passkeys = feature<PasskeyRoutesDependencies, PasskeyGrantDependencies>({
+export const passkeys = feature<
+  PasskeyRoutesDependencies & PasskeyPagesDependencies,
+  PasskeyGrantDependencies
+>({
   name: 'passkeys',
   limits,
   events,
   grants: [passkeyGrant],
-  routes: passkeyRoutes,
+  routes: { ...passkeyRoutes, ...passkeyPages },
+  pages: ['login/passkey'],
   collections: ['passkeys'],
 });

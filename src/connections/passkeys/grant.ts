@@ -112,7 +112,7 @@ async function signUp(
   const client = await deps.config.client(clientId);
   if (registration === undefined || client === undefined) throw NOT_GOOD();
   const { email, username, handle, profile } = newUser;
-  const asked = passkeyRegistration(challenge, { handle, name: username ?? email });
+  const asked = passkeyRegistration(challenge, handle, username ?? email);
   const credential = await verifyNew(partyFor(deps, client), registration, asked);
   if (credential === undefined) throw NOT_GOOD();
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };

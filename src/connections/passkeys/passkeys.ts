@@ -30,14 +30,12 @@ const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
 
 /**
  * A registration of a passkey.
- * @param user the handle says nothing of who they are (WebAuthn Level 3 §14.6.1).
+ * @param account what stands for the account: authenticators are told a hash of it, which says nothing of the person
+ *   (WebAuthn Level 3 §14.6.1).
  */
-export function passkeyRegistration(
-  challenge: string,
-  user: { handle: string; name: string },
-  exclude: Registration['exclude'] = [],
-): Registration {
-  return { challenge, user, exclude, discoverable: true, userVerification: VERIFICATION };
+export function passkeyRegistration(challenge: string, account: string, name: string): Registration {
+  const user = { handle: sha256(`passkey of\n${account}`), name };
+  return { challenge, user, exclude: [], discoverable: true, userVerification: VERIFICATION };
 }
 
 /** What passkeys are asked for with. */
@@ -70,6 +68,14 @@ export async function keepPasskey(
     if (thrown instanceof UniqueKeyError) return false;
     throw thrown;
   }
+}
+
+/** Removes a passkey. */
+export async function endPasskey(
+  { store }: Pick<PasskeyDependencies, 'store'>,
+  { credential_id }: { credential_id: string },
+): Promise<void> {
+  await store.collection('passkeys').delete(idOf(credential_id));
 }
 
 /**

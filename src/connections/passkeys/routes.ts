@@ -97,7 +97,7 @@ async function beginSignUp(
     connection: connection.name,
     newUser: { email: address, username: called, handle, profile },
   });
-  const registration = passkeyRegistration(challenge, { handle, name: called ?? address });
+  const registration = passkeyRegistration(challenge, handle, called ?? address);
   const options = creationOptions(partyFor(deps, client), registration);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }

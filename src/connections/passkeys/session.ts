@@ -10,6 +10,8 @@ export interface PasskeySession {
   clientId: string;
   /** The connection's name. */
   connection: string;
+  /** The waiting request, where it was begun at our own pages. */
+  request?: string;
   /** Of a sign-up: who signs up. */
   newUser?: { email: string; username?: string | undefined; handle: string; profile: Profile };
 }
@@ -29,7 +31,8 @@ export async function beginSession(
 ): Promise<{ authSession: string; challenge: string }> {
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
-    subject: random(16).toString('base64url'),
+    // Each look at a page of a request ends what the one before began.
+    subject: session.request ?? random(16).toString('base64url'),
     ttlSeconds: SECONDS,
     data: { session },
   });

@@ -1,0 +1,44 @@
+// Who has logged in with a password is offered a passkey, before the login is answered.
+import type { AfterLogin } from '../../flow/finish.ts';
+import { databaseOptions, takesPasskeys } from '../../records/database-options.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Login } from '../../users/login.ts';
+
+interface EnrollmentDependencies {
+  config: Config;
+  store: Store;
+}
+
+/** The cookie of a browser whose user wanted none just now, and for how long it is respected, milliseconds. */
+export const LATER = 'passkey_later';
+export const LATER_MS = 30 * 86_400_000;
+
+/** Offers a passkey after what else follows a login. */
+export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLogin): AfterLogin {
+  return async (ctx, request, login) => {
+    const after = await otherwise(ctx, request, login);
+    if (typeof after !== 'object' || !('login' in after) || request.offer?.isAnswered === true) return after;
+    if (ctx.cookies.get(LATER) !== undefined || !(await mayEnroll(deps, after.login))) return after;
+    return { offer: { login: after.login, isAnswered: false } };
+  };
+}
+
+/**
+ * Whether a login is one that a passkey may be made by. One with a password is: but who has a second factor has given it,
+ * or the passkey would be a way around it.
+ */
+export async function mayEnroll(
+  { config, store }: EnrollmentDependencies,
+  { userId, connection: name, amr }: Login,
+): Promise<boolean> {
+  if (!amr.includes('pwd')) return false;
+  const connection = await config.connection(name);
+  if (connection === undefined || !takesPasskeys(connection)) return false;
+  if (databaseOptions(connection).passkey_options?.progressive_enrollment_enabled === false) return false;
+  const [passkeys, authenticators] = await Promise.all([
+    store.collection('passkeys').findBy('user', userId),
+    amr.includes('mfa') ? [] : store.collection('authenticators').findBy('user', userId),
+  ]);
+  return passkeys.length === 0 && authenticators.every(({ active }) => !active);
+}

@@ -1,0 +1,213 @@
+// The pages of passkeys: the login with one, and the offer to make one.
+import type { Context } from 'koa';
+import { requestExpired } from '../../engine/interaction.ts';
+import { OFFER_STEP } from '../../flow/finish.ts';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  openRequestPage,
+  pageModel,
+  type RequestPage,
+  renderPage,
+  takesConnection,
+} from '../../flow/request-page.ts';
+import type { ShowNext } from '../../flow/routes.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { Connection } from '../../records/collections.ts';
+import { takesPasskeys } from '../../records/database-options.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Login } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
+import { creationOptions, readAssertion, readRegistration } from '../../webauthn/ceremonies.ts';
+import { type PasswordFormDependencies, renderLogin } from '../database/hosted.ts';
+import { usableConnections } from '../resolve.ts';
+import { LATER, LATER_MS, mayEnroll } from './enrollment.ts';
+import { provedNow } from './grant.ts';
+import { PASSKEY_STEP } from './offer.ts';
+import { ownParty } from './party.ts';
+import {
+  endPasskey,
+  keepPasskey,
+  type PasskeyDependencies,
+  passkeyRegistration,
+  usePasskey,
+  verifyNew,
+} from './passkeys.ts';
+import { beginSession, endSession } from './session.ts';
+
+export interface PasskeyPagesDependencies extends PasswordFormDependencies, PasskeyDependencies {
+  events: Pick<Events, 'record'>;
+  showNext: ShowNext;
+  users: Users;
+}
+
+const OFFER = `/u/:uid/${OFFER_STEP}` as const;
+
+export const passkeyPages: RouteDeclarations<PasskeyPagesDependencies> = {
+  [`POST /u/:uid/${PASSKEY_STEP}` as const]: {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      const page = await openRequestPage(deps, ctx);
+      deps.csrf.verify(ctx);
+      if (!waitsForLogin(page.pending)) return deps.showNext(ctx, page);
+      await logIn(deps, ctx, page);
+    },
+  },
+  [`GET ${OFFER}` as const]: {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      const page = await openRequestPage(deps, ctx);
+      if (offeredTo(page) === undefined) return ctx.redirect(`/u/${page.pending.uid}`);
+      await showOffer(deps, ctx, page);
+    },
+  },
+  [`POST ${OFFER}` as const]: {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      const page = await openRequestPage(deps, ctx);
+      deps.csrf.verify(ctx);
+      const login = offeredTo(page);
+      if (login === undefined) return ctx.redirect(`/u/${page.pending.uid}`);
+      const { decision } = formFields(ctx, 'decision');
+      if (decision !== 'later') return enroll(deps, ctx, page, login);
+      ctx.cookies.set(LATER, '1', {
+        maxAge: LATER_MS,
+        httpOnly: true,
+        secure: true,
+        sameSite: 'lax',
+        path: '/u/',
+      });
+      await goOn(deps, ctx, login);
+    },
+  },
+};
+
+/** Logs in who holds a passkey of a connection that the request takes. */
+async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: RequestPage): Promise<void> {
+  const { pending } = page;
+  const { code, session: authSession } = formFields(ctx, 'code', 'session');
+  const ended = await endSession(deps, authSession, pending.clientId);
+  if (ended?.session.request !== pending.uid) return deps.showNext(ctx, page);
+  const usable = await usableConnections(deps.config, pending.clientId, pending.params.organization);
+  const taken = usable.filter(
+    ({ connection }) => takesConnection(pending, connection) && takesPasskeys(connection),
+  );
+  const answered = readAssertion(code);
+  const used = answered && (await usePasskey(deps, ownParty(deps), answered, ended.challenge));
+  const connection = taken.find(({ connection: { name } }) => name === used?.passkey.connection)?.connection;
+  if (used === undefined || connection === undefined)
+    return showAgain(deps, ctx, page, ended.session.connection);
+  const { user, credentialVersion } = used;
+  const login = {
+    userId: user.id,
+    credentialVersion,
+    connection: connection.name,
+    ip: ctx.ip,
+    ...provedNow(deps),
+  };
+  await deps.finish.login(ctx, pending, login);
+}
+
+async function showAgain(
+  deps: PasskeyPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  name: string,
+): Promise<void> {
+  const { client_id: clientId } = page.client;
+  deps.events.record({
+    type: 'fp',
+    client_id: clientId,
+    connection: name,
+    ip: ctx.ip,
+    description: 'passkey',
+  });
+  const connection: Connection | undefined = await deps.config.connection(name);
+  if (connection === undefined) return deps.showNext(ctx, page);
+  await renderLogin(deps, ctx, page, connection, { username: '', alert: 'passkey.wrong' }, 400);
+}
+
+/** Whose login is complete but for the answer to the offer. */
+function offeredTo({ pending }: RequestPage): Login | undefined {
+  return pending.offer?.isAnswered === false && waitsForLogin(pending) ? pending.offer.login : undefined;
+}
+
+/** What is registered for a user; the handle says nothing of them. */
+async function registrationFor({ users }: PasskeyPagesDependencies, userId: string, challenge: string) {
+  const user = await users.get(userId);
+  if (user === undefined) throw requestExpired();
+  return passkeyRegistration(challenge, userId, user.email ?? user.username ?? user.id);
+}
+
+async function showOffer(
+  deps: PasskeyPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  alert?: string,
+): Promise<void> {
+  const { pending } = page;
+  const login = offeredTo(page);
+  if (login === undefined) throw requestExpired();
+  const { clientId, uid: request } = pending;
+  const { authSession, challenge } = await beginSession(deps, {
+    clientId,
+    connection: login.connection,
+    request,
+  });
+  const options = creationOptions(ownParty(deps), await registrationFor(deps, login.userId, challenge));
+  const model = { options: JSON.stringify(options), session: authSession, ...(alert && { alert }) };
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'login/passkey',
+    { ...pageModel(page, OFFER_STEP), ...model },
+    alert === undefined ? 200 : 400,
+  );
+}
+
+/** Keeps a new passkey. What allows it is judged anew: it was waited for the authenticator. */
+async function enroll(
+  deps: PasskeyPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  login: Login,
+): Promise<void> {
+  const { code, session: authSession } = formFields(ctx, 'code', 'session');
+  const { userId, connection } = login;
+  const ended = await endSession(deps, authSession, page.pending.clientId);
+  const answered = readRegistration(code);
+  if (ended?.session.request !== page.pending.uid || answered === undefined)
+    return showOffer(deps, ctx, page, 'passkey.failed');
+  const registration = await registrationFor(deps, userId, ended.challenge);
+  const credential = await verifyNew(ownParty(deps), answered, registration);
+  const isSame = async () => (await deps.users.credentialVersion(userId)) === login.credentialVersion;
+  const owner = { user_id: userId, connection, user_agent: ctx.get('User-Agent').slice(0, 500) };
+  if (credential === undefined || !(await mayEnroll(deps, login)) || !(await isSame()))
+    return showOffer(deps, ctx, page, 'passkey.failed');
+  if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');
+  // A new password that was set meanwhile did not find it.
+  if (!(await isSame())) await endPasskey(deps, credential);
+  else
+    deps.events.record({
+      type: 'passkey_enrolled',
+      user_id: userId,
+      connection,
+      client_id: page.client.client_id,
+      ip: ctx.ip,
+    });
+  await goOn(deps, ctx, login);
+}
+
+/** The login goes on, and is judged as any. */
+async function goOn(deps: PasskeyPagesDependencies, ctx: Context, login: Login): Promise<void> {
+  await deps.interactions.keepOffer(ctx, { login, isAnswered: true });
+  try {
+    await deps.finish.login(ctx, await deps.interactions.pending(ctx), login);
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
+    const description = 'The login is no longer valid.';
+    await deps.interactions.answer(ctx, { error: 'access_denied', description });
+  }
+}

@@ -1,0 +1,55 @@
+// Passkeys on the login page: what it shows, for a connection that takes them.
+import type { RequestPage } from '../../flow/request-page.ts';
+import { stepPath } from '../../flow/request-page.ts';
+import type { Connection } from '../../records/collections.ts';
+import { databaseOptions, takesPasskeys } from '../../records/database-options.ts';
+import type { Config } from '../../tenant/config.ts';
+import { requestOptions } from '../../webauthn/ceremonies.ts';
+import { ownParty } from './party.ts';
+import { PASSKEY_VERIFICATION } from './passkeys.ts';
+import { beginSession, type SessionDependencies } from './session.ts';
+
+/** The step of the login page's form. */
+export const PASSKEY_STEP = 'passkey';
+
+export interface OfferDependencies extends SessionDependencies {
+  baseUrl: string;
+  config: Pick<Config, 'settings'>;
+}
+
+/** What the login page shows of passkeys. */
+export interface PasskeyOffer {
+  passkey: {
+    action: string;
+    /** JSON, for the browser. */
+    options: string;
+    session: string;
+    /** Whether browsers offer passkeys where an address is typed, and whether there is a button. */
+    autofill: boolean;
+    button: boolean;
+  };
+}
+
+/** Begins a login with a passkey, beside that with a password. @returns nothing where the connection takes none. */
+export async function offerPasskey(
+  deps: OfferDependencies,
+  { pending }: RequestPage,
+  connection: Connection,
+): Promise<PasskeyOffer | undefined> {
+  if (!takesPasskeys(connection)) return undefined;
+  const { challenge_ui: shown = 'both' } = databaseOptions(connection).passkey_options ?? {};
+  const { authSession, challenge } = await beginSession(deps, {
+    clientId: pending.clientId,
+    connection: connection.name,
+    request: pending.uid,
+  });
+  return {
+    passkey: {
+      action: stepPath(pending, PASSKEY_STEP),
+      options: JSON.stringify(requestOptions(ownParty(deps), challenge, PASSKEY_VERIFICATION)),
+      session: authSession,
+      autofill: shown !== 'button',
+      button: shown !== 'autofill',
+    },
+  };
+}

@@ -1,0 +1,236 @@
+// Passkeys at the hosted pages: made after a password, and used in its place, in a real browser.
+import { expect } from 'chai';
+import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+import { accessibilityFaults } from '../../support/accessibility.ts';
+import { createAgent } from '../../support/agent.ts';
+import { launchBrowser, type TestBrowser } from '../../support/browser.ts';
+import { type Callback, startCallback } from '../../support/callback.ts';
+import { payload, tenant, USER, webRequest } from '../../support/flows.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+
+const passkeys = (more: object = {}) => ({
+  authentication_methods: { passkey: { enabled: true } },
+  passkey_options: { challenge_ui: 'button', ...more },
+});
+
+describe('the hosted pages of passkeys', () => {
+  let server: TestServer;
+  let browser: TestBrowser;
+  let callbacks: Callback;
+  let context: BrowserContext;
+  let page: Page;
+  let cdp: CDPSession;
+  let authenticatorId: string;
+  let people = 0;
+
+  before(async () => {
+    callbacks = await startCallback();
+    const users = Array.from({ length: 20 }, (_, i) => ({
+      email: `pass-${i}@example.test`,
+      password: USER.password,
+      connection: 'users',
+    }));
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: tenant.clients.map((client) => ({ ...client, callbacks: [callbacks.url] })),
+        databases: [
+          ...tenant.databases.map((one) =>
+            one.name === 'users' ? { ...one, options: { ...one.options, ...passkeys() } } : one,
+          ),
+          {
+            name: 'quiet',
+            enabled_clients: ['web'],
+            options: passkeys({ challenge_ui: 'autofill', progressive_enrollment_enabled: false }),
+          },
+        ],
+        users: [
+          ...tenant.users,
+          ...users,
+          { email: 'quiet@example.test', password: USER.password, connection: 'quiet' },
+        ],
+        guardianFactors: [{ name: 'otp', enabled: true }],
+      },
+    });
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    callbacks?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(8_000);
+    cdp = await context.newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    const options = {
+      protocol: 'ctap2' as const,
+      transport: 'internal' as const,
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    };
+    ({ authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options }));
+  });
+  afterEach(() => context.close());
+
+  const someone = () => `pass-${people++}@example.test`;
+  const open = async (over: Record<string, string> = {}) => {
+    const request = {
+      redirect_uri: callbacks.url,
+      response_type: 'id_token',
+      nonce: 'n',
+      connection: 'users',
+    };
+    const params = webRequest({ ...request, ...over });
+    await page.goto(`${server.url}/authorize?${new URLSearchParams(params)}`);
+  };
+  const press = (name: string) => page.getByRole('button', { name }).click();
+  const typePassword = async (email: string) => {
+    await page.getByLabel('Email address').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(USER.password);
+    await press('Continue');
+  };
+  const arrived = async () => {
+    await page.waitForURL((url) => url.origin === new URL(callbacks.url).origin);
+    return payload(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('id_token') ?? '');
+  };
+  /** Somebody with a passkey, who is logged in nowhere. */
+  const enrolled = async (email = someone()) => {
+    await open();
+    await typePassword(email);
+    await press('Create a passkey');
+    await arrived();
+    await context.clearCookies();
+    return email;
+  };
+  const idOf = async (email: string) => (await server.users.withEmail(email))[0]?.id ?? '';
+  const passkeysOf = async (email: string) =>
+    server.store.collection('passkeys').findBy('user', await idOf(email));
+
+  it('are offered after a password, and log their owner in the next time, as both factors', async () => {
+    const email = someone();
+    await open();
+    await typePassword(email);
+    await page.getByRole('heading', { name: 'Log in faster next time' }).waitFor();
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
+    await press('Create a passkey');
+    expect(await arrived())
+      .to.include({ email })
+      .and.not.to.have.property('amr');
+    expect((await passkeysOf(email)).map(({ connection }) => connection)).to.deep.equal(['users']);
+    await context.clearCookies();
+    await open({ acr_values: 'http://schemas.openid.net/pape/policies/2007/06/multi-factor' });
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
+    await press('Use a passkey');
+    expect(await arrived()).to.deep.include({ email, amr: ['mfa'] });
+  });
+
+  it('are not offered again for a while to who wants none now', async () => {
+    const email = someone();
+    await open();
+    await typePassword(email);
+    await press('Not now');
+    expect(await arrived()).to.include({ email });
+    await open({ prompt: 'login' });
+    await typePassword(email);
+    expect(await arrived()).to.include({ email });
+    expect(await passkeysOf(email)).to.deep.equal([]);
+  });
+
+  it('are not offered to who has a second factor and has not given it: it would be a way around', async () => {
+    const email = someone();
+    await server.store.collection('authenticators').insert({
+      id: `totp|dev_${email}`,
+      user_id: await idOf(email),
+      kind: 'otp',
+      active: true,
+      secret: 'JBSWY3DPEHPK3PXP',
+      created_at: new Date().toISOString(),
+    });
+    await open();
+    await typePassword(email);
+    expect(await arrived()).to.include({ email });
+  });
+
+  it('are not offered where the connection says so, whose field has them offered by the browser', async () => {
+    await open({ connection: 'quiet' });
+    expect(await page.getByLabel('Email address').getAttribute('autocomplete')).to.equal('username webauthn');
+    expect(await page.getByRole('button', { name: 'Use a passkey' }).count()).to.equal(0);
+    await typePassword('quiet@example.test');
+    expect(await arrived()).to.include({ email: 'quiet@example.test' });
+  });
+
+  it('of somebody who is gone, or of another connection than the request takes, are refused with a sentence', async () => {
+    const email = await enrolled();
+    await server.users.remove(await idOf(email));
+    await open();
+    await press('Use a passkey');
+    await page.getByText('That passkey is for no account here.').waitFor();
+    await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
+    const other = await enrolled();
+    const [passkey] = await passkeysOf(other);
+    await server.store
+      .collection('passkeys')
+      .update(passkey?.id ?? '', (current) => ({ ...current, connection: 'quiet' }));
+    await open();
+    await press('Use a passkey');
+    await page.getByText('That passkey is for no account here.').waitFor();
+  });
+
+  it('tell who cancels, and who has none, what to do', async () => {
+    await open();
+    await press('Use a passkey');
+    await page.getByText('It was cancelled, or took too long.').waitFor();
+    await page.getByLabel('Email address').waitFor();
+  });
+
+  /** The form of the page as the browser fills it. */
+  const filled = (): Promise<{ action: string; fields: Record<string, string> }> =>
+    page.evaluate(`(async () => {
+      const form = document.querySelector('form[data-webauthn]');
+      const options = JSON.parse(form.dataset.options);
+      const create = form.dataset.webauthn === 'create';
+      const publicKey = create
+        ? PublicKeyCredential.parseCreationOptionsFromJSON(options)
+        : PublicKeyCredential.parseRequestOptionsFromJSON(options);
+      const credential = await navigator.credentials[create ? 'create' : 'get']({ publicKey });
+      form.elements.code.value = JSON.stringify(credential);
+      return { action: new URL(form.action).pathname, fields: Object.fromEntries(new FormData(form)) };
+    })()`);
+  /** Posts it as the browser would. */
+  const post = async ({ action, fields }: Awaited<ReturnType<typeof filled>>) => {
+    const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+    return createAgent(server).request(action, { form: fields, headers: { cookie, origin: server.url } });
+  };
+  const isLoggedIn = ({ status, location = '' }: { status: number; location?: string | undefined }) =>
+    status < 400 && location !== '';
+
+  it('count once for a question, of any number of answers at once', async () => {
+    await enrolled();
+    await open();
+    const form = await filled();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => post(form)));
+    expect(answers.filter(isLoggedIn).length).to.equal(1);
+  });
+
+  it('are taken from our own form alone', async () => {
+    await enrolled();
+    await open();
+    const { action, fields } = await filled();
+    expect((await post({ action, fields: { ...fields, _csrf: 'x' } })).status).to.equal(403);
+  });
+
+  it('are not made for a login that a new password has ended meanwhile', async () => {
+    const email = someone();
+    await open();
+    await typePassword(email);
+    await page.getByRole('button', { name: 'Create a passkey' }).waitFor();
+    await server.users.setPassword(await idOf(email), 'Entirely-New-Words-7');
+    await post(await filled());
+    expect(await passkeysOf(email)).to.deep.equal([]);
+  });
+});
