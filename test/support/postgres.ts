@@ -30,10 +30,20 @@ const SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 /** Durable as in production where a test says so; others need no disk. */
 const SWIFT = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
 
-/** Starts a server with a database `postgres`. @param durable whether what is acknowledged survives its crash */
-export async function startCluster({ durable = false, settings = [] as string[] } = {}): Promise<Cluster> {
+/**
+ * Starts a server with a database `postgres`.
+ * @param options.durable whether what is acknowledged survives its crash
+ * @param options.onDisk not in memory, where there is room
+ */
+export async function startCluster({
+  durable = false,
+  onDisk = false,
+  settings = [] as string[],
+} = {}): Promise<Cluster> {
   const memory =
-    existsSync('/dev/shm') && statfsSync('/dev/shm').bavail * statfsSync('/dev/shm').bsize > 1 << 30;
+    !onDisk &&
+    existsSync('/dev/shm') &&
+    statfsSync('/dev/shm').bavail * statfsSync('/dev/shm').bsize > 1 << 30;
   const directory = mkdtempSync(join(memory ? '/dev/shm' : tmpdir(), 'gatehouse-postgres-'));
   if (nobody.uid !== undefined) chownSync(directory, nobody.uid, nobody.gid);
   const { initdb, postgres } = binaries();
