@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { collectionSpecs } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
-import { greeting } from '../../src/store/sql/postgres-pool.ts';
+import { greeting } from '../../src/store/sql/postgres-connection.ts';
 import { keyTables, postgresStatements } from '../../src/store/sql/postgres-statements.ts';
 import { createAgent } from '../support/agent.ts';
 import { spaTokens, tenant, token } from '../support/flows.ts';

@@ -8,8 +8,18 @@ import { type AnyRecord, type Encoded, encodeRecord } from '../record.ts';
 import { postgresDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
 import { slot } from './overlay.ts';
+import { createGets } from './postgres-gets.ts';
 import { type Pool, stateOf } from './postgres-pool.ts';
-import { encodeFor, find, insert, type PostgresTable, put, recordIn, write } from './postgres-table.ts';
+import {
+  type Access,
+  encodeFor,
+  find,
+  insert,
+  type PostgresTable,
+  put,
+  recordIn,
+  write,
+} from './postgres-table.ts';
 import { createTurns, type Turns } from './postgres-turns.ts';
 import { columnText } from './text.ts';
 
@@ -33,13 +43,16 @@ export function createPostgresCollection({
   pool,
   track,
 }: PostgresCollectionOptions): Collection<Stored> {
-  const parts: Parts = { table, pool, turns: createTurns<Waiting>() };
+  const { run, read, transaction } = pool;
+  const outside = { get: createGets(read, table.statements), transaction };
+  const parts: Parts = { table, pool, access: { run, outside }, turns: createTurns<Waiting>() };
   return tracked({ ...reads(parts), ...writes(parts) }, track);
 }
 
 interface Parts {
   table: PostgresTable;
   pool: Pool;
+  access: Access;
   turns: Turns<Waiting>;
 }
 
@@ -56,16 +69,16 @@ function tracked(methods: Collection<Stored>, track: PostgresCollectionOptions['
   return Object.fromEntries(wrapped);
 }
 
-function reads({ table, pool, turns }: Parts): Reads {
+function reads({ table, pool, access, turns }: Parts): Reads {
   const { spec, clock, statements } = table;
   return {
     async get(id) {
       await turns.of(id);
-      return find(pool.run, table, id);
+      return find(access, table, id);
     },
     async findBy(index, value) {
       const statement = isUnique(table, index) ? statements.findUnique : statements.findIndex;
-      const { rows } = await pool.run(statement, [index, columnText(value), clock() / 1000]);
+      const { rows } = await pool.read(statement, [index, columnText(value), clock() / 1000]);
       return rows.map((row) => recordIn(table, row)).filter((one) => hasKey(spec, one, index, value));
     },
     async list(query = {}) {
@@ -84,24 +97,24 @@ function reads({ table, pool, turns }: Parts): Reads {
   };
 }
 
-function writes({ table, pool, turns }: Parts): Omit<Collection<Stored>, keyof Reads> {
+function writes({ table, pool, access, turns }: Parts): Omit<Collection<Stored>, keyof Reads> {
   const { name, clock, statements } = table;
 
   /** Changes a record together with whoever else of this process is about to. */
   function change(id: string, make: Waiting['make']): Promise<AnyRecord | undefined> {
     return new Promise((resolve, reject) => {
-      turns.join(id, { make, resolve, reject }, (all) => changeAll(pool, table, id, all)).catch(reject);
+      turns.join(id, { make, resolve, reject }, (all) => changeAll(access, table, id, all)).catch(reject);
     });
   }
 
   return {
     async insert(record) {
       const encoded = encodeRecord(record);
-      await turns.take(encoded.record.id, () => insert(pool.run, table, encoded, false));
+      await turns.take(encoded.record.id, () => insert(access, table, encoded));
     },
     async put(record) {
       const encoded = encodeRecord(record);
-      await turns.take(encoded.record.id, () => put(pool.run, table, encoded, false));
+      await turns.take(encoded.record.id, () => put(access, table, encoded));
     },
     update: (id, make) => change(id, (current) => current && encodeFor(table, id, make(current))),
     async upsert(id, make) {
@@ -135,7 +148,7 @@ async function take({ run }: Pool, table: PostgresTable, id: string): Promise<An
 
 /** Makes changes of one record, each of what the one before made, as one write; one that throws is left out. */
 async function changeAll(
-  pool: Pool,
+  access: Access,
   table: PostgresTable,
   id: string,
   all: readonly Waiting[],
@@ -156,11 +169,11 @@ async function changeAll(
     return last;
   };
   try {
-    await write(pool.run, table, id, make, false);
+    await write(access, table, id, make);
   } catch (error) {
     // One of them asks for a key of another record: each for itself.
     if (all.length > 1 && error instanceof UniqueKeyError) {
-      for (const one of all) await changeAll(pool, table, id, [one]);
+      for (const one of all) await changeAll(access, table, id, [one]);
     } else for (const one of all) one.reject(error);
     return;
   }

@@ -2,6 +2,8 @@
 // so many wait. What fails because of the database's state, and not of what was asked, is a StoreUnavailable.
 import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
+import { connectionSettings, greeting } from './postgres-connection.ts';
+import { type Lanes, openLanes } from './postgres-lane.ts';
 import { toPostgres } from './postgres-text.ts';
 
 /** A parameter; a list is an array of texts. */
@@ -25,6 +27,8 @@ export type Run = (statement: PreparedStatement, parameters: readonly Parameter[
 export interface Pool {
   /** Runs one statement, a transaction of its own. @throws StoreUnavailable; DatabaseError as {@link stateOf} tells. */
   run: Run;
+  /** As `run`, of a statement that only reads and waits for no lock: by a connection that others share. */
+  read: Run;
   /** Runs statements as one transaction; once more where the database ended it because of another. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /** A connection of its own, without a limit of time, for what is done at start and by commands. */
@@ -43,67 +47,15 @@ export interface Pool {
 const retried = ['40001', '40P01'];
 const uniqueViolation = '23505';
 const mostTries = 8;
-const acquireMilliseconds = 5000;
-const statementMilliseconds = 10_000;
-const lockMilliseconds = 5000;
-/** Where the way to the database is cut, nobody says so. */
-const answerMilliseconds = statementMilliseconds + 5000;
 const connections = 10;
+/** Connections that all reads of records share. */
+const readers = 2;
 /** Those beyond are refused at once: what waits takes memory, and would wait in vain. */
 const mostWaiting = 10_000;
 
 /** SQLSTATE of what a database refused; undefined where it was none. */
 export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
-}
-
-/**
- * What each connection says first. Statements look few rows up by an index; a plan for the tables as they were, small or
- * empty, must not read them through when they have grown.
- */
-export function greeting({ searchParams }: URL): string {
-  const limits = {
-    statement_timeout: statementMilliseconds,
-    lock_timeout: lockMilliseconds,
-    idle_in_transaction_session_timeout: statementMilliseconds,
-  };
-  const given = Object.entries(limits).map(([name, value]) => [
-    name,
-    /^\d+$/.test(searchParams.get(name) ?? '') ? searchParams.get(name) : value,
-  ]);
-  const planning = [
-    ['enable_hashjoin', 'off'],
-    ['enable_mergejoin', 'off'],
-    ['random_page_cost', 1.1],
-  ];
-  return [...given, ...planning].map(([name, value]) => `SET ${name} = ${value}`).join('; ');
-}
-
-/** The settings of a connection. @throws Error when a file that the address names cannot be read. */
-function connectionSettings(url: string): pg.ClientConfig {
-  const address = new URL(url);
-  // Whoever asks for TLS gets a server that proves its name.
-  if (['require', 'verify-ca'].includes(address.searchParams.get('sslmode') ?? '')) {
-    address.searchParams.set('sslmode', 'verify-full');
-  }
-  return {
-    connectionString: withoutLimits(address).href,
-    application_name: 'gatehouse',
-    connectionTimeoutMillis: acquireMilliseconds,
-    query_timeout: answerMilliseconds,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    // All values come as texts: JSON is parsed once, by the record's own reader.
-    types: { getTypeParser: () => (value: unknown) => value } as pg.CustomTypesConfig,
-  };
-}
-
-/** They are said once connected (see {@link greeting}): poolers refuse them before. */
-function withoutLimits(address: URL): URL {
-  for (const name of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) {
-    address.searchParams.delete(name);
-  }
-  return address;
 }
 
 /** Opens a pool; connections are made when they are needed. */
@@ -125,28 +77,13 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
   });
   pool.on('remove', (client) => void processes.delete(processOf(client)));
 
-  async function connected<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    if (pool.waitingCount >= mostWaiting)
-      throw new StoreUnavailable('too many requests wait for the database');
-    let client: pg.PoolClient;
-    try {
-      client = await pool.connect();
-    } catch (error) {
-      throw meaning(error);
-    }
-    let broken = false;
-    try {
-      return await work(client);
-    } catch (error) {
-      broken = error instanceof StoreUnavailable;
-      throw error;
-    } finally {
-      client.release(broken);
-    }
-  }
+  const connected = <T>(work: (client: pg.PoolClient) => Promise<T>) => withConnection(pool, work);
+  const lanes = openLanes(settings, hello, readers);
+  const read = sharing(lanes);
 
   return {
     settings,
+    read,
     isOwn: (processId) => processes.has(processId),
     run: (statement, parameters) =>
       retrying(retried, () => connected((client) => ask(client, statement, parameters))),
@@ -164,8 +101,48 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
         await client.end();
       }
     },
-    close: () => pool.end(),
+    async close() {
+      await lanes.close();
+      await pool.end();
+    },
   };
+}
+
+/** Runs statements by connections that are shared, at most so many at once. */
+function sharing(lanes: Lanes): Run {
+  let reading = 0;
+  return async (statement, parameters) => {
+    if (reading >= mostWaiting) throw new StoreUnavailable('too many requests wait for the database');
+    reading += 1;
+    try {
+      const client = await lanes.next().catch((error) => {
+        throw meaning(error);
+      });
+      return await ask(client, statement, parameters);
+    } finally {
+      reading -= 1;
+    }
+  };
+}
+
+/** Works with a connection of its own, which is given up where it failed. */
+async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  if (pool.waitingCount >= mostWaiting) throw new StoreUnavailable('too many requests wait for the database');
+  let client: pg.PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw meaning(error);
+  }
+  let broken = false;
+  try {
+    return await work(client);
+  } catch (error) {
+    broken = error instanceof StoreUnavailable;
+    throw error;
+  } finally {
+    client.release(broken);
+  }
 }
 
 const processOf = (client: pg.PoolClient) => Number((client as unknown as { processID: number }).processID);

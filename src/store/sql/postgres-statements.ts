@@ -121,6 +121,7 @@ export function postgresStatements(name: string, spec: AnySpec) {
   };
   return prepared({
     get,
+    getMany: get.replace('r.id = $1', 'r.id = ANY ($1::text[])'),
     getLocked: `${get} FOR UPDATE`,
     // What a collection has no table for is never asked.
     holder: unique ? holder : '',

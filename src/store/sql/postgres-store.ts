@@ -157,12 +157,12 @@ function judge(tables: ReadonlyMap<string, PostgresTable>, one: Write): (run: Ru
   if ('update' in one) {
     const make = one.change as (current: unknown) => unknown;
     return (run) =>
-      write(run, table, one.update, (now) => now && encodeFor(table, one.update, make(now)), true);
+      write({ run }, table, one.update, (now) => now && encodeFor(table, one.update, make(now)));
   }
   if ('insert' in one) {
     const encoded = encodeRecord(one.insert);
-    return (run) => insert(run, table, encoded, true);
+    return (run) => insert({ run }, table, encoded);
   }
   const encoded = encodeRecord(one.put);
-  return (run) => put(run, table, encoded, true);
+  return (run) => put({ run }, table, encoded);
 }

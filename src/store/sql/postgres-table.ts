@@ -8,7 +8,8 @@ import { type AnySpec, keyValues } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { slot } from './overlay.ts';
-import { type Parameter, type Run, stateOf } from './postgres-pool.ts';
+import type { GetRow } from './postgres-gets.ts';
+import { type Parameter, type Pool, type Run, stateOf } from './postgres-pool.ts';
 import type { Statements } from './postgres-statements.ts';
 import { fromPostgres, jsonFromPostgres, jsonToPostgres, toPostgres } from './postgres-text.ts';
 import { RecordFault } from './row.ts';
@@ -47,39 +48,49 @@ export function recordIn({ name, seal }: PostgresTable, row: readonly (string | 
 /** The id as it is in a row; a parameter is written so by the pool. */
 const idText = (id: string) => toPostgres(columnText(id));
 
+/** The way to the database: a transaction, or outside of one. */
+export interface Access {
+  run: Run;
+  /** Outside of a transaction. */
+  outside?: { get: GetRow; transaction: Pool['transaction'] };
+}
+
 /** The record with this id, unless it has expired. */
-export async function find(run: Run, table: PostgresTable, id: string): Promise<AnyRecord | undefined> {
-  const found = await read(run, table, id, false);
+export async function find(access: Access, table: PostgresTable, id: string): Promise<AnyRecord | undefined> {
+  const found = await read(access, table, id);
   return found === undefined || isExpired(found.record, table.clock()) ? undefined : found.record;
 }
 
-async function read(run: Run, table: PostgresTable, id: string, lock: boolean): Promise<Found | undefined> {
-  const { get, getLocked } = table.statements;
-  const { rows } = await run(lock ? getLocked : get, [columnText(id)]);
-  const [row] = rows;
+/** In a transaction the row is locked until its end. */
+async function read({ run, outside }: Access, table: PostgresTable, id: string): Promise<Found | undefined> {
+  const row = outside
+    ? await outside.get(id)
+    : (await run(table.statements.getLocked, [columnText(id)])).rows[0];
   return row && { record: recordIn(table, row), version: row[2] ?? '' };
 }
 
 /**
  * Replaces a record, or adds one, by what `make` says of it as it is then.
- * @param within whether `run` is of a transaction, which a key that is taken must not end
  * @returns what was written; undefined where `make` left it as it is
  * @throws what `make` throws; UniqueKeyError when another record has one of its keys.
  */
 export async function write(
-  run: Run,
+  access: Access,
   table: PostgresTable,
   id: string,
   make: Make,
-  within: boolean,
 ): Promise<Encoded | undefined> {
+  const { outside } = access;
   for (let tries = 0; tries < mostTries; tries++) {
-    const found = await read(run, table, id, within || tries >= triesBeforeLock);
+    if (outside && tries === triesBeforeLock) {
+      return outside.transaction((within) => write({ run: within }, table, id, make));
+    }
+    const found = await read(access, table, id);
     const isThere = found !== undefined && !isExpired(found.record, table.clock());
     const next = make(isThere ? found.record : undefined);
     if (next === undefined) return undefined;
-    if (within) await freeKeys(run, table, next.record, found?.record);
-    if (await attempt(run, table, next, { found, within })) return next;
+    if (!outside) await freeKeys(access, table, next.record, found?.record);
+    if (await attempt(access, table, next, found)) return next;
   }
   throw new StoreUnavailable(`others changed ${table.name} all the time`);
 }
@@ -88,29 +99,18 @@ export async function write(
  * Adds a record that must be new.
  * @throws UniqueKeyError when its id or one of its keys is taken.
  */
-export async function insert(
-  run: Run,
-  table: PostgresTable,
-  encoded: Encoded,
-  within: boolean,
-): Promise<void> {
-  if (!within && (await attempt(run, table, encoded, { found: undefined, within }))) return;
-  await write(
-    run,
-    table,
-    encoded.record.id,
-    (current) => {
-      if (current !== undefined) throw new UniqueKeyError(table.name, 'id');
-      return encoded;
-    },
-    within,
-  );
+export async function insert(access: Access, table: PostgresTable, encoded: Encoded): Promise<void> {
+  if (access.outside && (await attempt(access, table, encoded, undefined))) return;
+  await write(access, table, encoded.record.id, (current) => {
+    if (current !== undefined) throw new UniqueKeyError(table.name, 'id');
+    return encoded;
+  });
 }
 
 /** Adds the record or replaces the one with its id: most are new. */
-export async function put(run: Run, table: PostgresTable, encoded: Encoded, within: boolean): Promise<void> {
-  if (!within && (await attempt(run, table, encoded, { found: undefined, within }))) return;
-  await write(run, table, encoded.record.id, () => encoded, within);
+export async function put(access: Access, table: PostgresTable, encoded: Encoded): Promise<void> {
+  if (access.outside && (await attempt(access, table, encoded, undefined))) return;
+  await write(access, table, encoded.record.id, () => encoded);
 }
 
 /**
@@ -118,16 +118,16 @@ export async function put(run: Run, table: PostgresTable, encoded: Encoded, with
  * @returns whether it was written: not where the row is another by now, or a key was taken and is free
  */
 async function attempt(
-  run: Run,
+  access: Access,
   table: PostgresTable,
   next: Encoded,
-  { found, within }: { found: Found | undefined; within: boolean },
+  found: Found | undefined,
 ): Promise<boolean> {
   try {
-    return await store(run, table, next, found);
+    return await store(access.run, table, next, found);
   } catch (error) {
-    if (within || stateOf(error) !== uniqueViolation) throw error;
-    await freeKeys(run, table, next.record, found?.record);
+    if (!access.outside || stateOf(error) !== uniqueViolation) throw error;
+    await freeKeys(access, table, next.record, found?.record);
     return false;
   }
 }
@@ -212,7 +212,7 @@ function differences(old: string[], next: string[]) {
  * @throws UniqueKeyError when one that has not expired has one of them.
  */
 async function freeKeys(
-  run: Run,
+  access: Access,
   table: PostgresTable,
   record: AnyRecord,
   before: AnyRecord | undefined,
@@ -220,12 +220,12 @@ async function freeKeys(
   const had = new Set(before === undefined ? [] : keysOf(table.spec, before).unique);
   for (const [key, value] of keyValues(table.spec.unique, record)) {
     if (had.has(slot([key, columnText(value)]))) continue;
-    const { rows } = await run(table.statements.holder, [key, columnText(value)]);
+    const { rows } = await access.run(table.statements.holder, [key, columnText(value)]);
     const [holder] = rows.map(([id]) => fromColumn(fromPostgres(id ?? '')));
     if (holder === undefined || holder === record.id) continue;
     const now = table.clock() / 1000;
-    const { rows: gone } = await run(table.statements.takeExpired, [columnText(holder), now]);
-    if (gone.length === 0 && (await find(run, table, holder)) !== undefined) {
+    const { rows: gone } = await access.run(table.statements.takeExpired, [columnText(holder), now]);
+    if (gone.length === 0 && (await find(access, table, holder)) !== undefined) {
       throw new UniqueKeyError(table.name, key);
     }
   }
