@@ -134,13 +134,14 @@ async function runBound(
     // Why is for the log alone.
     return new AuthError(403, 'access_denied', 'The request could not be completed.');
   };
-  if (way.isNew && rules !== undefined) {
-    const ran = await applyRules(deps, take, { event, about, outcome: way.outcome(), execution });
+  if (way.isForRules && rules !== undefined) {
+    const told = eventOfRules(event, way.returnedToRules);
+    const ran = await applyRules(deps, take, { event: told, about, outcome: way.outcome(), execution });
     if ('fault' in ran) throw fail(ran.fault);
     way.begin(ran.asked);
   }
   for (const [index, action] of bound.entries()) {
-    if (index < way.next || way.outcome().denied !== undefined) continue;
+    if (index < way.next || isOver(way.outcome())) continue;
     const { request, how } = way.step(index, canRedirect);
     const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
     const ended = execution.runs(action.name);
@@ -175,6 +176,16 @@ type TakeAll = (
   given: { commands: readonly Command[]; methods: readonly string[]; of: string; about: ActionsAbout },
   outcome: ActionOutcome,
 ) => { asked: ActionOutcome } | { fault: string };
+
+/** Whether no other one runs now. */
+const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || login.redirect !== undefined;
+
+/** What rules are told; with what the user came back with from where they sent them. */
+function eventOfRules(event: ActionEvent, request: ActionEvent | undefined): ActionEvent {
+  if (request === undefined) return event;
+  const transaction = { ...(event.transaction as object), protocol: 'redirect-callback' };
+  return { ...event, request, transaction };
+}
 
 /** Runs the rules of a tenant, and takes what they asked for. */
 async function applyRules(

@@ -8,7 +8,7 @@ import { CONTINUING_METHODS } from './login-asked.ts';
 export interface Progress {
   /** Stands for the actions that were bound: where others are bound now, they begin anew. */
   of: string;
-  /** The index of the one that goes on. */
+  /** The index of the one that goes on; -1 for the rules. */
   next: number;
   /** What was asked for until then. */
   outcome: ActionOutcome;
@@ -38,8 +38,10 @@ export interface Asking {
 interface Way {
   /** The index of the first that runs. */
   next: number;
-  /** Nothing has run yet. */
-  isNew: boolean;
+  /** The rules run. */
+  isForRules: boolean;
+  /** What they are told of the request that the user came back with. */
+  returnedToRules: Progress['request'];
   /** What was asked for until now. */
   outcome(): ActionOutcome;
   /** The rules have run. @param asked what was asked for with them. */
@@ -51,6 +53,9 @@ interface Way {
   /** @see ActionRun.progress */
   progress(): Progress | undefined;
 }
+
+/** Stands for the rules among indexes. */
+const RULES = -1;
 
 /** @param before where an earlier run came to. */
 export function wayThrough(
@@ -64,12 +69,17 @@ export function wayThrough(
   delete outcome.login.redirect;
   let reached = from?.request === undefined ? from : undefined;
   const at = (next: number): Progress => ({ of, next, outcome: structuredClone(outcome) });
+  const isAtRules = from?.next === RULES;
   return {
-    next: from?.next ?? 0,
-    isNew: from === undefined,
+    next: Math.max(from?.next ?? 0, 0),
+    isForRules: from === undefined || isAtRules,
+    returnedToRules: isAtRules ? from.request : undefined,
     outcome: () => outcome,
     begin: (asked) => {
       outcome = asked;
+      // They run as a whole when the user is back; and not once more when that was told.
+      if (outcome.login.redirect !== undefined) reached = { of, next: RULES, outcome: nothingAsked() };
+      else reached = isAtRules && from.request !== undefined ? at(0) : undefined;
     },
     step: (index, canRedirect) => {
       const request = index === from?.next ? from.request : undefined;

@@ -87,12 +87,14 @@ export function ruleCommands(
     method: 'multifactor.enable',
     args: [provider, { allowRememberBrowser }],
   };
+  const redirect = membersOf(context.redirect);
   return [
     ...updates.flatMap(({ member, metadata }) => claims(METADATA[member], metadata)),
     ...claims('idToken.setCustomClaim', membersOf(context.idToken) ?? {}),
     ...claims('accessToken.setCustomClaim', accessToken),
     ...scopeCommands(scope, requested),
     ...(factor === undefined ? [] : [factor]),
+    ...(redirect === undefined ? [] : [{ method: 'redirect.sendUserTo', args: [redirect.url] }]),
   ];
 }
 

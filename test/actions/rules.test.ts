@@ -15,6 +15,7 @@ import {
   spaTokens,
   token,
   USER,
+  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -249,6 +250,69 @@ describe('rules', () => {
     const { challenge } = pkce();
     const others = responseOf(await logIn(createAgent(server), server, spaRequest(challenge)));
     expect(others).to.have.property('code');
+  });
+
+  it('send the user elsewhere, and run again with what they come back with', async () => {
+    await make(
+      rule(`context.idToken['${NS}first'] = context.protocol; callback(null, user, context);`),
+      rule(`if (context.protocol === 'redirect-callback') {
+          if (context.request.query.terms !== 'accepted') return callback(new UnauthorizedError('No terms.'));
+          context.idToken['${NS}terms'] = 'accepted';
+          return callback(null, user, context);
+        }
+        context.redirect = { url: 'https://forms.example.test/terms?a=b' };
+        callback(null, user, context);`),
+    );
+    await bindActions(server, 'post-login', {
+      code: `exports.onExecutePostLogin = async (event, api) =>
+        api.idToken.setCustomClaim('${NS}action', event.transaction.protocol);`,
+    });
+    const agent = createAgent(server);
+    const away = await logIn(agent, server, webRequest());
+    expect(away.location).to.match(/^https:\/\/forms\.example\.test\/terms\?a=b&state=/);
+    const { state = '' } = responseOf(away);
+    const back = await follow(
+      agent,
+      await agent.get(`/continue?${new URLSearchParams({ state, terms: 'accepted' })}`),
+      server.url,
+    );
+    const { code } = responseOf(back);
+    expect(code, back.location + back.text).to.be.a('string');
+    const tokens = await token(agent, {
+      grant_type: 'authorization_code',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      code,
+      redirect_uri: WEB_CALLBACK,
+    });
+    expect(payload(tokens.json().id_token)).to.include({
+      [`${NS}first`]: 'redirect-callback',
+      [`${NS}terms`]: 'accepted',
+      [`${NS}action`]: 'oidc-basic-profile',
+    });
+    const other = createAgent(server);
+    const { state: again = '' } = responseOf(await logIn(other, server, webRequest()));
+    const refused = await follow(other, await other.get(`/continue?state=${again}`), server.url);
+    expect(responseOf(refused)).to.include({ error: 'unauthorized', error_description: 'No terms.' });
+    // Nobody could go anywhere.
+    expect((await password()).body).to.include({ error: 'access_denied' });
+    expect(responseOf(await authorize(agent, webRequest({ prompt: 'none' })))).not.to.have.property('code');
+  });
+
+  it('say which scopes the access token has', async () => {
+    await make(rule(`context.accessToken.scope = ['openid', 'read:things']; callback(null, user, context);`));
+    const answer = await token(createAgent(server), {
+      grant_type: 'password',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      username: USER.email,
+      password: USER.password,
+      scope: 'openid email write:things',
+      audience: API,
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    const scopes = String(payload(answer.json().access_token).scope).split(' ');
+    expect(scopes).to.include('openid').and.not.include('email').and.not.include('write:things');
   });
 
   it('come with the tenant file, in its order, and go back into it', async () => {
