@@ -1,0 +1,278 @@
+// What is in deploy/, as far as it can be looked at without a container engine or a cluster: that it is well-formed, and that
+// each setting, port, path and metric that it names is there.
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parse, parseAllDocuments } from 'yaml';
+import { FEATURES } from '../../src/features.ts';
+import { createMetrics } from '../../src/metrics/registry.ts';
+import { readSettings } from '../../src/settings.ts';
+import { SETTINGS } from '../../src/settings-schema.ts';
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const NAMES = new Set(SETTINGS.map(({ name }) => name));
+/** What Node.js itself reads. */
+const OF_NODE = ['NODE_OPTIONS'];
+
+const dockerfile = read('deploy/Dockerfile');
+const compose = parse(read('deploy/compose.yaml'));
+const manifests = parseAllDocuments(read('deploy/kubernetes/gatehouse.yaml')).map((one) => {
+  expect(one.errors).to.deep.equal([]);
+  return one.toJS();
+});
+const ofKind = (kind: string) => manifests.find((one) => one.kind === kind);
+const pod = ofKind('Deployment').spec.template.spec;
+const [container] = pod.containers;
+const unit = read('deploy/gatehouse.service');
+
+const imageEnv = Object.fromEntries(
+  (/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '')
+    .split(/\s*\\?\n\s*/)
+    .join(' ')
+    .trim()
+    .split(/\s+/)
+    .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+) as Record<string, string>;
+
+/** With what an operator fills in. */
+const FILLED: Record<string, string> = {
+  HOSTNAME_PUBLIC: 'login.example.com',
+  SECRETS_KEY: randomBytes(32).toString('base64'),
+  POSTGRES_PASSWORD: 'abcdef0123456789',
+  METRICS_TOKEN: 'abcdef0123456789abcdef',
+};
+const fill = (text: unknown) =>
+  String(text).replace(/\$\{(\w+)(?::[-?][^}]*)?\}/g, (_, name: string) => FILLED[name] ?? '');
+
+describe('deploy/', () => {
+  describe('Dockerfile', () => {
+    it('sets only what there is, and ends in an image that runs as nobody in particular', () => {
+      expect(
+        Object.keys(imageEnv).filter((name) => !NAMES.has(name) && !OF_NODE.includes(name)),
+      ).to.deep.equal([]);
+      const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+      expect(last)
+        .to.match(/^USER node$/m)
+        .and.match(/^STOPSIGNAL SIGTERM$/m);
+      expect(last).to.match(new RegExp(`^EXPOSE ${imageEnv.PORT}$`, 'm'));
+      expect(last).not.to.contain('npm');
+    });
+
+    it('asks a probe that there is, and starts what the package has', () => {
+      expect(dockerfile).to.match(/HEALTHCHECK[\s\S]*\/healthz/);
+      expect(FEATURES.some(({ routes = {} }) => Object.keys(routes).includes('GET|HEAD /healthz'))).to.equal(
+        true,
+      );
+      const { bin, files } = JSON.parse(read('package.json'));
+      expect(dockerfile).to.contain(`ENTRYPOINT ["node", "/app/${bin.gatehouse}"]`);
+      expect(files).to.include('dist');
+      // Each version of Node.js that it is built with is one that is supported.
+      const { engines } = JSON.parse(read('package.json'));
+      const least = Number(/\d+/.exec(engines.node)?.[0]);
+      for (const [, version] of dockerfile.matchAll(/^FROM node:(\d+)/gm))
+        expect(Number(version)).to.be.at.least(least);
+    });
+
+    it('leaves out of its context what is secret or large', () => {
+      const left = read('deploy/Dockerfile.dockerignore').split('\n');
+      expect(left).to.include.members(['.git', 'node_modules', 'data', '**/.env']);
+    });
+  });
+
+  describe('compose.yaml', () => {
+    const { gatehouse, proxy, database } = compose.services;
+
+    it('has settings that the server starts with, in production', () => {
+      const given = Object.fromEntries(
+        Object.entries(gatehouse.environment).map(([name, value]) => [name, fill(value)]),
+      );
+      expect(Object.keys(given).filter((name) => !NAMES.has(name))).to.deep.equal([]);
+      const settings = readSettings({ ...imageEnv, ...given });
+      expect(settings).to.include({ production: true, port: 3000, baseUrl: 'https://login.example.com' });
+      expect(settings.tls.mode).to.equal('proxy');
+      expect(settings.metrics).to.include({ port: 9464 });
+    });
+
+    it('has no secret of its own: each is asked for', () => {
+      const names = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
+      const example = read('deploy/.env.example');
+      for (const name of new Set(names)) expect(example, name).to.match(new RegExp(`^${name}=`, 'm'));
+      for (const name of ['SECRETS_KEY', 'POSTGRES_PASSWORD', 'METRICS_TOKEN'])
+        expect(example).to.match(new RegExp(`^${name}=$`, 'm'));
+    });
+
+    it('opens nothing but the proxy, which alone is trusted', () => {
+      expect(gatehouse).not.to.have.property('ports');
+      expect(database).not.to.have.property('ports');
+      expect(proxy.networks).to.deep.equal(['front']);
+      expect(database.networks).to.deep.equal(['back']);
+      const [{ subnet }] = compose.networks.front.ipam.config;
+      expect(gatehouse.environment.TRUSTED_PROXIES).to.equal(subnet);
+      expect(read('deploy/Caddyfile')).to.contain(`reverse_proxy gatehouse:${imageEnv.PORT}`);
+    });
+
+    it('can write to its data alone', () => {
+      expect(gatehouse).to.include({ read_only: true });
+      expect(gatehouse.cap_drop).to.deep.equal(['ALL']);
+      expect(gatehouse.volumes).to.include(`data:${imageEnv.DATA_DIR}`);
+      expect(gatehouse.volumes.join()).to.contain(`:${imageEnv.TENANT_FILE}:ro`);
+    });
+  });
+
+  describe('the Kubernetes manifests', () => {
+    it('set only what there is, and what the server starts with', () => {
+      const given = Object.fromEntries(
+        container.env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+      );
+      expect(Object.keys(given).filter((name) => !NAMES.has(name))).to.deep.equal([]);
+      const secrets = {
+        DATABASE_URL: 'postgres://gatehouse:x@database.example.com/gatehouse?sslmode=verify-full',
+        SMTP_URL: 'smtps://user:password@mail.example.com',
+        SECRETS_KEY: FILLED.SECRETS_KEY,
+        METRICS_TOKEN: FILLED.METRICS_TOKEN,
+      };
+      const head = read('deploy/kubernetes/gatehouse.yaml').split('apiVersion')[0] ?? '';
+      for (const name of Object.keys(secrets)) expect(head).to.contain(name);
+      const settings = readSettings({ ...imageEnv, ...given, ...secrets });
+      expect(settings.metrics?.port).to.equal(
+        container.ports.find(({ name }: { name: string }) => name === 'metrics').containerPort,
+      );
+      expect(settings.port).to.equal(
+        container.ports.find(({ name }: { name: string }) => name === 'http').containerPort,
+      );
+    });
+
+    it('probe paths that there are, at ports that there are', () => {
+      const ports = container.ports.map(({ name }: { name: string }) => name);
+      for (const [probe, path] of Object.entries({
+        startupProbe: '/healthz',
+        livenessProbe: '/healthz',
+        readinessProbe: '/readyz',
+      })) {
+        const { httpGet } = container[probe];
+        expect(httpGet.path).to.equal(path);
+        expect(ports).to.include(httpGet.port);
+      }
+      for (const { spec } of manifests.filter(({ kind }) => kind === 'Service'))
+        for (const { targetPort } of spec.ports) expect(ports).to.include(targetPort);
+    });
+
+    it('mean the same pods everywhere', () => {
+      const { labels } = ofKind('Deployment').spec.template.metadata;
+      const selectors = [
+        ofKind('Deployment').spec.selector.matchLabels,
+        ofKind('PodDisruptionBudget').spec.selector.matchLabels,
+        ...manifests.filter(({ kind }) => kind === 'Service').map(({ spec }) => spec.selector),
+        pod.topologySpreadConstraints[0].labelSelector.matchLabels,
+      ];
+      for (const one of selectors) expect(one).to.deep.equal(labels);
+      expect(ofKind('HorizontalPodAutoscaler').spec.scaleTargetRef.name).to.equal(
+        ofKind('Deployment').metadata.name,
+      );
+    });
+
+    it('give a stop the time that it takes, after the proxies have heard of it', () => {
+      const pause = Number(/(\d+)\)$/.exec(container.lifecycle.preStop.exec.command.at(-1))?.[1]) / 1000;
+      expect(pause).to.be.above(0);
+      expect(pod.terminationGracePeriodSeconds).to.be.above(pause + 10);
+    });
+
+    it('have no rights, and can write to volumes alone', () => {
+      expect(pod.securityContext.runAsNonRoot).to.equal(true);
+      expect(pod.automountServiceAccountToken).to.equal(false);
+      expect(container.securityContext).to.deep.include({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+      });
+      const mounts = container.volumeMounts.map(({ name }: { name: string }) => name);
+      expect(mounts).to.have.members(pod.volumes.map(({ name }: { name: string }) => name));
+      const paths = container.volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);
+      expect(paths).to.include.members([imageEnv.DATA_DIR, '/config']);
+    });
+  });
+
+  describe('the systemd unit', () => {
+    const lines = unit.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+    it('has sections and assignments alone', () => {
+      for (const line of lines) expect(line).to.match(/^(\[(Unit|Service|Install)\]|[A-Z][A-Za-z]+=.*)$/);
+    });
+
+    it('sets only what there is, and starts a command that there is', () => {
+      const names = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name ?? '');
+      expect(names.filter((name) => !NAMES.has(name) && !OF_NODE.includes(name))).to.deep.equal([]);
+      expect(unit).to.match(/^ExecStart=\S+\/node_modules\/\.bin\/gatehouse$/m);
+      const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? [];
+      expect(Number(seconds)).to.be.above(10);
+      expect(unit).to.contain('StateDirectory=gatehouse').and.contain('DATA_DIR=/var/lib/gatehouse');
+    });
+  });
+
+  describe('what watches', () => {
+    let known: Set<string>;
+    before(async () => {
+      const metrics = createMetrics('test');
+      metrics.read({ signingKeys: async () => [{ alg: 'RS256', age: 1 }], hashQueue: () => 0 });
+      const text = await metrics.text();
+      known = new Set(
+        [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+          type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+        ),
+      );
+    });
+    const named = (text: string) =>
+      [...text.matchAll(/\b(?:gatehouse|nodejs|process)_[a-z0-9_]+\b/g)].map(([name]) => name);
+
+    it('names only metrics that there are: the dashboard', () => {
+      const dashboard = JSON.parse(read('deploy/grafana/gatehouse.json'));
+      const expressions: string[] = dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) =>
+        panel.targets.map(({ expr }) => expr),
+      );
+      expect(expressions.length).to.be.above(15);
+      for (const expression of expressions) {
+        const names = named(expression);
+        expect(names, expression).not.to.have.length(0);
+        for (const name of names) expect(known.has(name), name).to.equal(true);
+      }
+      const ids = dashboard.panels.map(({ id }: { id: number }) => id);
+      expect(new Set(ids).size).to.equal(ids.length);
+    });
+
+    it('names only metrics that there are: the alerts, each with what it means', () => {
+      const { groups } = parse(read('deploy/prometheus/alerts.yaml'));
+      const rules = groups.flatMap((group: { rules: object[] }) => group.rules);
+      expect(rules.length).to.be.above(8);
+      for (const { alert, expr, labels, annotations } of rules) {
+        if (alert !== 'GatehouseDown') expect(named(expr), alert).not.to.have.length(0);
+        for (const name of named(expr)) expect(known.has(name), `${alert}: ${name}`).to.equal(true);
+        expect(labels.severity, alert).to.be.oneOf(['critical', 'warning', 'info']);
+        expect(annotations.summary, alert).to.be.a('string');
+      }
+    });
+
+    it('and every metric of ours is in the documents', () => {
+      const documented = read('docs/operating.md');
+      for (const name of known) {
+        const [base = ''] = name.split(/_(?:bucket|sum|count)$/);
+        if (name.startsWith('gatehouse_')) expect(documented, base).to.contain(`\`${base}\``);
+      }
+    });
+  });
+
+  it('says what each file is for', () => {
+    const text = read('deploy/README.md');
+    for (const file of [
+      'Dockerfile',
+      'compose.yaml',
+      'Caddyfile',
+      '.env.example',
+      'gatehouse.service',
+      'kubernetes/gatehouse.yaml',
+      'prometheus/alerts.yaml',
+      'grafana/gatehouse.json',
+    ]) {
+      expect(text).to.contain(file);
+      expect(existsSync(new URL(`../../deploy/${file}`, import.meta.url))).to.equal(true);
+    }
+  });
+});
