@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 import pino from 'pino';
@@ -11,7 +10,7 @@ import { addActionCommands } from './administration/action-commands.ts';
 import type { Admin } from './administration/admin.ts';
 import { carryOutOrder } from './administration/order.ts';
 import type { Order } from './administration/orders.ts';
-import { type ProfileScript, scriptReport, testProfileScript } from './administration/script-test.ts';
+import { addScriptCommands } from './administration/script-commands.ts';
 import { sendTransfer } from './administration/send.ts';
 import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
 import { fail, faultText } from './fault.ts';
@@ -123,21 +122,6 @@ async function createAdmin({ name, json }: { name: string; json?: boolean }): Pr
   console.log(`AUTH0_DOMAIN=${admin.domain}`);
   console.log(`AUTH0_CLIENT_ID=${admin.client_id}`);
   console.log(`AUTH0_CLIENT_SECRET=${admin.client_secret}`);
-}
-
-/** Runs the script of a connection that makes profiles, with a token that the provider gave. */
-async function testScript(connection: string, { token, context }: { token: string; context: string }) {
-  const settings = readSettings(process.env);
-  const script = (await ordered(settings, { command: 'script', connection })) as ProfileScript;
-  const given = {
-    connection,
-    // Others on the machine see what a command is started with.
-    token: token === '-' ? (await text(process.stdin)).trim() : token,
-    context: JSON.parse(context) as Record<string, unknown>,
-  };
-  const outcome = await testProfileScript(settings, script, given);
-  console.log(scriptReport(outcome));
-  if (outcome.failure !== undefined) process.exitCode = 1;
 }
 
 /** Takes users in or out: by the server that runs on the data directory, by this process where none does. */
@@ -252,15 +236,7 @@ program
   .option('--json', 'print domain, client_id and client_secret as JSON')
   .action(createAdmin);
 
-program
-  .command('script')
-  .description('the scripts of connections')
-  .command('test <connection>')
-  .description('run the script fetchUserProfile of a connection, and print profile, log and what it used')
-  .requiredOption('-t, --token <token>', 'the access token that it is given; - reads it from standard input')
-  .option('--context <json>', 'what else the token endpoint would have answered', '{}')
-  .action(testScript);
-
+addScriptCommands(program, ordered);
 addActionCommands(program, ordered);
 
 try {

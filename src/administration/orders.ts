@@ -26,14 +26,18 @@ import { createAdmin } from './admin.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
 import { noteRemovals } from './removals.ts';
-import { profileScript } from './script-test.ts';
+import { connectionScript, TRIED_SCRIPTS } from './script-test.ts';
 
 /** The orders there are, and nothing else is taken. */
 export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.enum(['apply', 'plan']), tenant: z.record(z.string(), z.unknown()) }),
   z.strictObject({ command: z.enum(['export', 'inspect']) }),
   z.strictObject({ command: z.literal('rotate'), alg: z.enum(SIGNING_ALGS).optional() }),
-  z.strictObject({ command: z.literal('script'), connection: z.string().min(1).max(255) }),
+  z.strictObject({
+    command: z.literal('script'),
+    connection: z.string().min(1).max(255),
+    script: z.enum(TRIED_SCRIPTS),
+  }),
   z.strictObject({ command: z.literal('action'), name: z.string().min(1).max(255), isDraft: z.boolean() }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
 ]);
@@ -69,7 +73,7 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
     case 'inspect':
       return inspect(store);
     case 'script':
-      return profileScript(deps, order.connection);
+      return connectionScript(deps, order);
     case 'action':
       return storedAction(deps, order);
     case 'rotate': {

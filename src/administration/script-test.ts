@@ -2,63 +2,91 @@
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptUsage } from '../scripts/limits.ts';
-import { createScripts, type ScriptOutcome } from '../scripts/scripts.ts';
+import { createScripts, type ScriptOutcome, textsIn, withoutSecrets } from '../scripts/scripts.ts';
 import { outboundAllow, type Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 
-/** The script of a connection that makes profiles, and what it finds besides its arguments. */
-export interface ProfileScript {
+/** The scripts that can be tried: none of them changes anything. */
+export const TRIED_SCRIPTS = ['fetchUserProfile', 'login', 'get_user'] as const;
+export type TriedScript = (typeof TRIED_SCRIPTS)[number];
+
+/** A script of a connection, and what it finds besides its arguments. */
+export interface ConnectionScript {
   source: string;
   /** `options.configuration`. */
   configuration: unknown;
+  /** Whether it is given a context before the callback. */
+  hasContext: boolean;
 }
 
-/** Reads it. @throws Error when there is none. */
-export async function profileScript(
+/** Reads one. @throws Error when there is none. */
+export async function connectionScript(
   { store }: { store: Store },
-  connectionName: string,
-): Promise<ProfileScript> {
-  const [connection] = await store.collection('connections').findBy('name', connectionName);
-  if (connection === undefined) throw new Error(`there is no connection ${connectionName}`);
-  const { scripts, configuration = {} } = connection.options as {
-    scripts?: { fetchUserProfile?: unknown } | null;
+  { connection: name, script }: { connection: string; script: TriedScript },
+): Promise<ConnectionScript> {
+  const [connection] = await store.collection('connections').findBy('name', name);
+  if (connection === undefined) throw new Error(`there is no connection ${name}`);
+  const { scripts, customScripts, configuration, enable_script_context } = connection.options as {
+    scripts?: Record<string, unknown> | null;
+    customScripts?: Record<string, unknown> | null;
     configuration?: unknown;
+    enable_script_context?: unknown;
   };
-  const source = scripts?.fetchUserProfile;
+  const source = (script === 'fetchUserProfile' ? scripts : customScripts)?.[script];
   if (typeof source !== 'string' || source.trim() === '') {
-    throw new Error(`the connection ${connectionName} has no script fetchUserProfile`);
+    throw new Error(`the connection ${name} has no script ${script}`);
   }
-  return { source, configuration };
+  return { source, configuration: configuration ?? {}, hasContext: enable_script_context === true };
 }
 
-/**
- * Runs it once, as a login does.
- * @param token the access token; `context` what the token endpoint would answer besides.
- */
-export async function testProfileScript(
+/** How a script is tried. */
+interface Trial {
+  connection: string;
+  script: TriedScript;
+  /** What it is called with, before the callback. */
+  args: readonly unknown[];
+  /** What of that is shown nowhere. */
+  secrets: readonly string[];
+}
+
+/** What `fetchUserProfile` is called with. @param context what the token endpoint would answer besides. */
+export function profileArguments(
   settings: Settings,
-  { source, configuration }: ProfileScript,
-  given: { connection: string; token: string; context: Record<string, unknown> },
-): Promise<ScriptOutcome> {
-  const { connection, token, context } = given;
+  { connection, token, context }: { connection: string; token: string; context: Record<string, unknown> },
+): readonly unknown[] {
   const tenant = new URL(settings.baseUrl).hostname;
+  return [token, { tenant, tenantId: tenant, connection, access_token: token, ...context }];
+}
+
+/** Runs one once, as a login does; nothing becomes of what it answers. @returns a report for people to read. */
+export async function tryScript(
+  settings: Settings,
+  { source, configuration, hasContext }: ConnectionScript,
+  { connection, script, args, secrets }: Trial,
+): Promise<{ report: string; hasFailed: boolean }> {
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
+  const hidden = [...secrets, ...textsIn(configuration)];
   try {
-    return await scripts.run({
+    const outcome = await scripts.run({
       of: connection,
       source,
-      entry: 'fetchUserProfile',
-      args: [token, { tenant, tenantId: tenant, connection, access_token: token, ...context }],
+      entry: script,
+      args: hasContext ? [...args, {}] : args,
       globals: { configuration },
+      hidden,
     });
+    return {
+      report: withoutSecrets(scriptReport(outcome), hidden),
+      hasFailed: outcome.failure !== undefined,
+    };
   } finally {
     await scripts.close();
   }
 }
 
 /** What became of it, for people to read. */
-export function scriptReport({ result, failure, printed, used }: ScriptOutcome): string {
+function scriptReport({ result, failure, printed, used }: ScriptOutcome): string {
   const outcome =
     failure === undefined
       ? `profile:\n${JSON.stringify(result, null, 2)}`

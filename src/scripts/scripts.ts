@@ -106,9 +106,8 @@ export function createScripts({
 
 /** An outcome without secrets in what is told of it. */
 function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
-  const secrets = hidden.filter((one) => one !== '').flatMap(formsOf);
-  if (secrets.length === 0) return outcome;
-  const shown = (text: string) => secrets.reduce((rest, one) => rest.replaceAll(one, '***'), text);
+  if (hidden.length === 0) return outcome;
+  const shown = (text: string) => withoutSecrets(text, hidden);
   const printed = outcome.printed.map((line) => ({ ...line, text: shown(line.text) }));
   if (outcome.failure === undefined) return { ...outcome, printed };
   const { kind, name, code, message } = outcome.failure;
@@ -119,6 +118,12 @@ function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): Scr
     message: shown(message),
   };
   return { ...outcome, printed, failure };
+}
+
+/** A text without secrets, however they are written in it. */
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const forms = secrets.filter((one) => one !== '').flatMap(formsOf);
+  return forms.reduce((rest, one) => rest.replaceAll(one, '***'), text);
 }
 
 /** A secret as it is, and as JSON and addresses have it. */

@@ -4,12 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Provider, startProvider } from '../scripts/support.ts';
+import {
+  elsewhereOptions,
+  KEY,
+  type LegacyDatabase,
+  startLegacyDatabase,
+} from '../support/legacy-database.ts';
 import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 
 describe('gatehouse script test', function () {
   this.timeout(90_000);
   let cwd: string;
+  const PASSWORD = 'a-password-of-ada';
   let provider: Provider;
+  let legacy: LegacyDatabase;
   let server: ServerProcess | undefined;
   before(async () => {
     provider = await startProvider();
@@ -34,18 +42,36 @@ describe('gatehouse script test', function () {
         cb(null, { user_id: configuration.prefix + b.sub, email: b.email });
       });
     }`;
+    legacy = await startLegacyDatabase();
+    legacy.add('ada@example.test', PASSWORD, { name: `Ada of ${KEY}` });
+    const talking = {
+      login: `function login(email, password, callback) {
+      console.log('asked for', email, 'with', password, 'by', configuration.KEY);
+      return (${elsewhereOptions(legacy).customScripts.login})(email, password, callback);
+    }`,
+    };
     // YAML includes JSON.
-    const tenant = { connections: [connection('with-script', source), connection('without-script')] };
+    const tenant = {
+      connections: [connection('with-script', source), connection('without-script')],
+      databases: [{ name: 'elsewhere', options: elsewhereOptions(legacy, talking) }],
+    };
     writeFileSync(join(cwd, 'config/tenant.yaml'), JSON.stringify(tenant));
   });
   after(async () => {
     await server?.end('SIGKILL');
     await provider.stop();
+    await legacy.stop();
     rmSync(cwd, { recursive: true, force: true });
   });
 
-  const test = (...args: string[]) =>
-    runToEnd({ cwd, command: [process.execPath, CLI, 'script', 'test', ...args] });
+  const test = (...args: string[]) => testWith(undefined, ...args);
+  /** @param input what comes by standard input. */
+  const testWith = (input: string | undefined, ...args: string[]) =>
+    runToEnd({
+      cwd,
+      command: [process.execPath, CLI, 'script', 'test', ...args],
+      ...(input !== undefined && { input }),
+    });
   const PROFILE =
     /^profile:\n\{\n {2}"user_id": "p-248289761001",\n {2}"email": "jane@example.test"\n\}\nlog:\n {2}info {2}asked by with-script more\nused:\n {2}time +\d+ of 20000 ms\n {2}processor +\d+ of 5000 ms\n {2}memory +\d+ of 64 MiB\n {2}output +\d+ of 100000 bytes\n {2}requests +1 of 10\n$/;
   const works = async () => {
@@ -76,6 +102,42 @@ describe('gatehouse script test', function () {
     expect((await test('without-script', '--token', 'x')).stderr).to.equal(
       'the connection without-script has no script fetchUserProfile\n',
     );
+  });
+
+  it('tries a login at a database elsewhere, and shows neither the password nor the configuration', async () => {
+    const ask = (password: string) =>
+      testWith(password, 'elsewhere', 'login', '--username', 'ada@example.test', '--password-stdin');
+    const right = await ask(`${PASSWORD}\n`);
+    expect(right.stderr).to.equal('');
+    expect(right.stdout).to.match(/^profile:\n\{\n {2}"user_id": "1",\n {2}"email": "ada@example.test"/);
+    expect(right.stdout).to.include('asked for ada@example.test with *** by ***').and.include('"Ada of ***"');
+    const wrong = await ask('wrong-password');
+    expect([wrong.code, wrong.stdout.split('\n')[0]]).to.deep.equal([1, 'failed (script): wrong']);
+    for (const { stdout } of [right, wrong])
+      expect(stdout).not.to.include(KEY).and.not.include(PASSWORD).and.not.include('wrong-password');
+  });
+
+  it('looks for somebody in a database elsewhere', async () => {
+    const found = await test('elsewhere', 'get_user', '--username', 'ada@example.test');
+    expect([found.code, found.stderr]).to.deep.equal([0, '']);
+    expect(found.stdout).to.include('"user_id": 1');
+    const nobody = await test('elsewhere', 'get_user', '--username', 'nobody@example.test');
+    expect(nobody.stdout).to.match(/^profile:\nnull\n/);
+  });
+
+  it('says what a script needs, and tries none that changes something', async () => {
+    for (const [args, why] of [
+      [['with-script'], 'fetchUserProfile needs --token\n'],
+      [['elsewhere', 'login', '--password-stdin'], 'login needs --username\n'],
+      [['elsewhere', 'login', '--username', 'a'], 'login needs --password-stdin\n'],
+      [
+        ['with-script', 'login', '-u', 'a', '--password-stdin'],
+        'the connection with-script has no script login\n',
+      ],
+    ] as const) {
+      expect(await testWith('', ...args)).to.deep.include({ code: 1, stderr: why });
+    }
+    expect((await test('elsewhere', 'delete', '--username', 'a')).stderr).to.include('Allowed choices');
   });
 
   it('prints the same while no server runs', async () => {

@@ -86,9 +86,15 @@ export async function runServer({
 }
 
 /** Runs a command to its end. */
-export async function runToEnd({ cwd, env, command = [process.execPath, MAIN] }: RunOptions) {
+export async function runToEnd({
+  cwd,
+  env,
+  command = [process.execPath, MAIN],
+  input,
+}: RunOptions & { input?: string }) {
   const [file = '', ...args] = command;
   const child = spawn(file, args, { cwd, env: environment(env) });
+  if (input !== undefined) child.stdin.end(input);
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {
