@@ -1,15 +1,18 @@
 // Runs the server as this process: `npm start` and `gatehouse start`.
 
+import cluster from 'node:cluster';
 import { copyFile, mkdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { fail } from './fault.ts';
-import type { Settings } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
 import { STOP_BUDGET } from './stop.ts';
 import { EXAMPLE_FILE, exampleUser, isFirstStart } from './tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile } from './tenant/load.ts';
 import { logTo, type Output, welcome } from './terminal.ts';
+import { type Ready, runWorkers, serveAsWorker } from './workers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,20 +20,53 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const LATE = 500;
 
 /**
- * Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once.
+ * Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once. With WORKERS this process starts
+ * those that serve.
  * @param output standard output; plain text for a terminal, JSON otherwise.
  * @param stopBudget how long a stop may take, milliseconds.
  */
 export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
   const log = logTo(output, env.LOG_LEVEL);
+  const workers = cluster.isPrimary ? workersOf(env) : undefined;
+  if (workers !== undefined) {
+    return runWorkers(workers, {
+      env,
+      log,
+      announce: (ready) => log.info({ ...ready, workers }, 'listening'),
+    });
+  }
+  await serve(env, {
+    output,
+    log: cluster.isWorker ? log.child({ worker: cluster.worker?.id }) : log,
+    stopBudget,
+  });
+}
+
+/** How many workers there are to be; undefined where this process serves itself. */
+function workersOf(env: Environment): number | undefined {
+  try {
+    const { workers } = readSettings(env);
+    return workers === 'auto' ? availableParallelism() : workers;
+  } catch (thrown) {
+    return fail(thrown);
+  }
+}
+
+/** Serves in this process. */
+async function serve(
+  env: Environment,
+  { output, log, stopBudget }: { output: Output; log: Logger; stopBudget: number },
+): Promise<void> {
+  const { isWorker } = cluster;
   let running: Running | undefined;
   let stopping = false;
   const end = (code: number): void => {
+    if (stopping) return;
     stopping = true;
     // Acknowledged writes are already on disk.
     if (running === undefined) process.exit(code);
     setTimeout(() => process.exit(code), stopBudget + LATE).unref();
-    running.stop(stopBudget).then(
+    running.stop(stopBudget, true).then(
       () => process.exit(code),
       (error: unknown) => {
         log.fatal({ err: error }, 'the store could not be closed');
@@ -38,10 +74,9 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
       },
     );
   };
-  surviveFaults(log, () => {
-    if (!stopping) end(1);
-  });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  surviveFaults(log, () => end(1));
+  const tellReady = isWorker ? serveAsWorker(() => end(0)) : undefined;
+  for (const signal of isWorker ? [] : (['SIGTERM', 'SIGINT'] as const)) {
     process.on(signal, () => {
       if (stopping) process.exit(1);
       log.info({ signal }, 'stopping');
@@ -49,12 +84,14 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
     });
   }
   try {
-    running = await startGatehouse({ env, log, loadTenant: (settings) => tenantOf(settings, env, log) });
+    const loadTenant = (settings: Settings) => tenantOf(settings, env, log);
+    running = await startGatehouse({ env, log, loadTenant, isWorker });
   } catch (thrown) {
     return fail(thrown);
   }
   // Last, because a supervisor that waits for this line may send a signal at once.
-  await announce(running, log, output);
+  if (tellReady === undefined) return announce(running, log, output);
+  tellReady(readyOf(running));
 }
 
 /**
@@ -82,14 +119,19 @@ async function tenantOf(settings: Settings, env: Environment, log: Logger): Prom
 
 /** Announces the address: as JSON to a program, with first steps to a person. */
 async function announce(running: Running, log: Logger, output: Output): Promise<void> {
-  const { settings, caFile, users } = running;
+  const { settings, users } = running;
   if (output.isTTY === true) {
     if (!log.isLevelEnabled('info')) return;
     const example = settings.production ? undefined : await exampleUser(users);
     output.write(`${welcome(running, example).join('\n')}\n`);
     return;
   }
+  log.info(readyOf(running), 'listening');
+}
+
+/** Where it is, and whom to trust. */
+function readyOf({ settings, caFile }: Running): Ready {
   const hint = "trust the CA, or accept the browser's warning once";
   const trust = caFile === undefined ? {} : { ca: caFile, hint };
-  log.info({ url: settings.baseUrl, port: settings.port, ...trust }, 'listening');
+  return { url: settings.baseUrl, port: settings.port, ...trust };
 }

@@ -45,6 +45,9 @@ export function crossFaults(read: Environment): string[] {
     const fault = databaseFault(read.DATABASE_URL, read.NODE_ENV === 'production');
     if (fault !== undefined) faults.push(`DATABASE_URL: ${fault}`);
   }
+  if (read.WORKERS !== undefined && read.WORKERS !== 1 && read.DATABASE_URL === undefined) {
+    faults.push('WORKERS: the embedded store is for one process; several need DATABASE_URL');
+  }
   if (read.METRICS_HOST !== undefined && read.METRICS_PORT === undefined) {
     faults.push('METRICS_HOST: means something with METRICS_PORT alone');
   }

@@ -94,6 +94,17 @@ export const environment = z.object({
       'the store in PostgreSQL, for any number of processes: `postgres://user:password@host/database?sslmode=verify-full` (see below)',
     fallback: 'the embedded store',
   }),
+  WORKERS: z
+    .union(
+      [z.literal('auto'), z.coerce.number().int().min(1).max(256)],
+      'must be a number from 1 to 256, or `auto`',
+    )
+    .optional()
+    .meta({
+      description:
+        'with `DATABASE_URL`: so many processes serve, `auto` as many as there are processors; see [scaling.md](scaling.md)',
+      fallback: 'this one',
+    }),
   SMTP_URL: z.string().optional().meta({
     description:
       'real mail: `smtps://user:password@host` or `smtp://user:password@host` (STARTTLS); without it mail goes to the development inbox',

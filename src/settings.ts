@@ -22,6 +22,8 @@ export interface Settings {
   dataDir: string;
   /** The PostgreSQL database that the store is in; the embedded store without it. */
   databaseUrl?: string;
+  /** How many processes serve; this one alone without it. */
+  workers?: number | 'auto';
   /** What the secrets in the store are sealed with; a key in the data directory without it. */
   secretsKey?: KeyObject;
   /** What they were sealed with before: for `gatehouse keys reseal`. */
@@ -81,6 +83,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     tenantFile: read.TENANT_FILE,
     dataDir: read.DATA_DIR,
     ...(read.DATABASE_URL !== undefined && { databaseUrl: read.DATABASE_URL }),
+    ...(read.WORKERS !== undefined && read.WORKERS !== 1 && { workers: read.WORKERS }),
     ...(read.SECRETS_KEY !== undefined && { secretsKey: read.SECRETS_KEY }),
     ...(read.SECRETS_KEY_BEFORE !== undefined && { secretsKeyBefore: read.SECRETS_KEY_BEFORE }),
     tls: tlsOf(read),

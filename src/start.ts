@@ -48,6 +48,8 @@ interface StartOptions {
   open?: typeof openStore;
   /** Waits between retries of messages; injected by tests. */
   pause?: Pause;
+  /** Whether it is one of several processes of a server: commands then go to the database themselves. */
+  isWorker?: boolean;
 }
 
 export interface Running {
@@ -62,8 +64,9 @@ export interface Running {
   /**
    * Finishes requests in flight, flushes and closes the store.
    * @param within time for all of it, milliseconds (default: {@link STOP_BUDGET}).
+   * @param isGentle whether clients that keep their connections must not notice: for half a second more.
    */
-  stop(within?: number): Promise<void>;
+  stop(within?: number, isGentle?: boolean): Promise<void>;
 }
 
 /**
@@ -107,7 +110,8 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
     const { pause } = options;
     const tenant = { settings: read, store, users, log, clock, wallClock, random, ...(pause && { pause }) };
-    const running = await serve({ ...tenant, metrics, file: loaded.tenant });
+    const { isWorker = false } = options;
+    const running = await serve({ ...tenant, metrics, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);
   } catch (thrown) {
     await opened.close();
@@ -131,7 +135,11 @@ function refuseStore({ dataDir }: Settings, why: string, faults: readonly string
 }
 
 /** Listens, and builds the tenant in an open store. */
-async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile }): Promise<Running> {
+async function serve({
+  file,
+  isWorker,
+  ...deps
+}: TenantDependencies & { file: TenantFile; isWorker: boolean }): Promise<Running> {
   const { settings: read, store, users, wallClock, random } = deps;
   const tls = await tlsOptions(read, wallClock);
   for (const warning of tls.warnings) deps.log.warn(warning);
@@ -160,15 +168,16 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
     const tenant = await createTenant({ ...deps, settings });
     app.resolve(tenant.app.callback());
     await tenant.checkConnections();
-    const ear = await listenForOrders(settings.dataDir, {
+    const ordered = {
       ...deps,
       ...tenant,
       settings,
       clock: wallClock,
       endSessions: tenant.endBlocked,
-    });
-    const stop = (within = STOP_BUDGET) => {
-      const heard = ear.close();
+    };
+    const ear = isWorker ? undefined : await listenForOrders(settings.dataDir, ordered);
+    const stop = (within = STOP_BUDGET, isGentle = false) => {
+      const heard = ear?.close();
       return stopWithin(within, {
         servers,
         connections,
@@ -179,6 +188,7 @@ async function serve({ file, ...deps }: TenantDependencies & { file: TenantFile 
           await store.close();
         },
         log: deps.log,
+        isGentle,
       });
     };
     return { settings, caFile: tls.caFile, store, users, tenant, stop };
@@ -214,9 +224,9 @@ async function serveMetricsBeside(running: Running, metrics: Metrics | undefined
     await running.stop();
     return because(`METRICS_HOST, METRICS_PORT: cannot listen on port ${port} of ${host}`)(thrown);
   });
-  const stop = (within?: number) => {
+  const stop = (within?: number, isGentle?: boolean) => {
     server.close();
-    return running.stop(within);
+    return running.stop(within, isGentle);
   };
   return { ...running, metricsPort: server.port, stop };
 }

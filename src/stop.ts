@@ -1,6 +1,6 @@
 // Stops a server: finishes what is in flight within one time budget, whatever clients, mail servers or applications do.
 import type http from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Background } from './runtime/background.ts';
 import { type Deadline, deadlineIn, doneBy } from './runtime/deadline.ts';
@@ -23,6 +23,8 @@ const CHECK = 50;
 
 /** The connections of servers, including those before their TLS handshake. */
 interface Connections {
+  /** Has each be closed by the next answer, which says so: no request can be on its way to a connection that closes. */
+  lastAnswers(): void;
   /** Closes connections without a request in progress, also during their TLS handshake. */
   closeUnused(): void;
   /** Closes all connections. */
@@ -39,6 +41,10 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
   const busy = new Map<string, number>();
   const clientOf = ({ remoteAddress, remotePort, localPort }: Socket) =>
     `${remoteAddress} ${remotePort} ${localPort}`;
+  const answers = new Set<http.ServerResponse>();
+  const isLast = (response: http.ServerResponse) => {
+    if (!response.headersSent) response.setHeader('Connection', 'close');
+  };
   const opened = (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -46,7 +52,9 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
   const asked = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const client = clientOf(request.socket);
     busy.set(client, (busy.get(client) ?? 0) + 1);
+    answers.add(response);
     response.once('close', () => {
+      answers.delete(response);
       const others = (busy.get(client) ?? 1) - 1;
       if (others > 0) busy.set(client, others);
       else busy.delete(client);
@@ -54,6 +62,11 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
   };
   for (const server of servers) server.on('connection', opened).on('request', asked);
   return {
+    lastAnswers: () => {
+      for (const response of answers) isLast(response);
+      for (const server of servers)
+        server.prependListener('request', (_request, response) => isLast(response));
+    },
     closeUnused: () => {
       for (const socket of sockets) if (!busy.has(clientOf(socket))) socket.destroy();
     },
@@ -107,6 +120,8 @@ interface Stoppable {
   /** Closes the store. Acknowledged writes are on disk already, so not waiting loses nothing. */
   closeStore(): Promise<void>;
   log: Logger;
+  /** Whether clients are spared connections that close as they send a request, for half a second. */
+  isGentle: boolean;
 }
 
 /**
@@ -127,15 +142,26 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
 }
 
 /** Accepts no more connections and lets requests in progress finish until the deadline. */
-async function closeServer({ servers, connections, log }: Stoppable, deadline: Deadline): Promise<void> {
+async function closeServer(
+  { servers, connections, log, isGentle }: Stoppable,
+  deadline: Deadline,
+): Promise<void> {
+  if (isGentle) connections.lastAnswers();
   const closed = Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
+    servers.map(
+      (server) =>
+        new Promise<void>((resolve) => {
+          // That of HTTP would close at once what is idle just now.
+          if (isGentle) NetServer.prototype.close.call(server, () => resolve());
+          else server.close(() => resolve());
+        }),
+    ),
   );
   const started = performance.now();
   // Closes kept-alive connections after their last answer.
   const check = setInterval(() => {
-    if (performance.now() - started < GRACE) for (const server of servers) server.closeIdleConnections();
-    else connections.closeUnused();
+    if (performance.now() - started >= GRACE) connections.closeUnused();
+    else if (!isGentle) for (const server of servers) server.closeIdleConnections();
   }, CHECK);
   const inTime = await doneBy(deadline, closed);
   clearInterval(check);

@@ -124,6 +124,9 @@ function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, en
   });
 }
 
+/** How often it is looked for what other processes have left, milliseconds. */
+const LOOK = 60_000;
+
 /** Imports and exports of users; those that the last stop cut short, and removals of connections, go on. */
 function resumedJobs(
   { store, clock, random, log }: TenantDependencies,
@@ -135,7 +138,16 @@ function resumedJobs(
   },
 ) {
   const removals = { store, clock, ...own };
-  own.background.run('removals that were noted', () => resumeRecordRemovals(removals, removals));
+  const resume = () =>
+    own.background.run('removals that were noted', async () => {
+      await own.leases.ifFree('removals', () => resumeRecordRemovals(removals, removals));
+    });
+  resume();
+  // Those that other processes have noted and not done, commands among them.
+  if (store.exclusive !== true) {
+    const look = setInterval(resume, LOOK).unref();
+    own.ending.addEventListener('abort', () => clearInterval(look));
+  }
   const jobs = createUserJobs({ store, clock, random, log, ...own });
   jobs.resume();
   return jobs;

@@ -11,7 +11,7 @@ const LAYERS: string[][] = [
   ['main.js', 'cli.ts', 'testing'],
   ['commands.ts', 'node-version.ts'],
   ['run.ts', 'store-commands.ts', 'operating-commands.ts'],
-  ['terminal.ts'],
+  ['terminal.ts', 'workers.ts'],
   ['start.ts', 'doctor', 'moving-commands.ts'],
   ['administration', 'server.ts'],
   ['tenant-management.ts'],

@@ -1,0 +1,163 @@
+// Several processes of one server (WORKERS): this one, which serves nothing, starts the workers that do, replaces those that
+// end, exchanges them one after another on SIGHUP, and ends with them.
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import type { Logger } from 'pino';
+import { STOP_BUDGET } from './stop.ts';
+
+/** What a worker says once it serves: what is announced. */
+export interface Ready {
+  url: string;
+  port: number;
+  ca?: string;
+  hint?: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Pauses before a worker that ended is replaced, milliseconds: twice as long each time, until one lives for a minute. */
+const FIRST_PAUSE = 200;
+const LONGEST_PAUSE = 30_000;
+const LIVES = 60_000;
+/** How long a worker may take beyond its own budget to end, milliseconds. */
+const LATE = 2_000;
+
+/** The place of a worker, which one after another takes. */
+interface Slot {
+  /** Counted from 0. */
+  number: number;
+  worker: Worker | undefined;
+  pause: number;
+}
+
+/** The workers of this process. */
+interface Workers {
+  env: Environment;
+  log: Logger;
+  slots: readonly Slot[];
+  isEnding: boolean;
+}
+
+/**
+ * Starts so many workers and keeps as many until SIGTERM or SIGINT.
+ * @param announce called once all of them serve.
+ */
+export async function runWorkers(
+  count: number,
+  { env, log, announce }: { env: Environment; log: Logger; announce: (ready: Ready) => void },
+): Promise<void> {
+  const slots = Array.from(
+    { length: count },
+    (_, number): Slot => ({ number, worker: undefined, pause: FIRST_PAUSE }),
+  );
+  const workers: Workers = { env, log, slots, isEnding: false };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (workers.isEnding) process.exit(1);
+      log.info({ signal }, 'stopping');
+      void end(workers, 0);
+    });
+  }
+  let isExchanging = false;
+  process.on('SIGHUP', async () => {
+    if (isExchanging) return;
+    isExchanging = true;
+    await exchange(workers);
+    isExchanging = false;
+  });
+  // The first makes what there is once: certificates, tables. What it says against the settings, all would say.
+  const [first, ...others] = slots;
+  const ready = first && (await start(workers, first));
+  if (ready === undefined) return end(workers, 1);
+  const all = await Promise.all(others.map((slot) => start(workers, slot)));
+  if (all.includes(undefined)) return end(workers, 1);
+  if (!workers.isEnding) announce(ready);
+}
+
+async function end(workers: Workers, code: number): Promise<never> {
+  workers.isEnding = true;
+  await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => worker && stop(worker)));
+  process.exit(code);
+}
+
+/** Starts a worker. @returns what it says once it serves; undefined when it ended before. */
+async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
+  const worker = cluster.fork(environmentOf(slot, workers.env));
+  const begun = performance.now();
+  const ready = await readyOf(worker);
+  if (ready === undefined || worker.isDead()) return undefined;
+  slot.worker = worker;
+  worker.once('exit', (code, signal) => {
+    if (slot.worker !== worker || workers.isEnding) return;
+    slot.worker = undefined;
+    if (performance.now() - begun > LIVES) slot.pause = FIRST_PAUSE;
+    workers.log.error({ slot: slot.number, code, signal }, 'a worker ended and is replaced');
+    void replace(workers, slot);
+  });
+  return ready;
+}
+
+async function replace(workers: Workers, slot: Slot): Promise<void> {
+  while (!workers.isEnding && slot.worker === undefined) {
+    await new Promise((resolve) => setTimeout(resolve, slot.pause));
+    slot.pause = Math.min(LONGEST_PAUSE, slot.pause * 2);
+    if (!workers.isEnding && (await start(workers, slot)) === undefined)
+      workers.log.error({ slot: slot.number }, 'a worker could not be started');
+  }
+}
+
+/** Has each worker end once another one serves in its place. */
+async function exchange(workers: Workers): Promise<void> {
+  const { slots, log } = workers;
+  for (const slot of slots) {
+    const before = slot.worker;
+    if (workers.isEnding || before === undefined) continue;
+    slot.worker = undefined;
+    if ((await start(workers, slot)) === undefined) {
+      log.error({ slot: slot.number }, 'the workers are not exchanged: a new one did not start');
+      slot.worker = before.isDead() ? undefined : before;
+      return replace(workers, slot);
+    }
+    await stop(before);
+  }
+  log.info('all workers were exchanged');
+}
+
+/** What a worker is started with: metrics are at a port of its own. */
+function environmentOf({ number }: Slot, { METRICS_PORT }: Environment): Record<string, string> {
+  return METRICS_PORT === undefined || METRICS_PORT === '0' || METRICS_PORT === ''
+    ? {}
+    : { METRICS_PORT: String(Number(METRICS_PORT) + number) };
+}
+
+/** Waits until a worker serves. @returns undefined when it ends before. */
+async function readyOf(worker: Worker): Promise<Ready | undefined> {
+  const said = once(worker, 'message').then(([message]) => message as Ready);
+  const ended = once(worker, 'exit').then(() => undefined);
+  return Promise.race([said, ended]);
+}
+
+/** Has a worker finish what it is at and end; one that does not is killed. */
+async function stop(worker: Worker): Promise<void> {
+  if (worker.isDead()) return;
+  const ended = once(worker, 'exit');
+  worker.send('stop', () => undefined);
+  const late = setTimeout(() => worker.process.kill('SIGKILL'), STOP_BUDGET + LATE);
+  await ended;
+  clearTimeout(late);
+}
+
+/**
+ * What a worker does for those who started it: it says that it serves, and ends when it is told to, or when they are gone.
+ * The terminal's SIGINT is for them.
+ * @param end finishes what is in flight, once.
+ */
+export function serveAsWorker(end: () => void): (ready: Ready) => void {
+  process.on('message', (message) => {
+    if (message === 'stop') end();
+  });
+  process.on('disconnect', end);
+  process.on('SIGTERM', end);
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  return (ready) => process.send?.(ready);
+}
