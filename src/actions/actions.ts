@@ -12,6 +12,7 @@ import { askAction } from './ask.ts';
 import { type ActionCache, createActionCache } from './cache.ts';
 import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
 import type { Execution, Executions } from './executions.ts';
+import type { FactorsAsked } from './factors-asked.ts';
 import { type ActionRun, type Progress, wayThrough } from './progress.ts';
 import { runRules } from './rules.ts';
 
@@ -40,6 +41,8 @@ interface RunOptions {
   hidden?: readonly string[];
   /** The id of the execution; a new one otherwise. @see Executions.newId */
   execution?: string | undefined;
+  /** Whether one of the second factors that an action asks for was given already. */
+  isGiven?: (factors: FactorsAsked) => boolean;
 }
 
 export interface Actions {
@@ -157,11 +160,17 @@ async function runBound(
     const isOptional = action.isOptional && !NEEDED_TRIGGERS.has(trigger);
     if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
     if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
-    if (way.done(index, 'fault' in ran ? way.outcome() : ran.asked)) break;
+    if (way.done(index, withoutGiven('fault' in ran ? way.outcome() : ran.asked, options.isGiven))) break;
   }
   const outcome = way.outcome();
-  execution.end(outcome.login.redirect !== undefined);
+  execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
   return { ...outcome, progress: way.progress(), execution: execution.id };
+}
+
+/** Without the second factor that was asked for, where one was given already. */
+function withoutGiven(asked: ActionOutcome, isGiven: RunOptions['isGiven']): ActionOutcome {
+  const { factors, ...login } = asked.login;
+  return factors !== undefined && isGiven?.(factors) === true ? { ...asked, login } : asked;
 }
 
 /** What a run is of. */

@@ -1,7 +1,9 @@
 // What actions may ask for: the methods of `api` by trigger, and what is taken of what they recorded.
 import { z } from 'zod';
 import type { Trigger } from '../records/actions.ts';
+import { ASSERTION_TAKE } from './assertion-asked.ts';
 import { EXCHANGE_TAKE, type ExchangeAsked } from './exchange-asked.ts';
+import { FACTORS_TAKE } from './factors-asked.ts';
 import { LOGIN_TAKE, type LoginAsked, nothingOfLogin } from './login-asked.ts';
 import { pair, setMember, type Take, taking, text } from './taking.ts';
 
@@ -107,6 +109,9 @@ const GATES: ReadonlySet<string> = new Set([
   'session.setCookieMode',
   // Whose token it is, is either as the action says or not at all.
   ...Object.keys(EXCHANGE_TAKE),
+  'authentication.setPrimaryUser',
+  ...Object.keys(FACTORS_TAKE),
+  ...Object.keys(ASSERTION_TAKE),
 ]);
 
 /**

@@ -2,6 +2,8 @@
 // kept of the login.
 import { z } from 'zod';
 import { isLoopback } from '../http/loopback.ts';
+import { ASSERTION_TAKE, type AssertionAsked, nothingOfAssertion } from './assertion-asked.ts';
+import { FACTORS_TAKE, type FactorsAsked } from './factors-asked.ts';
 import { KEPT_TAKE, type KeptAsked, nothingKept } from './kept-asked.ts';
 import { name, setMember, type Take } from './taking.ts';
 
@@ -9,6 +11,11 @@ import { name, setMember, type Take } from './taking.ts';
 export interface LoginAsked {
   /** Where the user is sent, before anything else is done. */
   redirect?: string;
+  /** A second factor, before the next action runs. */
+  factors?: FactorsAsked;
+  /** Whose login it is to be, by their id: somebody whose identity the one is that was logged in with. */
+  primaryUser?: string;
+  assertion: AssertionAsked;
   /** Custom authentication methods that were completed: addresses that stand for them. */
   methods: string[];
   /** Scopes of the access token: true for one that is added, false for one that is taken away. */
@@ -26,6 +33,7 @@ export function nothingOfLogin(): LoginAsked {
     scopes: {},
     session: nothingKept(),
     refreshToken: nothingKept(),
+    assertion: nothingOfAssertion(),
     transaction: {},
   };
 }
@@ -86,6 +94,14 @@ const setTransactionMetadata: Take<WithLogin> = ({ login }, given) => {
   return true;
 };
 
+/** Once in a login. */
+const setPrimaryUser: Take<WithLogin> = ({ login }, given) => {
+  const read = z.tuple([name]).rest(z.unknown()).safeParse(given);
+  if (!read.success || login.primaryUser !== undefined) return false;
+  login.primaryUser = read.data[0];
+  return true;
+};
+
 /** RFC 6749 §3.3. */
 const scopeToken = z.tuple([z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/)]).rest(z.unknown());
 
@@ -100,6 +116,9 @@ const setScope =
 /** What each of their methods does. */
 export const LOGIN_TAKE: Record<string, Take<WithLogin>> = {
   ...KEPT_TAKE,
+  ...ASSERTION_TAKE,
+  ...FACTORS_TAKE,
+  'authentication.setPrimaryUser': setPrimaryUser,
   'accessToken.addScope': setScope(true),
   'accessToken.removeScope': setScope(false),
   'redirect.sendUserTo': redirect,

@@ -67,6 +67,7 @@ export function wayThrough(
   const from = before?.of === of ? before : undefined;
   let outcome = from === undefined ? nothingAsked() : structuredClone(from.outcome);
   delete outcome.login.redirect;
+  delete outcome.login.factors;
   let reached = from?.request === undefined ? from : undefined;
   const at = (next: number): Progress => ({ of, next, outcome: structuredClone(outcome) });
   const isAtRules = from?.next === RULES;
@@ -96,11 +97,17 @@ export function wayThrough(
     done: (index, asked) => {
       outcome = asked;
       if (outcome.login.redirect !== undefined) reached = at(index);
+      else if (outcome.login.factors !== undefined) reached = at(index + 1);
       // What was told on the way back is used once.
       else if (index === from?.next && from.request !== undefined) reached = at(index + 1);
-      return outcome.denied !== undefined || outcome.login.redirect !== undefined;
+      const { redirect, factors } = outcome.login;
+      return outcome.denied !== undefined || redirect !== undefined || factors !== undefined;
     },
-    progress: () => reached,
+    progress: () => {
+      const { redirect, factors, primaryUser } = outcome.login;
+      const isOver = redirect === undefined && factors === undefined;
+      return isOver && primaryUser !== undefined ? at(bound.length) : reached;
+    },
   };
 }
 

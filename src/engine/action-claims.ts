@@ -1,5 +1,6 @@
 // Claims that actions set: those that may be set, and the rest is refused and logged.
 import type { Actions, ActionsAbout } from '../actions/actions.ts';
+import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 
@@ -9,6 +10,7 @@ export interface ActionClaims {
   accessToken: Record<string, unknown>;
   /** Of the access token: true for one that is added, false for one that is taken away. */
   scopes?: Record<string, boolean>;
+  assertion?: AssertionAsked;
 }
 
 /** The claims without those that are the protocol's, or for ID tokens the profile's. */

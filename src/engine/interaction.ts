@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
+import type { FactorsAsked } from '../actions/factors-asked.ts';
 import { AuthError } from '../http/errors.ts';
 import { hashSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
@@ -18,7 +19,7 @@ import { type Return, waitingActionsOf } from './waiting-actions.ts';
 /** An authorization request that waits for its user. */
 export interface PendingInteraction {
   uid: string;
-  /** `login`, `consent`, `select_account`, `organization_name`, `organization` or `redirect`. */
+  /** `login`, `consent`, `select_account`, `organization_name`, `organization`, `redirect` or `primary`. */
   prompt: string;
   clientId: string;
   /** The authorization request's parameters, as the engine has them. */
@@ -41,6 +42,10 @@ export interface PendingInteraction {
   link: PendingLink | undefined;
   /** What the user is offered, or has answered. */
   offer: PendingOffer | undefined;
+  /** The second factors that actions ask for, where they name any. */
+  factors: FactorsAsked | undefined;
+  /** The login that goes on in place of the one that was, by an action. */
+  primary: Login | undefined;
   /** Where an action sends the user, before the request goes on. */
   redirect: string | undefined;
   /** What {@link Interactions.remember} kept. */
@@ -211,7 +216,8 @@ function actionsOf({ prompt }: Interaction, answer: Answer): InteractionResults 
   const actions = waitingActionsOf(prompt);
   if (actions === undefined) return {};
   const returned = typeof answer === 'object' && 'returned' in answer ? answer.returned : undefined;
-  return { actions: { ...actions, returned } };
+  const isGiven = typeof answer === 'object' && 'login' in answer && answer.login.amr.includes('mfa');
+  return { actions: { ...actions, returned, isGiven } };
 }
 
 /** An answer in the engine's words. */
@@ -264,6 +270,8 @@ function describe(
     loginTicket: readExtensions(params).loginTicket,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
+    factors: waitingActionsOf(interaction.prompt)?.factors,
+    primary: waitingActionsOf(interaction.prompt)?.primary?.login,
     redirect: waitingActionsOf(interaction.prompt)?.redirect,
     remembered,
   };

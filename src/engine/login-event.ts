@@ -36,6 +36,8 @@ export interface LoginToJudge {
   /** As the hosted service calls it, such as `oidc-basic-profile`. */
   protocol: string;
   scopes: readonly string[];
+  /** The user's, before any action ran. */
+  identities?: readonly Identity[];
   /** Custom methods that actions have recorded in the session. */
   methods?: readonly RecordedMethod[];
   /** The session's own id, in the browser. */
@@ -49,7 +51,7 @@ export interface LoginEventDependencies {
   config: Pick<Config, 'client' | 'connection' | 'organization' | 'settings'>;
   store: Store;
   users: Pick<Users, 'identitiesOf'>;
-  secondFactor: Pick<SecondFactor, 'enrolled'>;
+  secondFactor: Pick<SecondFactor, 'enrolled' | 'wasGiven'>;
   organizations: Pick<Organizations, 'rolesOf'>;
 }
 
@@ -65,7 +67,7 @@ export async function loginEvent(
     deps.config.client(clientId),
     connection === '' ? undefined : deps.config.connection(connection),
     roleNames(deps, user, organization),
-    deps.users.identitiesOf(user.id),
+    login.identities ?? deps.users.identitiesOf(user.id),
     deps.secondFactor.enrolled(user),
     sessionPart(deps, login),
     refreshTokenPart(deps, login),

@@ -2,6 +2,7 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Actions, type ActionsAbout, executionDetails, withMembers } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
+import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { ActionRun } from '../actions/progress.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
@@ -17,7 +18,7 @@ export interface LoginRunDependencies extends LoginEventDependencies, EffectDepe
   actions: Actions;
   executions: LoginExecutions;
   events: Pick<Events, 'record'>;
-  users: Pick<Users, 'get' | 'update' | 'identitiesOf'>;
+  users: Pick<Users, 'get' | 'update' | 'identitiesOf' | 'credentialVersion'>;
 }
 
 export const TRIGGER = 'post-login';
@@ -33,12 +34,13 @@ export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudg
 export function claimsIn(
   actions: Actions,
   about: ActionsAbout,
-  { idToken, accessToken, login: { scopes } }: ActionOutcome,
+  { idToken, accessToken, login: { scopes, assertion } }: ActionOutcome,
 ): ActionClaims {
   return {
     idToken: allowedClaims(actions, { trigger: TRIGGER, to: 'id_token', about }, idToken),
     accessToken: allowedClaims(actions, { trigger: TRIGGER, to: 'access_token', about }, accessToken),
     ...(Object.keys(scopes).length > 0 && { scopes }),
+    ...(Object.keys({ ...assertion.settings, ...assertion.attributes }).length > 0 && { assertion }),
   };
 }
 
@@ -55,6 +57,7 @@ export async function runForLogin(
   const request = returned && { ...(event.request as object), ...returned };
   const options = {
     canRedirect: login.sessionId !== undefined && !ctx.oidc.prompts.has('none'),
+    isGiven: (factors: FactorsAsked) => isGiven(deps, ctx, login, factors),
     progress: progress && { ...progress, ...(request && { request }) },
     execution: deps.executions.of(ctx),
   };
@@ -62,7 +65,7 @@ export async function runForLogin(
   const { denied } = outcome;
   if (denied === undefined) return outcome;
   // What was asked for of the user stays: only the login is refused.
-  await keepMetadata(deps, login, outcome);
+  await keepMetadata(deps, login.user.id, outcome);
   await revokeAsked(deps, ctx, outcome, about);
   deps.events.record({
     type: 'f',
@@ -77,12 +80,26 @@ export async function runForLogin(
 /** Keeps the metadata that actions set. */
 export async function keepMetadata(
   { users }: Pick<LoginRunDependencies, 'users'>,
-  { user }: LoginToJudge,
+  userId: string,
   { userMetadata, appMetadata }: ActionOutcome,
 ): Promise<void> {
   if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
-  await users.update(user.id, {}, (now) => ({
+  await users.update(userId, {}, (now) => ({
     user_metadata: withMembers(now.user_metadata, userMetadata),
     app_metadata: withMembers(now.app_metadata, appMetadata),
   }));
+}
+
+/**
+ * Whether a factor was given already: in the browser in this very request, at the token endpoint with the login, which says
+ * of some factors alone which they were.
+ */
+function isGiven(
+  { secondFactor }: Pick<LoginRunDependencies, 'secondFactor'>,
+  { oidc }: KoaContextWithOIDC,
+  { amr, sessionId }: LoginToJudge,
+  factors: FactorsAsked,
+): boolean {
+  if (sessionId === undefined) return amr.includes('mfa');
+  return oidc.result?.login !== undefined && secondFactor.wasGiven(factors, amr);
 }

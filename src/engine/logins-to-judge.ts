@@ -17,7 +17,10 @@ const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
 
 /** The login that an authorization request would be answered with. @returns undefined when nobody is logged in. */
 export async function loginOfSession(
-  { users, ownCallbacks }: { users: Pick<Users, 'get'>; ownCallbacks: Pick<OwnCallbacks, 'protocolOf'> },
+  {
+    users,
+    ownCallbacks,
+  }: { users: Pick<Users, 'get' | 'identitiesOf'>; ownCallbacks: Pick<OwnCallbacks, 'protocolOf'> },
   ctx: KoaContextWithOIDC,
 ): Promise<LoginToJudge | undefined> {
   const { session, client, params } = ctx.oidc;
@@ -35,13 +38,14 @@ export async function loginOfSession(
     scopes: scopesOf(ctx),
     sessionId: session.uid,
     session,
+    identities: await users.identitiesOf(user.id),
     methods: recordedMethods(session),
   };
 }
 
 /** The login that a refresh token was given for. @returns undefined when its user is gone. */
 export async function loginOfGrant(
-  { users }: { users: Pick<Users, 'get'> },
+  { users }: { users: Pick<Users, 'get' | 'identitiesOf'> },
   ctx: KoaContextWithOIDC,
 ): Promise<LoginToJudge | undefined> {
   const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
@@ -58,6 +62,7 @@ export async function loginOfGrant(
     protocol: 'oauth2-refresh-token',
     scopes: [...token.scopes],
     refreshToken: token,
+    identities: await users.identitiesOf(user.id),
   };
 }
 

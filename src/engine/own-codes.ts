@@ -2,6 +2,7 @@
 // without tokens.
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
+import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Login } from '../users/login.ts';
 import { connectionOf, credentialVersionOf } from './browser-login.ts';
 
@@ -14,6 +15,8 @@ export interface OwnCodeLogin
   resource: string | undefined;
   /** The id of the organization that the login is for. */
   organization: string | undefined;
+  /** What actions asked for of the assertion that the login ends in. */
+  assertion?: AssertionAsked | undefined;
 }
 
 /** What a code must be of. */
@@ -67,6 +70,7 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       acr: code.acr,
       resource: typeof code.resource === 'string' ? code.resource : undefined,
       organization: (grant as { organization?: string } | undefined)?.organization,
+      assertion: (grant as { actions?: { assertion?: AssertionAsked } } | undefined)?.actions?.assertion,
     };
   };
 }

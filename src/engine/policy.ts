@@ -73,7 +73,7 @@ export function policy({
  * elsewhere first.
  */
 function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDescription: string) {
-  const asks = (step: 'factor' | 'redirect') => async (ctx: KoaContextWithOIDC) =>
+  const asks = (step: 'factor' | 'redirect' | 'primary') => async (ctx: KoaContextWithOIDC) =>
     (await actions.atAuthorization(ctx))?.step === step;
   const details = async (ctx: KoaContextWithOIDC) => ({
     actions: (await actions.atAuthorization(ctx))?.waiting,
@@ -84,6 +84,10 @@ function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDesc
   return [
     new Prompt({ name: 'login' }, new Check(...factor)),
     new Prompt({ name: 'redirect' }, new Check(...elsewhere, asks('redirect'), details)),
+    new Prompt(
+      { name: 'primary' },
+      new Check('primary', LOGIN_REQUIRED, 'login_required', asks('primary'), details),
+    ),
   ];
 }
 

@@ -1,5 +1,6 @@
 // The second factor that a login may lack: what the end of a login asks, and what a feature answers.
 import type { Context } from 'koa';
+import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
@@ -47,6 +48,10 @@ export interface SecondFactor {
   isDemanded(login: JudgedLogin, asked: AskedOfLogin): Promise<boolean>;
   /** What stands for the second factors that a user has: another text after each change of them. */
   factorsOf(userId: string): Promise<string>;
+  /** Whether a user can be asked for one of these at the pages; one who has any gives it before another is enrolled. */
+  offers(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<boolean>;
+  /** Whether a login has had one of these, as far as its methods tell. */
+  wasGiven(asked: FactorsAsked, amr: readonly string[]): boolean;
   /** The second factors that a user has, by their types. */
   enrolled(user: User): Promise<{ type: string }[]>;
   /** What an access token for an API says of its login, beside what those of all APIs say. */

@@ -53,7 +53,7 @@ interface AskedTokens {
 export async function respondWithTokens(
   deps: TokenDependencies,
   ctx: KoaContextWithOIDC,
-  login: Login,
+  given: Login,
   asked: AskedTokens,
 ): Promise<void> {
   const { provider, client } = ctx.oidc;
@@ -67,16 +67,10 @@ export async function respondWithTokens(
     );
   }
   const resource = await requestedResource(deps, ctx);
-  const user = await refuseUnfit(deps, ctx, login, { ...asked, clientId, resource });
-  const { organization } = asked;
-  // Whom the connection makes a member is one from here on.
-  const outside = await deps.organizations.enter(login, { clientId, organization });
-  if (outside !== undefined) throw outside;
-  deps.judged.set(ctx.oidc, user);
   const scopes = await grantableScopes(deps, ctx, resource);
-  const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
-  if (await deps.loginActions.atToken(ctx, { ...toJudge, protocol: protocolOf(asked.gty) }))
-    throw await lacksFactor(deps, ctx, login, { ...asked, clientId, resource });
+  const about = { ...asked, clientId, resource };
+  const { login, user } = await judgedLogin(deps, ctx, given, { ...about, scopes });
+  const { organization } = asked;
   const grant = await buildGrant(
     deps,
     provider,
@@ -100,6 +94,52 @@ export async function respondWithTokens(
   if (asked.event !== undefined) {
     deps.events.record({ type: asked.event, client_id: clientId, user_id: login.userId, ip: login.ip });
   }
+}
+
+type Judged = AskedTokens & { clientId: string; resource: string | undefined };
+
+/**
+ * A login that is good, after the actions of the tenant; that of another user where one of them names whom it was linked to.
+ * @throws AuthError as {@link refuseUnfit}.
+ */
+async function judgedLogin(
+  deps: TokenDependencies,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: Judged & { scopes: ReadonlySet<string> },
+): Promise<{ login: Login; user: User }> {
+  const user = await enter(deps, ctx, login, asked);
+  const { clientId, organization, scopes } = asked;
+  const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
+  const identities = await deps.users.identitiesOf(user.id);
+  const run = { ...toJudge, identities, protocol: protocolOf(asked.gty) };
+  const { lacksFactor, primary } = await deps.loginActions.atToken(ctx, run);
+  if (primary === undefined) {
+    if (lacksFactor) throw await lacksFactorOf(deps, ctx, login, asked);
+    return { login, user };
+  }
+  // Judged as any login of that user would be.
+  const credentialVersion = await deps.users.credentialVersion(primary);
+  const other = { ...login, userId: primary, credentialVersion };
+  const judged = await enter(deps, ctx, other, asked);
+  if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
+  return { login: other, user: judged };
+}
+
+/** Judges a login, and makes its user a member whom the connection makes one. @throws AuthError as {@link refuseUnfit}. */
+async function enter(
+  deps: TokenDependencies,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: Judged,
+): Promise<User> {
+  const user = await refuseUnfit(deps, ctx, login, asked);
+  const { clientId, organization } = asked;
+  // Whom the connection makes a member is one from here on.
+  const outside = await deps.organizations.enter(login, { clientId, organization });
+  if (outside !== undefined) throw outside;
+  deps.judged.set(ctx.oidc, user);
+  return user;
 }
 
 /** Stores the grant and issues its tokens, in the token response. */
@@ -154,7 +194,7 @@ async function refuseUnfit(
   });
   if (verdict.is === 'refused') throw verdict.refusal;
   if (verdict.is === 'complete') return verdict.user;
-  throw await lacksFactor({ secondFactor }, ctx, login, asked);
+  throw await lacksFactorOf({ secondFactor }, ctx, login, asked);
 }
 
 /** As the hosted service calls a login at the token endpoint. */
@@ -164,7 +204,7 @@ const protocolOf = (gty: string): string => {
 };
 
 /** The refusal of a login that lacks a second factor, with the way to go on; one of our pages has none here. */
-async function lacksFactor(
+async function lacksFactorOf(
   { secondFactor }: Pick<TokenDependencies, 'secondFactor'>,
   ctx: KoaContextWithOIDC,
   login: Login,

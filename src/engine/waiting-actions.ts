@@ -1,6 +1,8 @@
 // The actions of a request that waits for its user: how far they have come, kept with the request where only we write.
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { Progress } from '../actions/progress.ts';
+import type { Login } from '../users/login.ts';
 
 /** What a user brought back from where an action sent them. */
 export interface Return {
@@ -9,14 +11,26 @@ export interface Return {
   body: Readonly<Record<string, string>>;
 }
 
+/** A login as the user whom its identity was linked to. */
+export interface PrimaryLogin {
+  login: Login;
+  /** The ids of the identities that were logged in with: they are to be that user's. */
+  identities: string[];
+}
+
 /** Kept with a waiting request. */
 export interface WaitingActions {
-  /** Whose login they were run for, and in which session: they begin anew for another. */
+  /** Whose login they were run for, and in which session: they begin anew for another. None yet of a login that another takes the place of. */
   userId: string;
-  sid: string;
+  sid: string | undefined;
   progress: Progress | undefined;
   /** Where the user is sent. */
   redirect?: string | undefined;
+  /** Which second factor they wait for, and whether one has been given since. */
+  factors?: FactorsAsked | undefined;
+  isGiven?: boolean | undefined;
+  /** The login that goes on in place of the one that was: of the user whom its identity was linked to. */
+  primary?: PrimaryLogin | undefined;
   /** With what they came back from there. */
   returned?: Return | undefined;
 }
@@ -34,5 +48,7 @@ export function waitingActionsOf(prompt: { details: object }): WaitingActions | 
 export function answeredActions({ oidc }: KoaContextWithOIDC): WaitingActions | undefined {
   const { actions } = (oidc.result ?? {}) as Asked;
   const { session } = oidc;
-  return actions?.userId === session?.accountId && actions?.sid === session?.uid ? actions : undefined;
+  if (actions === undefined || actions.userId !== session?.accountId) return undefined;
+  if (actions.sid === undefined) return oidc.result?.login === undefined ? undefined : actions;
+  return actions.sid === session.uid ? actions : undefined;
 }

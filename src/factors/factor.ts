@@ -150,6 +150,8 @@ export interface FactorPage {
   uiLocales: string | undefined;
   /** What of the factors is offered to be enrolled, where the page is of no login. */
   enrolls?: (factor: Factor) => boolean;
+  /** The types that may be given, where not all may. */
+  asks?: readonly string[];
   /** The address of a step; that of the first without one. */
   urlOf(step?: string): string;
   /** What a page shows whose form leads to a step. */

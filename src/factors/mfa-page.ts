@@ -37,7 +37,14 @@ export async function openMfaPage(
   }
   const { credentialVersion } = firstFactor;
   const claimant = { user, credentialVersion, clientId: request.client.client_id, ip: ctx.ip };
-  return { ...pagesOf(deps, ctx, request, claimant), claimant, state: remembered as PageState };
+  const { factors } = request.pending;
+  return {
+    ...pagesOf(deps, ctx, request, claimant),
+    claimant,
+    state: remembered as PageState,
+    ...(factors?.mode === 'enroll' && { enrolls: ({ type }: Factor) => factors.types.includes(type) }),
+    ...(factors?.mode === 'challenge' && { asks: factors.types }),
+  };
 }
 
 /** The pages of a waiting request. */
@@ -70,10 +77,16 @@ export interface FactorChoice {
 /** What a user may choose from, the safest first. */
 export async function choiceOf(
   deps: FactorPagesDependencies,
-  { claimant: { user }, enrolls }: FactorPage,
+  { claimant: { user }, enrolls, asks }: FactorPage,
 ): Promise<FactorChoice> {
   const active = await activeAuthenticators(deps, user);
   const isFirst = active.length === 0;
+  if (asks !== undefined) {
+    // In the order in which an action asks for them; who has none of them enrols none.
+    const has = deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind));
+    const factors = asks.flatMap((type) => has.find((factor) => factor.type === type) ?? []);
+    return { enrolling: false, isFirst: false, factors };
+  }
   if (enrolls !== undefined)
     return { enrolling: true, isFirst, factors: strongestFirst(enrollable(deps).filter(enrolls)) };
   const enrolling = isFirst;

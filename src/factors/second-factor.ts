@@ -1,7 +1,7 @@
 // The second factor as the engine asks for it: whether a login needs one, and what is answered where it lacks one.
 import type { AskedOfLogin, JudgedLogin, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
-import type { FactorDependencies } from './factor.ts';
+import type { Factor, FactorDependencies } from './factor.ts';
 import { issueMfaToken } from './mfa-token.ts';
 import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf } from './policy.ts';
 
@@ -17,6 +17,19 @@ export function createSecondFactor(deps: FactorDependencies, mfaApi: string): Se
     isDemanded: (login, asked) => isDemanded(deps, mfaApi, login, asked),
     error: 'mfa_required',
     description: REQUIRED,
+    offers: async (user, { mode, types }, amr) => {
+      const active = await activeAuthenticators(deps, user);
+      const has = ({ kind }: Factor) => active.some((one) => one.kind === kind);
+      const wanted = deps.factors.filter(({ type }) => types.includes(type));
+      if (mode === 'challenge') return wanted.some(has);
+      const enrollableNow = enrollable(deps).filter((factor) => wanted.includes(factor) && !has(factor));
+      return enrollableNow.length > 0 && (active.length === 0 || amr.includes('mfa'));
+    },
+    wasGiven: ({ mode, types }, given) => {
+      const proves = ({ type, amr }: Factor) =>
+        types.includes(type) && amr.length > 0 && amr.every((one) => given.includes(one));
+      return mode === 'challenge' && given.includes('mfa') && deps.factors.some(proves);
+    },
     enrolled: async (user) => {
       const kinds = new Set((await activeAuthenticators(deps, user)).map(({ kind }) => kind));
       return deps.factors.filter(({ kind }) => kinds.has(kind)).map(({ type }) => ({ type }));

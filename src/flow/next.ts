@@ -1,7 +1,10 @@
 // The next step of a waiting authorization request. Decided only here.
 import type { PendingInteraction } from '../engine/interaction.ts';
 
-/** Login, second factor, the offer to link an account, another offer, account choice, consent, the name of an organization, the choice of one, the way to where an action sends the user. */
+/**
+ * Login, second factor, the offer to link an account, another offer, account choice, consent, the name of an organization, the
+ * choice of one, the way to where an action sends the user, the login that an action puts in place of theirs.
+ */
 type Next =
   | 'login'
   | 'factor'
@@ -11,7 +14,8 @@ type Next =
   | 'consent'
   | 'organization_name'
   | 'organization'
-  | 'redirect';
+  | 'redirect'
+  | 'primary';
 
 type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
 
@@ -22,6 +26,7 @@ export function next({ prompt, userId, firstFactor, link, offer }: Undecided): N
   if (link?.isAccepted === false) return 'link';
   if (offer?.isAnswered === false) return 'offer';
   if (firstFactor !== undefined) return 'factor';
+  if (prompt === 'primary') return prompt;
   return prompt === 'select_account' && userId !== undefined ? 'account' : 'login';
 }
 

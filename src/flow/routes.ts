@@ -1,6 +1,7 @@
 // The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below the
 // same address.
 import type { Context } from 'koa';
+import { requestExpired } from '../engine/interaction.ts';
 import type { Organizations } from '../engine/organizations.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
@@ -127,6 +128,9 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
       );
     case 'redirect':
       return sendAway(deps, ctx, page);
+    case 'primary':
+      if (pending.primary === undefined) throw requestExpired();
+      return deps.finish.login(ctx, pending, pending.primary);
     case 'factor':
       return ctx.redirect(stepPath(pending, FACTOR_STEP));
     case 'link':

@@ -7,6 +7,7 @@ import type { ResponseFrame, Status } from '../saml-messages/status-response.ts'
 import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
+import { withAttributes } from './action-settings.ts';
 import { attributesOf, nameIdOf } from './attributes.ts';
 import { audienceOf, isOwnName } from './audience.ts';
 import { statedContext } from './context.ts';
@@ -46,10 +47,8 @@ export async function assertionContent(
   if (context === undefined) return refusal(STATUS.noAuthnContext);
   const identity = sp.mapIdentities ? primaryIdentity(await users.identitiesOf(user.id)) : undefined;
   const declared = await customClaims.list({ to: 'saml', clientId: sp.clientId, userId: user.id });
-  const attributes = attributesOf(user, identity, sp, {
-    vendorHost: config.settings().vendor_host,
-    declared,
-  });
+  const ofUser = attributesOf(user, identity, sp, { vendorHost: config.settings().vendor_host, declared });
+  const attributes = withAttributes(ofUser, login.assertion);
   const named = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
   if (named === undefined) {
     const isUnproved = request.nameIdFormat === NAME_ID.email;

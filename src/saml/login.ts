@@ -16,6 +16,7 @@ import { badMessage } from '../saml-messages/xml.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
+import { withSettings } from './action-settings.ts';
 import { assertionContent } from './assertion.ts';
 import { acrValues } from './context.ts';
 import type { IdentityProvider } from './identity-provider.ts';
@@ -87,8 +88,11 @@ export async function answerLogin(
   if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');
   }
-  const frame = await frameOf(deps, sp, request);
-  const markup = await outcomeOf(deps, sp, frame, { request, begunAt, login });
+  const asked = 'error' in login ? sp : await withSettings(deps.config, sp, login.assertion);
+  const frame = await frameOf(deps, asked ?? sp, request);
+  const markup = await (asked === undefined
+    ? failure(deps, sp, frame, { code: STATUS.responder, detail: STATUS.requestDenied })
+    : outcomeOf(deps, asked, frame, { request, begunAt, login }));
   return { kind: 'response', markup, relayState: request.relayState, location: request.acsUrl };
 }
 

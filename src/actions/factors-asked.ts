@@ -1,0 +1,43 @@
+// Second factors that actions of `post-login` ask for by their types: one that the user has, or has to enrol.
+import { z } from 'zod';
+import type { Take } from './taking.ts';
+
+/** Which second factor has to be given before the actions go on. */
+export interface FactorsAsked {
+  /** Whether the user gives one that they have, or enrols one. */
+  mode: 'challenge' | 'enroll';
+  /** Any of these types, such as `otp`; the one to begin with first. */
+  types: string[];
+}
+
+interface WithFactors {
+  login: { factors?: FactorsAsked };
+}
+
+const factor = z.object({ type: z.string().min(1).max(100) });
+const factors = z.array(factor).min(1).max(20);
+
+/** Names that mean the same. */
+const typeOf = ({ type }: z.output<typeof factor>) => (type === 'push' ? 'push-notification' : type);
+
+const asking =
+  (mode: FactorsAsked['mode'], read: (given: unknown[]) => unknown): Take<WithFactors> =>
+  ({ login }, given) => {
+    const all = factors.safeParse(read(Array.isArray(given) ? given : []));
+    if (all.success) login.factors = { mode, types: [...new Set(all.data.map(typeOf))] };
+    return all.success;
+  };
+
+const withMore = ([first, options]: unknown[]) => {
+  const { additionalFactors = [] } = (options ?? {}) as { additionalFactors?: unknown };
+  return [first, ...(Array.isArray(additionalFactors) ? additionalFactors : [undefined])];
+};
+const any = ([all]: unknown[]) => all;
+
+/** What each of their methods does. */
+export const FACTORS_TAKE: Record<string, Take<WithFactors>> = {
+  'authentication.challengeWith': asking('challenge', withMore),
+  'authentication.challengeWithAny': asking('challenge', any),
+  'authentication.enrollWith': asking('enroll', withMore),
+  'authentication.enrollWithAny': asking('enroll', any),
+};

@@ -1,0 +1,142 @@
+// What the user of an authorization request has to do before it is answered, as actions ask for it.
+import type { Context } from 'koa';
+import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
+import type { ActionRun } from '../actions/progress.ts';
+import { keepSession } from './action-effects.ts';
+import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
+import type { LoginToJudge } from './login-event.ts';
+import type { LoginRunDependencies } from './login-runs.ts';
+import { loginOfSession } from './logins-to-judge.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
+import { type PrimaryUser, stillPrimary } from './primary-user.ts';
+import type { SecondFactor } from './second-factor.ts';
+import { wantedOf } from './step-up.ts';
+import { answeredActions, type PrimaryLogin, type WaitingActions } from './waiting-actions.ts';
+
+export interface ActionStep {
+  step: 'factor' | 'redirect' | 'primary';
+  /** To be kept with the request. */
+  waiting: WaitingActions;
+}
+
+export interface StepDependencies extends LoginRunDependencies {
+  ownCallbacks: Pick<OwnCallbacks, 'protocolOf'>;
+  secondFactor: Pick<
+    SecondFactor,
+    'isDemanded' | 'description' | 'error' | 'enrolled' | 'offers' | 'wasGiven'
+  >;
+  /** The context classes that stand for a second factor. */
+  acrValues: readonly string[];
+  /** Another value for each session. */
+  random(bytes: number): Buffer;
+}
+
+/** Runs the actions for a login. */
+export type RunLogin = (
+  ctx: KoaContextWithOIDC,
+  login: LoginToJudge,
+  before?: WaitingActions,
+) => Promise<{ outcome: ActionRun; lacksFactor: boolean; primary: PrimaryUser | undefined }>;
+
+const NO_FACTOR = 'A second factor is required, and the tenant has none that could be given.';
+const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
+
+/** Runs the actions for a request, as far as the user has done what they asked for. */
+export async function stepOf(
+  deps: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  run: RunLogin,
+): Promise<ActionStep | undefined> {
+  const login = await loginOfSession(deps, ctx);
+  if (login === undefined) return undefined;
+  const answered = answeredActions(ctx);
+  if (answered?.factors !== undefined && answered.isGiven !== true)
+    return askFactor(deps, login, { ...answered, returned: undefined });
+  if (answered?.primary !== undefined) await stillPrimary(deps, answered.primary);
+  const { outcome, lacksFactor, primary } = await run(ctx, login, answered);
+  const { redirect, factors } = outcome.login;
+  const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
+  if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };
+  if (factors !== undefined) return askFactor(deps, login, { ...waiting, factors });
+  if (primary !== undefined) return askAs(deps, ctx, login, { primary, waiting });
+  if (lacksFactor) {
+    if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
+    throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
+  }
+  if (ctx.oidc.session !== undefined) await keepSession(deps, ctx.oidc.session, outcome);
+  return undefined;
+}
+
+/** Asks for one of the factors that an action named. @throws errors.CustomOIDCProviderError when the user can give none. */
+async function askFactor(
+  { secondFactor }: StepDependencies,
+  { user, amr }: LoginToJudge,
+  waiting: WaitingActions,
+): Promise<ActionStep> {
+  const { factors } = waiting;
+  if (factors !== undefined && (await secondFactor.offers(user, factors, amr)))
+    return { step: 'factor', waiting };
+  throw new errors.CustomOIDCProviderError('access_denied', NOT_OFFERED);
+}
+
+/**
+ * Has the request go on as a login of the user whom the identity was linked to, judged as every login is. The session of
+ * the one that was ends.
+ */
+async function askAs(
+  { users, endSession, random }: StepDependencies,
+  { ip, oidc }: KoaContextWithOIDC,
+  { connection, amr, authTime = 0, session = {} }: LoginToJudge,
+  { primary: { userId, identities }, waiting }: { primary: PrimaryUser; waiting: WaitingActions },
+): Promise<ActionStep> {
+  const login: PrimaryLogin['login'] = {
+    userId,
+    connection,
+    amr: [...amr],
+    authTime,
+    ip,
+    credentialVersion: await users.credentialVersion(userId),
+    providerSession: providerSessionOf(session),
+  };
+  const before = oidc.session as (Session & { uid: string }) | undefined;
+  if (before !== undefined) {
+    await endSession(before.uid);
+    // What follows in this browser is another session, which nobody is logged in to yet.
+    for (const member of ['accountId', 'authorizations', 'bounds', 'methods'] as const)
+      delete (before as unknown as { [member: string]: unknown })[member];
+    before.uid = random(16).toString('base64url');
+  }
+  const { progress } = waiting;
+  const rest = progress && {
+    ...progress,
+    outcome: { ...progress.outcome, login: { ...progress.outcome.login } },
+  };
+  delete rest?.outcome.login.primaryUser;
+  return {
+    step: 'primary',
+    waiting: { userId, sid: undefined, progress: rest, primary: { login, identities } },
+  };
+}
+
+/** Whether the pages can ask the user for a second factor: else they would be asked for nothing, again and again. */
+async function canGiveFactor(
+  { secondFactor, acrValues }: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  { user, clientId, amr }: LoginToJudge,
+): Promise<boolean> {
+  const { session } = ctx.oidc;
+  const login = {
+    userId: user.id,
+    amr,
+    credentialVersion: credentialVersionOf(session ?? {}),
+    factors: factorsOf(session ?? {}),
+  };
+  const asked = {
+    ...wantedOf(ctx.oidc.params),
+    clientId,
+    acrValues,
+    browser: true,
+    ctx: ctx as unknown as Context,
+  };
+  return secondFactor.isDemanded(login, asked);
+}

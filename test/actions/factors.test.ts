@@ -1,0 +1,116 @@
+// Second factors that an action names: one of them is given before the next action runs, in this very request.
+import { expect } from 'chai';
+import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const NS = 'https://example.test/';
+const clients = tenant.clients.map((client) =>
+  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
+);
+const action = (name: string, body: string) => ({
+  name,
+  code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
+  deployed: true,
+  supported_triggers: [{ id: 'post-login' }],
+});
+const [BEFORE, ASKS, AFTER] = [
+  action('Before', `api.transaction.setMetadata('n', (event.transaction.metadata.n ?? 0) + 1);`),
+  action(
+    'Asks',
+    `if (event.client.client_id !== 'web') return;
+     if (event.user.enrolledFactors.length === 0) api.authentication.enrollWithAny([{ type: 'otp' }, { type: 'email' }]);
+     else api.authentication.challengeWith({ type: 'otp' }, { additionalFactors: [{ type: 'webauthn-roaming' }] });`,
+  ),
+  action(
+    'After',
+    `api.idToken.setCustomClaim('${NS}told', [event.transaction.metadata.n,
+      event.authentication.methods.map(({ name }) => name).includes('mfa')]);`,
+  ),
+];
+
+describe('second factors that an action names', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients,
+        actions: [BEFORE, ASKS, AFTER],
+        triggers: { 'post-login': ['Before', 'Asks', 'After'].map((action_name) => ({ action_name })) },
+      },
+    });
+  });
+  after(() => server.stop());
+
+  const claims = async (agent: Agent, done: Answer) => {
+    const { code } = responseOf(done);
+    expect(code, done.text).to.be.a('string');
+    const got = await token(agent, {
+      grant_type: 'authorization_code',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      code,
+      redirect_uri: WEB_CALLBACK,
+    });
+    return payload(got.json().id_token);
+  };
+
+  it('are asked of who has them, also by an open session; what ran before does not run again', async () => {
+    const calls = callsOf(server);
+    const email = 'mfa-1@example.test';
+    const { secret } = await calls.enrollOtp(email, 'leeway');
+    const agent = createAgent(server);
+    const page = await logIn(agent, server, webRequest({ scope: 'openid' }), { ...USER, email });
+    const form = readForm(page, 'code');
+    // Neither by another form of the page, nor silently, is there a way around it.
+    const around = await agent.get(form.action.replace(/\/mfa\/.*$/, '/mfa/recovery-code'));
+    expect(around.status).to.equal(400);
+    const silent = await authorize(agent, webRequest({ prompt: 'none' }));
+    expect(responseOf(silent)).to.include({ error: 'login_required' });
+    const wrong = await agent.request(form.action, { form: { ...form.fields, code: '000000' } });
+    expect(wrong.location).not.to.contain('code=');
+    const given = await agent.request(form.action, {
+      form: { ...form.fields, code: codeOf(secret, Date.now() + 30_000) },
+    });
+    const told = await claims(agent, await follow(agent, given, server.url));
+    expect(told[`${NS}told`]).to.deep.equal([1, true]);
+    // Another request asks anew.
+    const again = await follow(agent, await authorize(agent, webRequest()), server.url);
+    expect(readForm(again, 'code').action).to.contain('/mfa/');
+  });
+
+  it('are enrolled by who has none', async () => {
+    const agent = createAgent(server);
+    const page = await logIn(agent, server, webRequest({ scope: 'openid' }), {
+      ...USER,
+      email: 'mfa-2@example.test',
+    });
+    expect(page.text).to.contain('/mfa/otp').and.contain('/mfa/email').and.not.contain('/mfa/phone');
+  });
+
+  it('end the request where there is no browser, until one was given', async () => {
+    const calls = callsOf(server);
+    const email = 'mfa-3@example.test';
+    const { secret } = await calls.enrollOtp(email, 'leeway');
+    const refused = (await calls.login(email)).json();
+    expect(refused.error).to.equal('mfa_required');
+    const given = await calls.verify('otp', {
+      mfa_token: refused.mfa_token,
+      otp: codeOf(secret, Date.now() + 30_000),
+    });
+    expect(given.status, given.text).to.equal(200);
+    expect(payload(given.json().id_token)[`${NS}told`]).to.deep.equal([1, true]);
+  });
+});

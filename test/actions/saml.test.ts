@@ -1,0 +1,91 @@
+// What actions of post-login say of a SAML response.
+import { expect } from 'chai';
+import { ACS, SP_ISSUER, samlClient, serviceProvider, signOn, startSamlServer } from '../saml/support.ts';
+import { createAgent } from '../support/agent.ts';
+import { USER } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+const BY_ID = {
+  mappings: { user_id: 'id', email: 'mail' },
+  nameIdentifierProbes: ['id'],
+  nameIdentifierFormat: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+};
+
+describe('actions of post-login and SAML', () => {
+  let server: TestServer;
+  const start = async (body: string, clients: object[] = []) => {
+    server = await startSamlServer([samlClient('plain', BY_ID), ...(clients as { client_id: string }[])], {
+      users: [{ ...USER, email_verified: true }],
+      actions: [
+        {
+          name: 'SAML',
+          code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
+          deployed: true,
+          supported_triggers: [{ id: 'post-login' }],
+        },
+      ],
+      triggers: { 'post-login': [{ action_name: 'SAML' }] },
+    });
+  };
+  afterEach(() => server.stop());
+  const sign = async () => {
+    const sp = await serviceProvider(server, 'plain', {
+      issuer: SP_ISSUER,
+      identifierFormat: BY_ID.nameIdentifierFormat,
+    });
+    return signOn(createAgent(server), server, sp);
+  };
+
+  it('set attributes and leave them out, and name the user by one', async () => {
+    await start(`if (event.transaction.protocol !== 'samlp') return;
+      api.samlResponse.setAttribute('groups', ['keepers', 'captains']);
+      api.samlResponse.setAttribute('level', 3);
+      api.samlResponse.setAttribute('mail', null);
+      api.samlResponse.setAttribute('staff', 'keeper-1');
+      api.samlResponse.setNameIdentifierProbes(['staff']);
+      api.samlResponse.setLifetimeInSeconds(120);
+      api.samlResponse.setRecipient('${ACS}');`);
+    const { profile } = await sign();
+    const attributes = profile.attributes as Record<string, unknown>;
+    expect(attributes.groups).to.deep.equal(['keepers', 'captains']);
+    expect(attributes).to.include({ level: '3' }).and.not.have.property('mail');
+    expect(profile.nameID).to.equal('keeper-1');
+  });
+
+  it('get no response for another application, or for an address that is not the application’s own', async () => {
+    const other = samlClient('other', { audience: 'https://other.example.test' });
+    for (const lie of [
+      `setAudience('https://other.example.test')`,
+      `setRecipient('https://other.example.test/acs')`,
+    ]) {
+      await start(`api.samlResponse.${lie};`, [other]);
+      const ended = await sign().then(
+        ({ profile }) => JSON.stringify(profile),
+        (thrown: Error) => thrown.message,
+      );
+      expect(ended).to.match(/RequestDenied|request denied|denied/i);
+      await server.stop();
+    }
+    await start('');
+  });
+
+  it('have no say in how it is signed or encrypted, or by whom', async () => {
+    for (const method of [
+      'setCert',
+      'setKey',
+      'setSigningCert',
+      'setIssuer',
+      'setSignatureAlgorithm',
+      'setEncryptionCert',
+    ]) {
+      await start(`api.samlResponse.${method}('x');`);
+      const ended = await sign().then(
+        () => 'a response',
+        (thrown: Error) => thrown.message,
+      );
+      expect(ended, method).not.to.equal('a response');
+      await server.stop();
+    }
+    await start('');
+  });
+});
