@@ -173,6 +173,8 @@ describe('a tenant that is exported and applied', function () {
     const {
       roles: _r,
       actions: _a,
+      rules: _ru,
+      rulesConfigs: _rc,
       triggers: _t,
       themes: _h,
       prompts: _p,
@@ -216,6 +218,14 @@ describe('a tenant that is exported and applied', function () {
           organizations: [{ name: 'a', connections: [{ name: 'gone' }] }],
           triggers: { t: [{ action_name: 'no' }] },
           roles: [{ name: 'one' }, { name: 'one' }],
+          rules: [
+            { name: 'one', script: 'x' },
+            { name: 'One', script: 'y' },
+          ],
+          rulesConfigs: [
+            { key: 'K', value: 'x' },
+            { key: 'K', value: 'y' },
+          ],
         });
       } catch (thrown) {
         return (thrown as TenantFault).faults;
@@ -225,7 +235,9 @@ describe('a tenant that is exported and applied', function () {
     expect(faults().join('\n'))
       .to.contain('organizations[0].connections: gone is no connection here')
       .and.contain('triggers.t[0].action_name: there is no action no')
-      .and.contain('roles[1]');
+      .and.contain('roles[1]')
+      .and.contain('rules[1]')
+      .and.contain('rulesConfigs[1]');
   });
 
   it('seals the secrets of actions and log streams on disk', async () => {

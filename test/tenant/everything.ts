@@ -64,6 +64,15 @@ export const EVERYTHING = {
     },
   ],
   triggers: { 'post-login': [{ action_name: 'Greet', display_name: 'Says hello' }] },
+  rules: [
+    { name: 'Zeta', script: 'function (user, context, callback) { callback(null, user, context); }' },
+    {
+      name: 'Alpha',
+      script: 'function (user, context, callback) { callback(null, user, context); }',
+      enabled: false,
+    },
+  ],
+  rulesConfigs: [{ key: 'KEY', value: 'a-value-of-rules-that-nobody-reads' }],
   themes: [
     { displayName: 'Ours', borders: { b: 1, a: 2 }, colors: {}, fonts: {}, page_background: {}, widget: {} },
   ],
