@@ -7,6 +7,8 @@ export interface PasskeyRecord extends Stored, WebAuthnCredential {
   user_id: string;
   /** The connection that its user is of, by name. */
   connection: string;
+  /** What an administrator calls it. */
+  name?: string;
   /** What it was made with: `User-Agent`. */
   user_agent: string;
   /** ISO 8601. */

@@ -64,6 +64,41 @@ describe('second factors of a user', () => {
     expect(logged).to.contain('authentication-methods').and.not.to.contain(SECRET);
   });
 
+  it('stand beside the passkeys of the user, which are read, named and removed, and never replaced', async () => {
+    const { id: user_id, path } = await someone();
+    const other = await someone();
+    const passkey = (name: string) => ({
+      id: name,
+      user_id,
+      connection: 'users',
+      credential_id: name,
+      credential_key: 'key',
+      sign_count: 1,
+      transports: ['internal'],
+      backup_eligible: true,
+      backed_up: true,
+      aaguid: '00000000-0000-0000-0000-000000000000',
+      user_agent: 'Browser/1',
+      created_at: new Date().toISOString(),
+    });
+    for (const name of [`one-${user_id}`, `two-${user_id}`])
+      await server.store.collection('passkeys').insert(passkey(name));
+    const listed = (await call('GET', `${path}/authentication-methods`)).json();
+    expect(listed.map((one: { type: string }) => one.type)).to.deep.equal(['passkey', 'passkey']);
+    const { id } = listed[0];
+    expect(listed[0]).to.include({ credential_device_type: 'multi_device', user_agent: 'Browser/1' });
+    const own = `${path}/authentication-methods/${encodeURIComponent(id)}`;
+    const others = `${other.path}/authentication-methods/${encodeURIComponent(id)}`;
+    for (const method of ['GET', 'DELETE']) expect((await call(method, others)).status).to.equal(404);
+    expect((await call('PATCH', own, { name: 'Laptop' })).json()).to.include({ id, name: 'Laptop' });
+    expect((await call('GET', own)).json()).to.include({ name: 'Laptop' });
+    expect((await call('PUT', `${path}/authentication-methods`, [])).status).to.equal(403);
+    expect((await call('DELETE', own)).status).to.equal(204);
+    expect((await call('GET', own)).status).to.equal(404);
+    expect((await call('DELETE', `${path}/authentication-methods`)).status).to.equal(204);
+    expect((await call('GET', `${path}/authentication-methods`)).json()).to.deep.equal([]);
+  });
+
   it('are read, named, and removed one by one, by their own user alone', async () => {
     const { path } = await someone();
     const other = await someone();

@@ -2,12 +2,15 @@
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import { normalizeEmail } from '../../../records/email.ts';
+import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
+import type { Store } from '../../../store/contract.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
+import { credentialView, passkeyOf, passkeysOf, passkeyView } from './passkeys.ts';
 import { userOf } from './user.ts';
 
 type Authenticator = Frozen<AuthenticatorRecord>;
@@ -36,6 +39,7 @@ interface UserFactors {
 export interface UserFactorsDependencies {
   users: Users;
   authenticators: UserFactors;
+  store: Store;
 }
 
 /** What the hosted service calls the kinds of authenticators. */
@@ -61,6 +65,7 @@ export function methodView(one: Authenticator): object {
           authentication_methods: [{ type: 'sms', id: one.id }],
         }),
     ...(one.email === undefined ? {} : { email: one.email }),
+    ...(one.webauthn === undefined ? {} : credentialView(one.webauthn)),
     created_at: one.created_at,
     ...(one.active ? { enrolled_at: one.created_at } : {}),
   };
@@ -105,15 +110,51 @@ function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean {
   return one.kind === kind && one.phone_number === fields.phone_number && one.email === fields.email;
 }
 
-/** One of a user's own. @throws AuthError 404 for another user's, too. */
+/** One of a user's own, as it is answered, and how it is renamed and removed. */
+interface OwnMethod {
+  view: object;
+  /** @returns as it is answered then. */
+  rename(name: string | undefined): Promise<object>;
+  remove(): Promise<void>;
+}
+
+/** @throws AuthError 404 for another user's, too. */
 async function methodOf(
   deps: UserFactorsDependencies,
   params: Readonly<Record<string, string>>,
-): Promise<Authenticator> {
+): Promise<OwnMethod> {
   const user = await userOf(deps, params.id);
-  const found = await deps.authenticators.get(params.method_id ?? '');
+  const id = params.method_id ?? '';
+  const passkey = await passkeyOf(deps.store, user.id, id);
+  if (passkey !== undefined) return ownPasskey(deps, passkey);
+  const found = await deps.authenticators.get(id);
   if (found === undefined || found.user_id !== user.id) throw noMethod();
-  return found;
+  return {
+    view: methodView(found),
+    rename: async (called) => {
+      let after = found;
+      await deps.authenticators.update(id, (current) => {
+        after = { ...current, ...(called === undefined ? {} : { name: called }) };
+        return after;
+      });
+      return methodView(after);
+    },
+    remove: () => deps.authenticators.remove(id),
+  };
+}
+
+function ownPasskey({ store }: UserFactorsDependencies, passkey: Frozen<PasskeyRecord>): OwnMethod {
+  const passkeys = store.collection('passkeys');
+  return {
+    view: passkeyView(passkey),
+    rename: async (called) => {
+      const named = called === undefined ? {} : { name: called };
+      return passkeyView((await passkeys.update(passkey.id, (now) => ({ ...now, ...named }))) ?? passkey);
+    },
+    remove: async () => {
+      await passkeys.delete(passkey.id);
+    },
+  };
 }
 
 const call = callsWith<UserFactorsDependencies>();
@@ -129,7 +170,7 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     query: z.strictObject(pageQuery),
     handle: async (deps, { params, query }) => {
       const user = await userOf(deps, params.id);
-      const items = (await deps.authenticators.of(user.id)).map(methodView);
+      const items = await viewsOf(deps, user.id);
       return ok(await arrayAnswer(query, items, String, { key: 'authenticators' }));
     },
   }),
@@ -158,6 +199,8 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     body: z.array(method).max(MOST),
     handle: async (deps, { params, body }) => {
       const user = await userOf(deps, params.id);
+      if ((await passkeysOf(deps.store, user.id)).length > 0)
+        throw apiError(403, 'The user has passkeys, which cannot be replaced.');
       const before = (await deps.authenticators.of(user.id)).map(methodView);
       const made = await deps.authenticators.give(user.id, body.map(factorOf), { instead: true });
       const after = made.map(methodView);
@@ -169,25 +212,35 @@ const allCalls: Call<UserFactorsDependencies>[] = [
     path,
     scopes: [`delete:${noun}`],
     summary: 'Delete all authentication methods of a user',
-    handle: removeAll,
+    handle: async (deps, { params }) => {
+      const user = await userOf(deps, params.id);
+      const before = await viewsOf(deps, user.id);
+      await deps.authenticators.removeAllOf(user.id);
+      await deps.store.collection('passkeys').deleteBy('user', user.id);
+      return noContent({ before });
+    },
   }),
   call({
     method: 'DELETE',
     path: '/users/:id/authenticators',
     scopes: ['delete:guardian_enrollments'],
     summary: 'Delete all authenticators of a user',
-    handle: removeAll,
+    handle: async (deps, { params }) => {
+      const user = await userOf(deps, params.id);
+      const before = (await deps.authenticators.of(user.id)).map(methodView);
+      await deps.authenticators.removeAllOf(user.id);
+      return noContent({ before });
+    },
   }),
 ];
 
-async function removeAll(
-  deps: UserFactorsDependencies,
-  { params }: { params: Readonly<Record<string, string>> },
-) {
-  const user = await userOf(deps, params.id);
-  const before = (await deps.authenticators.of(user.id)).map(methodView);
-  await deps.authenticators.removeAllOf(user.id);
-  return noContent({ before });
+/** Second factors, and passkeys after them. */
+async function viewsOf(
+  { authenticators, store }: UserFactorsDependencies,
+  userId: string,
+): Promise<object[]> {
+  const [factors, passkeys] = await Promise.all([authenticators.of(userId), passkeysOf(store, userId)]);
+  return [...factors.map(methodView), ...passkeys.map(passkeyView)];
 }
 
 const oneCalls: Call<UserFactorsDependencies>[] = [
@@ -196,7 +249,7 @@ const oneCalls: Call<UserFactorsDependencies>[] = [
     path: `${path}/:method_id`,
     scopes: [`read:${noun}`],
     summary: 'Get an authentication method of a user',
-    handle: async (deps, { params }) => ok(methodView(await methodOf(deps, params))),
+    handle: async (deps, { params }) => ok((await methodOf(deps, params)).view),
   }),
   call({
     method: 'PATCH',
@@ -205,13 +258,9 @@ const oneCalls: Call<UserFactorsDependencies>[] = [
     summary: 'Update an authentication method of a user',
     body: z.strictObject({ name, preferred_authentication_method: preferred }),
     handle: async (deps, { params, body }) => {
-      const before = await methodOf(deps, params);
-      let after = before;
-      await deps.authenticators.update(before.id, (current) => {
-        after = { ...current, ...(body.name === undefined ? {} : { name: body.name }) };
-        return after;
-      });
-      return ok(methodView(after), { before: methodView(before), after: methodView(after) });
+      const { view: before, rename } = await methodOf(deps, params);
+      const after = await rename(body.name);
+      return ok(after, { before, after });
     },
   }),
   call({
@@ -220,9 +269,9 @@ const oneCalls: Call<UserFactorsDependencies>[] = [
     scopes: [`delete:${noun}`],
     summary: 'Delete an authentication method of a user',
     handle: async (deps, { params }) => {
-      const before = await methodOf(deps, params);
-      await deps.authenticators.remove(before.id);
-      return noContent({ before: methodView(before) });
+      const { view: before, remove } = await methodOf(deps, params);
+      await remove();
+      return noContent({ before });
     },
   }),
 ];

@@ -1,0 +1,49 @@
+// Passkeys of a user among their `authentication-methods`.
+import type { PasskeyRecord } from '../../../records/passkeys.ts';
+import type { Frozen } from '../../../records/record.ts';
+import type { WebAuthnCredential } from '../../../records/webauthn.ts';
+import type { Store } from '../../../store/contract.ts';
+
+type Passkey = Frozen<PasskeyRecord>;
+
+const PREFIX = 'passkey|';
+
+/** What is told of a credential of WebAuthn, a passkey or a second factor. */
+export function credentialView(one: Frozen<WebAuthnCredential>): object {
+  return {
+    key_id: one.credential_id,
+    public_key: one.credential_key,
+    credential_device_type: one.backup_eligible ? 'multi_device' : 'single_device',
+    credential_backed_up: one.backed_up,
+    transports: one.transports,
+    aaguid: one.aaguid,
+  };
+}
+
+/** A passkey as it is answered. */
+export function passkeyView(one: Passkey): object {
+  return {
+    id: `${PREFIX}${one.id}`,
+    type: 'passkey',
+    confirmed: true,
+    ...(one.name === undefined ? {} : { name: one.name }),
+    ...credentialView(one),
+    identity_user_id: one.user_id,
+    user_agent: one.user_agent,
+    created_at: one.created_at,
+    enrolled_at: one.created_at,
+    ...(one.last_used_at === undefined ? {} : { last_auth_at: one.last_used_at }),
+  };
+}
+
+/** All passkeys of a user. */
+export function passkeysOf(store: Store, userId: string): Promise<Passkey[]> {
+  return store.collection('passkeys').findBy('user', userId);
+}
+
+/** A user's passkey by the id that {@link passkeyView} tells; undefined for one of another user. */
+export async function passkeyOf(store: Store, userId: string, id: string): Promise<Passkey | undefined> {
+  if (!id.startsWith(PREFIX)) return undefined;
+  const found = await store.collection('passkeys').get(id.slice(PREFIX.length));
+  return found?.user_id === userId ? found : undefined;
+}
