@@ -7,6 +7,7 @@ import { registrationActions } from './actions/registration.ts';
 import { type Trying, tryAction } from './actions/try-action.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import { withDatabasesElsewhere } from './connections/database/users-elsewhere.ts';
+import { type Pause, timerPause } from './delivery/queue.ts';
 import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import type { Background } from './runtime/background.ts';
@@ -29,11 +30,12 @@ interface OwnCodeDependencies {
   clock: Clock;
   wallClock: Clock;
   random: Random;
+  pause?: Pause;
 }
 
 /** All of it; its `users` are those that everybody is given, so that nobody makes users or sets passwords without it. */
 export function ownCode(
-  { settings, store, users, clock, wallClock, random }: OwnCodeDependencies,
+  { settings, store, users, clock, wallClock, random, pause = timerPause }: OwnCodeDependencies,
   {
     background,
     config,
@@ -55,7 +57,7 @@ export function ownCode(
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
   const afterwards = createAfterwards(actions);
-  const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname });
+  const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname, clock, pause });
   const asking = withDatabasesElsewhere(users, { config, customDatabases: databases });
   return {
     scripts,

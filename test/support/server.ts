@@ -50,6 +50,8 @@ interface TestServerOptions {
   ownKeys?: boolean;
   /** One that costs next to nothing otherwise. */
   hasher?: Hasher;
+  /** In place of pauses; they take no time by default. */
+  pause?: (ms: number) => Promise<void>;
   /** Opens another store than the embedded one. */
   open?: typeof openStore;
 }
@@ -62,6 +64,7 @@ export async function startServer({
   dataDir,
   ownKeys,
   hasher,
+  pause = async () => new Promise((resolve) => setImmediate(resolve)),
   open,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(DIRECTORY, 'gatehouse-test-'));
@@ -89,7 +92,7 @@ export async function startServer({
     ...(open && { open }),
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
-    pause: async () => new Promise((resolve) => setImmediate(resolve)),
+    pause,
   });
   const caFile = running.caFile ?? '';
   return {

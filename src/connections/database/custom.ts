@@ -1,7 +1,10 @@
 // Databases elsewhere, as a connection's scripts ask them.
+
+import type { Pause } from '../../delivery/queue.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import { normalizeEmail } from '../../records/email.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import {
   type Asked,
@@ -12,6 +15,7 @@ import {
   runCustom,
   tellScript,
 } from './custom-run.ts';
+import { evenly } from './evenly.ts';
 
 export type { Asked } from './custom-run.ts';
 
@@ -40,6 +44,8 @@ export interface CustomDatabases {
    * @throws AuthError 503 where the script failed, or said that nothing was changed.
    */
   change(asked: Asked, name: ChangeScript, args: readonly unknown[]): Promise<void>;
+  /** @see evenly */
+  evenly<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Records that what a script said of a user cannot be. */
   refused(asked: Asked, name: 'login' | 'get_user', why: string): void;
 }
@@ -61,6 +67,8 @@ interface CustomDatabasesDependencies extends CustomRunDependencies {
   rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
   /** The tenant's name, as scripts are told it. */
   tenant: string;
+  clock: Clock;
+  pause: Pause;
 }
 
 /** The databases of a tenant. */
@@ -84,6 +92,7 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
     change: async (asked, name, args) => {
       if (hasScript(asked.connection, name)) await carryOut(deps, asked, { name, args });
     },
+    evenly: (work) => evenly(deps, work),
     refused: (asked, name, why) => tellScript(deps, asked, name, why),
   };
 }

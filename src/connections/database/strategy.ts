@@ -6,8 +6,10 @@ import {
   databaseOptions,
   takesSignUps,
 } from '../../records/database-options.ts';
+import type { PasswordCheck } from '../../users/credentials.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
+import type { User } from '../../users/user.ts';
 import { type Proof, type Proved, strategy } from '../strategy.ts';
 import { proveElsewhere, wrongCredentials } from './prove-elsewhere.ts';
 
@@ -48,14 +50,21 @@ export const database = strategy(
       return { user, verify, isHere, version };
     },
     judge: async (deps, { proof, read, use }): Promise<Proved | undefined> => {
-      if (!read.isHere) return proveElsewhere(deps, proof, { ...read, use });
-      const credentialVersion = await read.verify(proof.credentials);
-      return credentialVersion === undefined
-        ? undefined
-        : { userId: read.user?.id ?? NOBODY, credentialVersion };
+      const prove = () =>
+        read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use });
+      const isAsked = customDatabase(proof.connection) !== undefined;
+      return isAsked ? deps.customDatabases.evenly(prove) : prove();
     },
     userOf: async (_deps, _proof, _read, proved) => (proved.userId === NOBODY ? undefined : proved),
     failure: ({ user }) => (user === undefined ? { type: 'fu' } : { type: 'fp', user_id: user.id }),
     wrong: wrongCredentials,
   },
 );
+
+async function proveHere(
+  { credentials: password }: Proof<string>,
+  { user, verify }: { user: User | undefined; verify: PasswordCheck },
+): Promise<Proved | undefined> {
+  const credentialVersion = await verify(password);
+  return credentialVersion === undefined ? undefined : { userId: user?.id ?? NOBODY, credentialVersion };
+}

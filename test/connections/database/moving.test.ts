@@ -24,6 +24,8 @@ const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 describe('users who move here from a database elsewhere', () => {
   let legacy: LegacyDatabase;
   let server: TestServer;
+  /** What was waited for so far, milliseconds. */
+  const pauses: number[] = [];
   const generous = { capacity: 10_000, perMinute: 10_000 };
   const database = (name: string, scripts: Record<string, string> = {}, more: object = {}) => ({
     name,
@@ -33,6 +35,7 @@ describe('users who move here from a database elsewhere', () => {
   before(async () => {
     legacy = await startLegacyDatabase();
     server = await startServer({
+      pause: async (ms) => void pauses.push(ms),
       tenant: {
         ...base,
         attackProtection: {
@@ -137,6 +140,30 @@ describe('users who move here from a database elsewhere', () => {
     expect(event).to.include({ user_name: email, client_id: 'web' });
     expect(event?.description).to.equal('The login script failed: status 500 for ***');
     expect((await grant(email, PASSWORD)).status).to.equal(200);
+  });
+
+  it('are refused at even times, whatever was asked; who is right waits for nothing', async () => {
+    const [moved, there] = [someone(), someone()];
+    pauses.length = 0;
+    expect((await grant(moved.email, PASSWORD)).status).to.equal(200);
+    expect((await grant(moved.email, PASSWORD)).status).to.equal(200);
+    expect(pauses).to.deep.equal([]);
+    for (const refused of [
+      () => grant(moved.email, 'wrong'),
+      () => grant(there.email, 'wrong'),
+      () => grant('nobody-at-all@example.test', 'wrong'),
+      async () => {
+        legacy.misbehave = (response) => response.writeHead(500).end();
+        const answer = await grant(there.email, PASSWORD);
+        legacy.misbehave = undefined;
+        return answer;
+      },
+    ]) {
+      pauses.length = 0;
+      expect((await refused()).status).to.equal(403);
+      expect(pauses).to.have.length(1);
+      expect(pauses[0]).to.be.above(0).and.at.most(500);
+    }
   });
 
   it('are locked after ten wrong passwords, as all others are', async () => {
