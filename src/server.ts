@@ -138,11 +138,11 @@ function routesOf(
   const { away, engine, finish, credentialGrants, readApiToken, idp, delegatedLogins, deviceLogins } =
     tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
-  const page = { config, csrf, finish, interactions, views };
+  const page = { away, config, csrf, finish, interactions, views };
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const loginPageOf = loginPages(elsewhere);
-  const pages = { ...page, away, baseUrl, events, loginPageOf, organizations, random, tickets, users };
+  const pages = { ...page, baseUrl, events, loginPageOf, organizations, random, tickets, users };
   const firstFactor = {
     ...page,
     attempts,
@@ -178,6 +178,7 @@ function routesOf(
     }),
     ...bind(database, {
       ...firstFactor,
+      actions: capabilities.actions,
       requestReset: capabilities.requestReset,
       ...endings,
       limitLogin,

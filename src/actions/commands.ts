@@ -4,7 +4,7 @@ import type { Trigger } from '../records/actions.ts';
 import { ASSERTION_TAKE } from './assertion-asked.ts';
 import { EXCHANGE_TAKE, type ExchangeAsked } from './exchange-asked.ts';
 import { FACTORS_TAKE } from './factors-asked.ts';
-import { LOGIN_TAKE, type LoginAsked, nothingOfLogin } from './login-asked.ts';
+import { LOGIN_TAKE, type LoginAsked, nothingOfLogin, RESET_TAKE } from './login-asked.ts';
 import { pair, setMember, type Take, taking, text } from './taking.ts';
 
 /** What all actions of a trigger asked for together. */
@@ -53,6 +53,12 @@ export const METHODS: Record<Trigger, readonly string[]> = {
   'post-user-registration': [],
   'post-change-password': [],
   'send-phone-message': [],
+  'password-reset-post-challenge': [
+    'access.deny',
+    'redirect.sendUserTo',
+    'transaction.setMetadata',
+    ...(Object.keys(RESET_TAKE) as (keyof typeof RESET_TAKE)[]),
+  ],
   'custom-token-exchange': [
     'access.deny',
     ...METADATA,
@@ -69,6 +75,7 @@ const anything = z.array(z.unknown());
 /** What each method does; false for arguments that it does not take. */
 const TAKE: Record<string, Take<ActionOutcome>> = {
   ...LOGIN_TAKE,
+  ...RESET_TAKE,
   ...EXCHANGE_TAKE,
   // `deny(reason)`, and `deny(code, message)` where users are told of it.
   'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {

@@ -11,6 +11,8 @@ import { name, setMember, type Take } from './taking.ts';
 export interface LoginAsked {
   /** Where the user is sent, before anything else is done. */
   redirect?: string;
+  /** Where the browser goes when a password has been reset. */
+  resultUrl?: string;
   /** A second factor, before the next action runs. */
   factors?: FactorsAsked;
   /** Whose login it is to be, by their id: somebody whose identity the one is that was logged in with. */
@@ -62,17 +64,20 @@ function pageAddress(given: string): URL | undefined {
 const scalar = z.union([z.string().max(MOST.value), z.number(), z.boolean()]);
 const redirectOptions = z.object({ query: z.record(z.string(), scalar.nullable()).nullish() }).nullish();
 
-const redirect: Take<WithLogin> = (outcome, given) => {
-  const read = z.tuple([address, redirectOptions.optional()]).rest(z.unknown()).safeParse(given);
-  const url = read.success ? pageAddress(read.data[0]) : undefined;
-  if (url === undefined || !read.success) return false;
-  for (const [key, value] of Object.entries(read.data[1]?.query ?? {})) {
-    if (value !== null) url.searchParams.append(key, String(value));
-  }
-  if (url.href.length > LONGEST_ADDRESS) return false;
-  outcome.login.redirect = url.href;
-  return true;
-};
+/** `(url, { query })`. */
+const goingTo =
+  (set: (login: LoginAsked, url: string) => void): Take<WithLogin> =>
+  (outcome, given) => {
+    const read = z.tuple([address, redirectOptions.optional()]).rest(z.unknown()).safeParse(given);
+    const url = read.success ? pageAddress(read.data[0]) : undefined;
+    if (url === undefined || !read.success) return false;
+    for (const [key, value] of Object.entries(read.data[1]?.query ?? {})) {
+      if (value !== null) url.searchParams.append(key, String(value));
+    }
+    if (url.href.length > LONGEST_ADDRESS) return false;
+    set(outcome.login, url.href);
+    return true;
+  };
 
 const recordMethod: Take<WithLogin> = ({ login }, given) => {
   const [named] = z.tuple([address]).rest(z.unknown()).safeParse(given).data ?? [];
@@ -121,10 +126,19 @@ export const LOGIN_TAKE: Record<string, Take<WithLogin>> = {
   'authentication.setPrimaryUser': setPrimaryUser,
   'accessToken.addScope': setScope(true),
   'accessToken.removeScope': setScope(false),
-  'redirect.sendUserTo': redirect,
+  'redirect.sendUserTo': goingTo((login, url) => {
+    login.redirect = url;
+  }),
   'authentication.recordMethod': recordMethod,
   'transaction.setMetadata': setTransactionMetadata,
 };
 
 /** There when an action goes on with a user whom it sent elsewhere, and only then. */
 export const CONTINUING_METHODS: ReadonlySet<string> = new Set(['authentication.recordMethod']);
+
+/** What those of a password reset have beside. */
+export const RESET_TAKE = {
+  'transaction.setResultUrl': goingTo((login, url) => {
+    login.resultUrl = url;
+  }),
+} satisfies Record<string, Take<WithLogin>>;

@@ -1,6 +1,6 @@
 // Where the actions of a trigger go on: they may have to wait for the user between one and the next.
 import { createHash } from 'node:crypto';
-import { type BoundAction, CONTINUE_ENTRY, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import { type BoundAction, continueEntry, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import { type ActionOutcome, METHODS, nothingAsked } from './commands.ts';
 import { CONTINUING_METHODS } from './login-asked.ts';
 
@@ -88,7 +88,7 @@ export function wayThrough(
       return {
         request,
         how: {
-          entry: isContinued ? CONTINUE_ENTRY : TRIGGER_ENTRIES[trigger],
+          entry: isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger],
           methods: METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method)),
           canRedirect,
         },

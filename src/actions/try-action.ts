@@ -1,5 +1,5 @@
 // Runs one action with an event that somebody has written. What it asks for is shown, and nothing becomes of it.
-import { CONTINUE_ENTRY, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
 import { type AskDependencies, askAction } from './ask.ts';
 import { type Command, METHODS, nothingAsked, takeCommand } from './commands.ts';
@@ -32,7 +32,7 @@ export async function tryAction(
   { action, trigger, event, isContinued = false }: Trying,
 ): Promise<Tried> {
   const methods = METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
-  const entry = isContinued ? CONTINUE_ENTRY : TRIGGER_ENTRIES[trigger];
+  const entry = isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger];
   const how = { entry, methods, canRedirect: true, rules: [] };
   const { ran, ...answer } = await askAction(deps, action, { event, how, kept: {} });
   const logs = ran?.printed ?? [];

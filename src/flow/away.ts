@@ -16,10 +16,19 @@ import type { Events } from '../tenant/events.ts';
 import { next } from './next.ts';
 import { type HostedDependencies, openRequestPage, type RequestPage } from './request-page.ts';
 
+/** Who leaves. */
+interface Leaving {
+  /** The request that waits, or what else stands for what they were at. */
+  uid: string;
+  userId: string | undefined;
+  /** Where they come back to, where that is no page of a request. */
+  path?: string;
+}
+
 /** The users whom actions have sent elsewhere. */
 export interface AwayUsers {
   /** Lets the user of a request go. @returns the state that they come back with; one of before is over. */
-  leave(ctx: Context, of: { uid: string; userId: string | undefined }): Promise<string>;
+  leave(ctx: Context, of: Leaving): Promise<string>;
   /**
    * Takes in what the user of this browser came back with: of any number of racers exactly one does.
    * @returns where the request goes on; undefined when nobody of this browser is away with that state.
@@ -50,6 +59,8 @@ const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
 interface Kept {
   uid: string;
   userId?: string;
+  /** @see Leaving.path */
+  path?: string;
   /** The hash of {@link BROWSER}'s secret. */
   browser: string;
 }
@@ -70,18 +81,24 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
     return issued.secret;
   };
   return {
-    leave: async (ctx, { uid, userId }) => {
+    leave: async (ctx, { uid, userId, path }) => {
       const gone = waiting.add(uid, ctx.ip);
       await Promise.all(gone.map((one) => challenges.discard(AWAY, one)));
       const browser = sha256(BROWSER.keep(ctx, random));
-      return issue(AWAY, TTL, { uid, browser, ...(userId !== undefined && { userId }) });
+      const kept = {
+        uid,
+        browser,
+        ...(userId !== undefined && { userId }),
+        ...(path !== undefined && { path }),
+      };
+      return issue(AWAY, TTL, kept);
     },
     comeBack: async (ctx, state, brought) => {
       const kept = await take(ctx, AWAY, state);
       if (kept === undefined) return undefined;
       waiting.done(kept.uid);
       const ticket = await issue(BROUGHT, BROUGHT_TTL, { ...kept, brought });
-      return `/u/${kept.uid}/continue?ticket=${ticket}`;
+      return `${kept.path ?? `/u/${kept.uid}/continue`}?ticket=${ticket}`;
     },
     takeBrought: async (ctx, uid, ticket) => {
       const met = await challenges.peekTicket(BROUGHT, ticket);

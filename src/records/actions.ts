@@ -11,13 +11,16 @@ export const TRIGGER_ENTRIES = {
   'post-change-password': 'onExecutePostChangePassword',
   'send-phone-message': 'onExecuteSendPhoneMessage',
   'custom-token-exchange': 'onExecuteCustomTokenExchange',
+  'password-reset-post-challenge': 'onExecutePostChallenge',
 } as const;
 
 /** What a failed action of these was to do is not done by anybody else: it is never left out. */
 export const NEEDED_TRIGGERS: ReadonlySet<string> = new Set(['send-phone-message']);
 
 /** The function of an action that sent a user elsewhere, called when the user is back. */
-export const CONTINUE_ENTRY = 'onContinuePostLogin';
+export function continueEntry(trigger: Trigger): string {
+  return TRIGGER_ENTRIES[trigger].replace('onExecute', 'onContinue');
+}
 
 export type Trigger = keyof typeof TRIGGER_ENTRIES;
 

@@ -5,7 +5,7 @@ import { METHODS } from '../../src/actions/commands.ts';
 import { type CustomDatabases, customDatabases } from '../../src/connections/database/custom.ts';
 import { scriptRunner } from '../../src/connections/run-script.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { CONTINUE_ENTRY, TRIGGER_ENTRIES, type Trigger } from '../../src/records/actions.ts';
+import { continueEntry, TRIGGER_ENTRIES, type Trigger } from '../../src/records/actions.ts';
 import type { Connection } from '../../src/records/collections.ts';
 import type { Scripts } from '../../src/scripts/scripts.ts';
 
@@ -185,8 +185,8 @@ const rules: Kind = {
 };
 
 const continuing: Kind = {
-  name: `action ${CONTINUE_ENTRY}`,
-  source: actionSource(CONTINUE_ENTRY),
+  name: `action ${continueEntry('post-login')}`,
+  source: actionSource(continueEntry('post-login')),
   run: async (scripts, source) => {
     const deps = {
       scripts,
@@ -194,7 +194,12 @@ const continuing: Kind = {
       wallClock: Date.now,
       hostname: 'tenant.example.test',
     };
-    const how = { entry: CONTINUE_ENTRY, methods: METHODS['post-login'], canRedirect: true, rules: [] };
+    const how = {
+      entry: continueEntry('post-login'),
+      methods: METHODS['post-login'],
+      canRedirect: true,
+      rules: [],
+    };
     const { ran: _, ...answer } = await askAction(deps, actionOf(source), { event: EVENT, how, kept: {} });
     return 'fault' in answer ? { told: answer.fault } : { result: answer, told: '' };
   },

@@ -32,20 +32,23 @@ import {
   resultUrl,
   tellRefusedReset,
 } from './reset.ts';
+import {
+  challengeReset,
+  isAllowed,
+  RESET_RETURN,
+  type ResetChallengeDependencies,
+  resultUrlOf,
+  returnedReset,
+} from './reset-challenge.ts';
 import { PASSWORD_RESET, type RequestReset } from './reset-link.ts';
 import { ticketTarget } from './ticket-link.ts';
-import {
-  discardAccount,
-  openVerification,
-  type VerificationDependencies,
-  verifyEmail,
-} from './verification.ts';
-import { EMAIL_VERIFICATION } from './verification-link.ts';
+import type { VerificationDependencies } from './verification.ts';
 
 export interface AccountPagesDependencies
   extends ResetDependencies,
     VerificationDependencies,
-    HostedDependencies {
+    HostedDependencies,
+    ResetChallengeDependencies {
   random: Random;
   rateLimits: RateLimits;
   requestReset: RequestReset;
@@ -55,18 +58,39 @@ export interface AccountPagesDependencies
 export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: openResetPage },
   [`POST ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: handleReset },
-  [`GET|HEAD ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: showVerification },
-  [`POST ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: handleVerification },
+  [`GET ${RESET_RETURN}` as const]: { ...PAGE, handle: returnToReset },
   'GET /u/:uid/forgot-password': { ...PAGE, handle: showForgot },
   'POST /u/:uid/forgot-password': { ...PAGE, handle: handleForgot },
 };
 
 async function openResetPage(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   const ticket = ticketOf(ctx.query.ticket);
-  await showReset(deps, ctx, ticket, await requireReset(deps, ticket));
+  const open = await requireReset(deps, ticket);
+  // What a HEAD asks for is not shown: nothing runs for it.
+  if (ctx.method === 'HEAD') return showReset(deps, ctx, { ticket, proof: '' }, open);
+  await challengeAndShow(deps, ctx, { ticket, open });
 }
 
-function ticketOf(value: unknown): string {
+/** An action has sent the user elsewhere, and they are back. */
+async function returnToReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const back = await returnedReset(deps, ctx);
+  if (back === undefined) throw linkExpired();
+  await challengeAndShow(deps, ctx, { ...back, open: await requireReset(deps, back.ticket) });
+}
+
+async function challengeAndShow(
+  deps: AccountPagesDependencies,
+  ctx: Context,
+  reset: Parameters<typeof challengeReset>[2],
+): Promise<void> {
+  const { ticket } = reset;
+  const proof = await challengeReset(deps, ctx, reset);
+  // Looked at again: actions may have taken their time.
+  if (proof !== undefined) await showReset(deps, ctx, { ticket, proof }, await requireReset(deps, ticket));
+}
+
+/** The ticket of a link. */
+export function ticketOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
@@ -78,13 +102,15 @@ async function requireReset(deps: AccountPagesDependencies, ticket: string): Pro
 
 async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
-  const { ticket, password, repeat } = formFields(ctx, 'ticket', 'password', 'repeat');
+  const { ticket, proof, password, repeat } = formFields(ctx, 'ticket', 'proof', 'password', 'repeat');
   const open = await openReset(deps, ticket);
   if (open === undefined) {
     tellRefusedReset(deps, open, { reason: 'expired', ip: ctx.ip });
     throw linkExpired();
   }
-  if (password !== repeat) return showReset(deps, ctx, ticket, open, { repeat: 'reset.differ' }, password);
+  const form = { ticket, proof };
+  if (!isAllowed(deps, open, proof)) return see(ctx, `${PASSWORD_RESET.path}?ticket=${ticket}`);
+  if (password !== repeat) return showReset(deps, ctx, form, open, { repeat: 'reset.differ' }, password);
   const languages = languagesOf(ctx);
   const refusal = await resetPassword(deps, open, {
     ticket,
@@ -97,14 +123,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   if (refusal?.reason === 'expired') throw linkExpired();
   if (refusal?.reason === 'not-changed') return notChanged(deps, ctx, open);
   if (refusal !== undefined) {
-    return showReset(
-      deps,
-      ctx,
-      ticket,
-      open,
-      { password: FAULTS[refusal.reason] ?? 'signup.weak' },
-      password,
-    );
+    return showReset(deps, ctx, form, open, { password: FAULTS[refusal.reason] ?? 'signup.weak' }, password);
   }
   const target = await resetTarget(deps, open, { success: true, message: 'Your password has been changed.' });
   if (target !== undefined) return see(ctx, target);
@@ -122,13 +141,20 @@ async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: Op
 /** Where the page of a reset leads, with its result. */
 async function resetTarget(
   deps: AccountPagesDependencies,
-  { user, met }: OpenReset,
+  open: OpenReset,
   result: { success: boolean; message: string },
 ): Promise<string | undefined> {
+  const { user, met } = open;
   const { organization: name } = met.data;
   const organization = typeof name === 'string' ? await deps.config.organization(name) : undefined;
   const outcome = { ...result, email: user.email, organization };
-  return resultUrl(deps, 'reset_email', outcome, await ticketTarget(deps.config, met));
+  return resultUrl(deps, 'reset_email', outcome, await targetOf(deps, open));
+}
+
+/** Where an action, or whoever made the ticket, wants the browser to go in the end. */
+async function targetOf({ config }: AccountPagesDependencies, open: OpenReset) {
+  const url = resultUrlOf(open);
+  return url === undefined ? ticketTarget(config, open.met) : { url, includeEmail: false };
 }
 
 /** Message keys by password fault, as at sign-up. */
@@ -142,14 +168,15 @@ const FAULTS: Partial<Record<ResetRefusal['reason'], string>> = {
 async function showReset(
   deps: AccountPagesDependencies,
   ctx: Context,
-  ticket: string,
-  { user, options, met }: OpenReset,
+  { ticket, proof }: { ticket: string; proof: string },
+  open: OpenReset,
   faults: { password?: string; repeat?: string } = {},
   tried?: string,
 ): Promise<void> {
+  const { user, options } = open;
   const { rules } = judgeStrength(options, tried ?? '');
   const failed = Object.keys(faults).length > 0;
-  const after = await ticketTarget(deps.config, met);
+  const after = await targetOf(deps, open);
   await deps.views.page(
     ctx,
     'account/reset',
@@ -157,6 +184,7 @@ async function showReset(
       action: PASSWORD_RESET.path,
       csrf: deps.csrf.token(ctx),
       ticket,
+      proof,
       email: user.email,
       rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
       faults,
@@ -164,43 +192,6 @@ async function showReset(
     },
     { status: failed ? 400 : 200, formAction: after?.url ?? deps.messages.template('reset_email').resultUrl },
   );
-}
-
-async function showVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const ticket = ticketOf(ctx.query.ticket);
-  const open = await openVerification(deps, ticket);
-  if (open === undefined) throw linkExpired();
-  const after = await ticketTarget(deps.config, open.met);
-  await deps.views.page(
-    ctx,
-    'account/verify',
-    {
-      action: EMAIL_VERIFICATION.path,
-      csrf: deps.csrf.token(ctx),
-      ticket,
-      email: open.user.email,
-      isUnproved: !open.user.email_verified,
-    },
-    { formAction: after?.url ?? deps.messages.template('verify_email').resultUrl },
-  );
-}
-
-async function handleVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  deps.csrf.verify(ctx);
-  const { ticket, decision } = formFields(ctx, 'ticket', 'decision');
-  if (decision === 'discard') {
-    if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
-    return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
-  }
-  const met = (await openVerification(deps, ticket))?.met;
-  const user = await verifyEmail(deps, ticket, ctx.ip);
-  if (user === undefined) throw linkExpired();
-  const message = 'Your email was verified. You can continue using the application.';
-  const outcome = { success: true, message, email: user.email };
-  const after = met && (await ticketTarget(deps.config, met));
-  const target = resultUrl(deps, 'verify_email', outcome, after);
-  if (target !== undefined) return see(ctx, target);
-  await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
 }
 
 async function showForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
@@ -243,7 +234,7 @@ function callerOf({ random }: AccountPagesDependencies, ctx: Context): Caller {
 }
 
 /** 303 after a post (RFC 9110 §15.4.4). */
-function see(ctx: Context, target: string): void {
+export function see(ctx: Context, target: string): void {
   ctx.redirect(target);
   ctx.status = 303;
 }

@@ -7,6 +7,7 @@ import { type PasswordPagesDependencies, passwordPages } from './hosted.ts';
 import { type DatabaseDependencies, databaseRoutes } from './routes.ts';
 import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
 import { type UsernamePasswordDependencies, usernamePasswordRoutes } from './username-password.ts';
+import { verificationPages } from './verification-pages.ts';
 
 interface DatabaseFeatureDependencies
   extends DatabaseDependencies,
@@ -91,6 +92,7 @@ export const database = feature<DatabaseFeatureDependencies, PasswordGrantDepend
   routes: {
     ...databaseRoutes,
     ...accountPages,
+    ...verificationPages,
     ...passwordPages,
     ...usernamePasswordRoutes,
     ...unblockRoutes,

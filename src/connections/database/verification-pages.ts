@@ -1,0 +1,53 @@
+// The routes of the page that a mail to a new address leads to.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { linkExpired } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { type AccountPagesDependencies, see, ticketOf } from './account-pages.ts';
+import { resultUrl } from './reset.ts';
+import { ticketTarget } from './ticket-link.ts';
+import { discardAccount, openVerification, verifyEmail } from './verification.ts';
+import { EMAIL_VERIFICATION } from './verification-link.ts';
+
+/** The routes. */
+export const verificationPages: RouteDeclarations<AccountPagesDependencies> = {
+  [`GET|HEAD ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: showVerification },
+  [`POST ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: handleVerification },
+};
+
+async function showVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  const ticket = ticketOf(ctx.query.ticket);
+  const open = await openVerification(deps, ticket);
+  if (open === undefined) throw linkExpired();
+  const after = await ticketTarget(deps.config, open.met);
+  await deps.views.page(
+    ctx,
+    'account/verify',
+    {
+      action: EMAIL_VERIFICATION.path,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: open.user.email,
+      isUnproved: !open.user.email_verified,
+    },
+    { formAction: after?.url ?? deps.messages.template('verify_email').resultUrl },
+  );
+}
+
+async function handleVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket, decision } = formFields(ctx, 'ticket', 'decision');
+  if (decision === 'discard') {
+    if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
+    return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
+  }
+  const met = (await openVerification(deps, ticket))?.met;
+  const user = await verifyEmail(deps, ticket, ctx.ip);
+  if (user === undefined) throw linkExpired();
+  const message = 'Your email was verified. You can continue using the application.';
+  const outcome = { success: true, message, email: user.email };
+  const after = met && (await ticketTarget(deps.config, met));
+  const target = resultUrl(deps, 'verify_email', outcome, after);
+  if (target !== undefined) return see(ctx, target);
+  await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
+}
