@@ -2,6 +2,7 @@
 // would have asked for.
 import { z } from 'zod';
 import type { Command } from './commands.ts';
+import { assertionCommands } from './rule-assertion.ts';
 
 /** What rules are called with, and what they leave. */
 export interface RuleState {
@@ -46,7 +47,7 @@ export function ruleState(event: Members, tenant: string): RuleState {
       sso: { with_auth0: false, with_dbconn: false, current_clients: [] },
       accessToken: {},
       idToken: {},
-      samlConfiguration: {},
+      samlConfiguration: { mappings: {} },
       request: { ...request, userAgent },
       authentication,
       authorization: { roles: of('authorization').roles ?? [] },
@@ -73,12 +74,17 @@ export type RuleUpdate = z.output<typeof ruleAnswerSchema>['updates'][number];
 /** The metadata that rules wrote, as the method of actions that does the same. */
 const METADATA = { user_metadata: 'user.setUserMetadata', app_metadata: 'user.setAppMetadata' };
 
-/** What rules asked for together. @param requested the scopes of the request. */
+/** What rules asked for together. @param event what they were told of. */
 export function ruleCommands(
-  { context }: RuleState,
+  { user, context }: RuleState,
   updates: readonly RuleUpdate[],
-  requested: readonly string[],
+  event: Members,
 ): Command[] {
+  const { requested_scopes: requested = [] } = (event.transaction ?? {}) as { requested_scopes?: string[] };
+  const { email, email_verified: isVerified } = (event.user ?? {}) as {
+    email?: string;
+    email_verified?: unknown;
+  };
   const { scope, ...accessToken } = membersOf(context.accessToken) ?? {};
   const claims = (method: string, of: Members) =>
     Object.entries(of).map(([claim, value]) => ({ method, args: [claim, value] }));
@@ -88,11 +94,14 @@ export function ruleCommands(
     args: [provider, { allowRememberBrowser }],
   };
   const redirect = membersOf(context.redirect);
+  const { primaryUser, samlConfiguration } = context;
   return [
     ...updates.flatMap(({ member, metadata }) => claims(METADATA[member], metadata)),
     ...claims('idToken.setCustomClaim', membersOf(context.idToken) ?? {}),
     ...claims('accessToken.setCustomClaim', accessToken),
     ...scopeCommands(scope, requested),
+    ...assertionCommands(membersOf(samlConfiguration) ?? {}, user, isVerified === true ? email : undefined),
+    ...(primaryUser ? [{ method: 'authentication.setPrimaryUser', args: [primaryUser] }] : []),
     ...(factor === undefined ? [] : [factor]),
     ...(redirect === undefined ? [] : [{ method: 'redirect.sendUserTo', args: [redirect.url] }]),
   ];

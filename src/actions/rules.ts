@@ -55,8 +55,7 @@ export async function runRules(
     state = read.data;
     updates.push(...read.data.updates);
   }
-  const { requested_scopes: requested = [] } = (event.transaction ?? {}) as { requested_scopes?: string[] };
-  return { commands: ruleCommands(state, updates, requested) };
+  return { commands: ruleCommands(state, updates, event) };
 }
 
 const failed = (name: string, why: string): RulesOutcome => ({

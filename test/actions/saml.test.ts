@@ -11,6 +11,48 @@ const BY_ID = {
   nameIdentifierFormat: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
 };
 
+describe('rules and SAML', () => {
+  let server: TestServer;
+  afterEach(() => server.stop());
+
+  const attributes = async (verified: boolean) => {
+    const script = `function (user, context, callback) {
+      user.location = 'here'; user.contact = 'ceo@example.test';
+      context.samlConfiguration.mappings['https://example.test/location'] = 'location';
+      context.samlConfiguration.mappings['https://example.test/mail'] = 'email';
+      context.samlConfiguration.mappings['https://example.test/contact'] = 'contact';
+      context.samlConfiguration.mappings['https://example.test/team'] = 'user_metadata.team';
+      context.samlConfiguration.mappings['https://example.test/nothing'] = 'constructor.name';
+      context.samlConfiguration.lifetimeInSeconds = 120;
+      callback(null, user, context);
+    }`;
+    server = await startSamlServer([samlClient('plain', BY_ID)], {
+      users: [{ ...USER, email_verified: verified, user_metadata: { team: 'blue' } }],
+      rules: [{ name: 'SAML', script }],
+    });
+    const sp = await serviceProvider(server, 'plain', {
+      issuer: SP_ISSUER,
+      identifierFormat: BY_ID.nameIdentifierFormat,
+    });
+    const { profile } = await signOn(createAgent(server), server, sp);
+    return profile.attributes as Record<string, unknown>;
+  };
+
+  it('set attributes of the fields that they map, and none that reads as an address that nobody proved', async () => {
+    const told = await attributes(true);
+    expect(told).to.include({
+      'https://example.test/location': 'here',
+      'https://example.test/mail': USER.email,
+      'https://example.test/team': 'blue',
+    });
+    expect(told).to.not.have.any.keys('https://example.test/contact', 'https://example.test/nothing');
+    await server.stop();
+    const unproved = await attributes(false);
+    expect(unproved).to.include({ 'https://example.test/location': 'here' });
+    expect(JSON.stringify(unproved)).not.to.contain('@');
+  });
+});
+
 describe('actions of post-login and SAML', () => {
   let server: TestServer;
   const start = async (body: string, clients: object[] = []) => {
