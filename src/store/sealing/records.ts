@@ -19,19 +19,19 @@ export interface RecordSeal {
 export function recordSeal(key: KeyObject, collection: string, { sealed: members }: AnySpec): RecordSeal {
   if (members === undefined) return { seal: ({ json }) => json, open: parseRecord };
   return {
-    seal({ record }) {
-      const sealed = mapMembers({ ...record }, members, (value, member) =>
+    seal({ record, json }) {
+      const sealed = mapMembers(record, members, (value, member) =>
         sealValue(key, { collection, id: record.id, member }, value),
       );
-      return JSON.stringify(sealed);
+      return sealed === record ? json : JSON.stringify(sealed);
     },
     open(text) {
       const record = parseRecord(text);
-      const opened = mapMembers({ ...record }, members, (value, member) => {
+      const opened = mapMembers(record, members, (value, member) => {
         if (isSealed(value)) return openValue(key, { collection, id: record.id, member }, value);
         throw new SealFault(`${member.join('.')} of "${record.id}" in ${collection} is not sealed`);
       });
-      return decodeRecord(opened);
+      return opened === record ? record : decodeRecord(opened);
     },
   };
 }

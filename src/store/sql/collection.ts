@@ -146,11 +146,11 @@ export async function commitAll(writer: Writer, judges: (() => Change)[]): Promi
   }
   await writer.append(
     changes.flatMap(({ operations }) => operations),
-    () => {
+    (isCommitted) => {
       for (const { table, after } of changes) {
-        for (const { id } of after) {
+        for (const { id, encoded } of after) {
           table.overlay.settle(id, durable);
-          table.committed.forget(id);
+          table.committed.changed(id, isCommitted ? encoded?.record : undefined);
         }
       }
     },

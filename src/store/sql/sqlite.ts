@@ -55,7 +55,10 @@ export function sqliteCommitted(
     prepared.set(key, known);
     return known;
   };
-  /** Read and checked a moment ago: a request reads some of its records several times. Without what is sealed on disk. */
+  /**
+   * Read and checked a moment ago, and as it was changed since: a request reads some of its records several times. Without
+   * what is sealed on disk.
+   */
   const latest = new Map<string, AnyRecord>();
   const keep = (record: AnyRecord) => {
     latest.set(record.id, record);
@@ -78,7 +81,10 @@ export function sqliteCommitted(
       if (spec.sealed === undefined) keep(record);
       return record;
     },
-    forget: (id) => void latest.delete(id),
+    changed(id, record) {
+      const isKnown = latest.delete(id);
+      if (isKnown && record !== undefined) keep(record);
+    },
     holder(key, value) {
       const row = prepare('holder').get(key, columnText(value));
       return row === undefined ? undefined : fromColumn(String(row.id));

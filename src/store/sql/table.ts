@@ -15,8 +15,8 @@ import { columnText } from './text.ts';
 export interface Committed {
   /** The record with this id, expired or not. */
   get(id: string): AnyRecord | undefined;
-  /** A change of the record was committed, or refused. */
-  forget(id: string): void;
+  /** A change of the record is over. @param record as it was committed; undefined where it is gone, or that is not known. */
+  changed(id: string, record: AnyRecord | undefined): void;
   /** The id of the record that has this value of a unique key. */
   holder(key: string, value: string): string | undefined;
   /** The records, not expired by `now` (epoch seconds), that have this value of a key, in id order. */

@@ -19,10 +19,9 @@ export interface Writer {
   /** What the changes that are appended in this turn will wait for. */
   next(): Promise<void>;
   /**
-   * Commits operations together with those of others. `settled` is called when it is known how that went, before
-   * the promise says so.
+   * Commits operations together with those of others. `settled` is told how that went before the promise says so.
    */
-  append(operations: Operation[], settled: () => void): Promise<void>;
+  append(operations: Operation[], settled: Settled): Promise<void>;
   /** Refuses all writes from now on. */
   stop(reason: Error): void;
   /** Why the last commit failed, if it did. */
@@ -33,9 +32,11 @@ export interface Writer {
   close(): Promise<void>;
 }
 
+type Settled = (isCommitted: boolean) => void;
+
 interface Group {
   operations: Operation[];
-  settled: (() => void)[];
+  settled: Settled[];
   /** What its changes wait for, some of them together. */
   acknowledgments: Acknowledgment[];
 }
@@ -122,7 +123,7 @@ async function flush(state: WriterState): Promise<void> {
         state.onFailure(undefined);
         state.failed = undefined;
       }
-      for (const settle of group.settled) settle();
+      for (const settle of group.settled) settle(true);
       await acknowledge(group);
     } catch (error) {
       refuse(state, group, error instanceof Error ? error : new Error(String(error)));
@@ -148,7 +149,7 @@ function refuse(state: WriterState, group: Group, error: Error): void {
   if (!isFatal(state)) state.failed = error;
   const groups = state.waiting === undefined ? [group] : [group, state.waiting];
   state.waiting = undefined;
-  for (const settle of groups.flatMap((one) => one.settled)) settle();
+  for (const settle of groups.flatMap((one) => one.settled)) settle(false);
   for (const { changes, reject } of groups.flatMap((one) => one.acknowledgments)) {
     // Nobody waits for one without changes: those were refused before.
     if (changes > 0) reject(error);
