@@ -4,6 +4,7 @@
 import { createRequire } from 'node:module';
 import { isOlder } from './node-version.ts';
 import { keepCompiledCode } from './runtime/compile-cache.js';
+import { leaveOutHttpClient } from './runtime/http-client.js';
 
 const { engines } = createRequire(import.meta.url)('../package.json') as { engines: { node: string } };
 const needed = engines.node.replace(/^>=/, '');
@@ -15,5 +16,6 @@ if (isOlder(process.versions.node, needed)) {
   // Other commands may only look, and leave nothing behind.
   const [command = 'start'] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
+  leaveOutHttpClient();
   await import('./commands.ts');
 }

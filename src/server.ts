@@ -1,6 +1,6 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
 import { fileURLToPath } from 'node:url';
-import Koa from 'koa';
+import type Koa from 'koa';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
@@ -24,6 +24,7 @@ import { createShowNext } from './flow/routes.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health, PROBES } from './health.ts';
+import { createApplication } from './http/application.ts';
 import { readBody } from './http/body.ts';
 import { securityHeaders } from './http/headers.ts';
 import { requestLog } from './http/request-log.ts';
@@ -87,8 +88,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
 
-  const app = new Koa();
-  app.on('error', (error) => log.warn({ err: error }, 'a response could not be sent'));
+  const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
