@@ -7,6 +7,7 @@ import { LONGEST_RESET } from '../records/delivery.ts';
 import { isSentType } from '../records/log-streams.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
 import { crossFaults } from './cross-checks.ts';
+import { databaseWarnings } from './database-warnings.ts';
 import { readYaml, type YamlFault } from './document.ts';
 import { readHtmlFiles } from './html-files.ts';
 import { pageWarnings } from './pages.ts';
@@ -104,6 +105,7 @@ function checkTenant(document: unknown): Checked {
     ...lifetimeWarnings(tenant),
     ...strategyWarnings(tenant),
     ...samlWarnings(tenant),
+    ...databaseWarnings(tenant),
     ...pageWarnings(tenant),
     ...logStreamWarnings(tenant),
   ];

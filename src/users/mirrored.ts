@@ -5,7 +5,7 @@ import { identityId } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
-import { isLinked } from './identities.ts';
+import { type Identity, isLinked } from './identities.ts';
 import { userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -32,9 +32,8 @@ export async function mirrorUser(
   if (Object.keys(addresses).length === 0) return undefined;
   const identity = await deps.store.collection('identities').get(identityId(connection, upstreamId));
   if (identity !== undefined && !isSameUser(identity, mirrored)) return undefined;
-  const before = identity && (await deps.store.collection('users').get(identity.user_id));
   const { email: _1, username: _2, ...said } = mirrored.profile;
-  const isProved = before?.email_verified === true && before.email === mirrored.email;
+  const isProved = await hasProved(deps, identity, mirrored.email);
   const profile = { ...said, ...addresses, ...(isProved && { email_verified: true }) };
   try {
     const written = await userFromUpstream(deps, {
@@ -55,6 +54,18 @@ export async function mirrorUser(
     if (thrown instanceof UniqueKeyError) return undefined;
     throw thrown;
   }
+}
+
+/** Whether an address is known to be that of the user, who has it still. */
+async function hasProved(
+  { store }: UsersDependencies,
+  identity: Identity | undefined,
+  email: string | undefined,
+): Promise<boolean> {
+  if (identity === undefined || identity.email !== email) return false;
+  if (isLinked(identity)) return identity.profile?.email_verified === true;
+  const user = await store.collection('users').get(identity.user_id);
+  return user?.email === email && user?.email_verified === true;
 }
 
 /** The members of metadata that the database has; others stay as they are. */

@@ -135,6 +135,20 @@ describe('the tenant file', () => {
     });
   }
 
+  it('warns of what nobody can do in a database elsewhere without a script for it', () => {
+    const warningsOf = (names: string[], more = {}) => {
+      const customScripts = Object.fromEntries(names.map((name) => [name, 'module.exports = () => {}']));
+      const options = { enabledDatabaseCustomization: true, customScripts, ...more };
+      return readTenant({ databases: [{ name: 'far', options }] }).warnings;
+    };
+    expect(warningsOf(['login', 'get_user', 'create', 'change_password'])).to.deep.equal([]);
+    expect(warningsOf(['login', 'get_user'], { import_mode: true })).to.deep.equal([]);
+    const missed = warningsOf(['login']).join('\n');
+    for (const name of ['create', 'change_password', 'get_user'])
+      expect(missed).to.contain(`databases[0].options.customScripts.${name}: without it`);
+    expect(warningsOf(['login', 'get_user', 'change_password'], { disable_signup: true })).to.deep.equal([]);
+  });
+
   it('warns of links of a password reset that were to be good for longer than a day', () => {
     const warningsOf = (template: string, urlLifetimeInSeconds: number) =>
       readTenant({ emailTemplates: [{ template, urlLifetimeInSeconds }] }).warnings;

@@ -11,7 +11,9 @@ import { normalizeEmail } from '../../records/email.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { type Asked, databaseFailed } from './custom-run.ts';
 import { type FromElsewhereDependencies, fromElsewhere } from './elsewhere.ts';
 
 /** The challenge of a reset, and where the link of the mail leads. */
@@ -58,6 +60,7 @@ const PAUSES = [1_000, 5_000, 30_000, 120_000];
 /** @see RequestReset */
 export function resetRequests(deps: ResetLinkDependencies): RequestReset {
   const { config, deliveries, store } = deps;
+  const looking = fewAtOnce(LOOKING);
   const prepare = deliveries.add<KeptRequest>({
     kind: 'password-reset',
     attempt: async ({ connection: name, client, organization, ...request }, { done }) => {
@@ -69,7 +72,8 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
         client: client === undefined ? undefined : await config.client(client),
         organization: organization === undefined ? undefined : await config.organization(organization),
       };
-      await sendLink(deps, about, done);
+      const find = (asked: Asked) => looking(name, () => fromElsewhere(deps, asked));
+      await sendLink({ ...deps, find }, about, done);
     },
     mayPass: () => true,
     gaveUp: async ({ email, connection, caller: { ip } }) =>
@@ -91,8 +95,26 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
   };
 }
 
+/** How many users are looked for at once in one database elsewhere: strangers must not keep its scripts from logins. */
+const LOOKING = 2;
+
+/** @returns what does some work of a key, unless so much of it is under way already. @throws AuthError 503 then. */
+function fewAtOnce(most: number) {
+  const running = new Map<string, number>();
+  const count = (key: string, more: number) => running.set(key, (running.get(key) ?? 0) + more);
+  return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
+    if ((running.get(key) ?? 0) >= most) throw databaseFailed();
+    count(key, 1);
+    return work().finally(() => count(key, -1));
+  };
+}
+
 /** @param done what says that the request is done. */
-async function sendLink(deps: ResetLinkDependencies, request: ResetRequest, done: Write): Promise<void> {
+async function sendLink(
+  deps: ResetLinkDependencies & { find(asked: Asked): Promise<User | undefined> },
+  request: ResetRequest,
+  done: Write,
+): Promise<void> {
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
   const email = normalizeEmail(request.email);
@@ -100,7 +122,7 @@ async function sendLink(deps: ResetLinkDependencies, request: ResetRequest, done
   const user =
     email === undefined || !changesPasswords(connection)
       ? undefined
-      : ((await deps.users.findInConnection(connection, email)) ?? (await fromElsewhere(deps, asked)));
+      : ((await deps.users.findInConnection(connection, email)) ?? (await deps.find(asked)));
   const seen = {
     user_name: request.email,
     connection: connection.name,
