@@ -7,9 +7,9 @@ import { expect } from 'chai';
 import type { SigningKeyRecord } from '../../src/records/engine.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openStore } from '../../src/store/open.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
+import { openStoreOf } from '../support/store.ts';
 
 describe('the signing keys', () => {
   let dataDir: string;
@@ -25,7 +25,7 @@ describe('the signing keys', () => {
     return records.map(({ id }) => id);
   };
   const inStore = async (work: (store: Store) => Promise<unknown>) => {
-    const store = await openStore({ dataDir, clock: Date.now });
+    const store = await openStoreOf({ dataDir, clock: Date.now });
     await work(store);
     await store.close();
   };

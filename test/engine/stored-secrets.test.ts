@@ -18,6 +18,7 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { itInFiles } from '../support/store.ts';
 
 /** All that is on disk below a directory, as text. */
 function contents(directory: string): string {
@@ -110,7 +111,7 @@ describe('the store', () => {
     }
   };
 
-  it('holds no session cookie, code or token, while the server runs and after it', async () => {
+  itInFiles('holds no session cookie, code or token, while the server runs and after it', async () => {
     const server = await startServer({ tenant, dataDir });
     let held: Held;
     try {
@@ -124,28 +125,31 @@ describe('the store', () => {
     expect(contents(join(dataDir, 'store'))).to.contain('"accountId"');
   });
 
-  it('of a version that kept them as they are is changed at the start, and nobody is logged out', async () => {
-    const before = await startServer({ tenant, dataDir });
-    let held: Held;
-    try {
-      held = await takeOneOfEach(before);
-      await keepAsBefore(before, held);
-    } finally {
-      await before.stop();
-    }
-    const old = contents(join(dataDir, 'store'));
-    for (const what of ['the access token', 'the refresh token', 'the code']) {
-      expect(old.includes(held.secrets[what] ?? ''), what).to.equal(true);
-    }
-    // Its port is another: cookies go to the host, whatever the port.
-    const after = await startServer({ tenant, dataDir, env: { PORT: String(before.settings.port) } });
-    try {
-      await stillWorks(held);
-    } finally {
-      await after.stop();
-    }
-    nothingIn(contents(join(dataDir, 'store')), held.secrets);
-  });
+  itInFiles(
+    'of a version that kept them as they are is changed at the start, and nobody is logged out',
+    async () => {
+      const before = await startServer({ tenant, dataDir });
+      let held: Held;
+      try {
+        held = await takeOneOfEach(before);
+        await keepAsBefore(before, held);
+      } finally {
+        await before.stop();
+      }
+      const old = contents(join(dataDir, 'store'));
+      for (const what of ['the access token', 'the refresh token', 'the code']) {
+        expect(old.includes(held.secrets[what] ?? ''), what).to.equal(true);
+      }
+      // Its port is another: cookies go to the host, whatever the port.
+      const after = await startServer({ tenant, dataDir, env: { PORT: String(before.settings.port) } });
+      try {
+        await stillWorks(held);
+      } finally {
+        await after.stop();
+      }
+      nothingIn(contents(join(dataDir, 'store')), held.secrets);
+    },
+  );
 });
 
 /** Makes the records what an older version would have written: the value itself as the key, and in the payload. */

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemRandom } from '../../src/runtime/random.ts';
-import { openStore } from '../../src/store/open.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { itInFiles, openStoreOf } from '../support/store.ts';
 import { fillDataDir } from '../support/template.ts';
 import { callsOf, codeOf, tenant } from './tenant.ts';
 
@@ -64,14 +64,14 @@ describe('the key of the store', function () {
   };
   /** As releases before had it: no value in the store that tells the key. */
   const forgetCheck = async () => {
-    const store = await openStore({ dataDir, clock: Date.now });
+    const store = await openStoreOf({ dataDir, clock: Date.now });
     await store.collection('keyChecks').delete('secrets');
     await store.close();
   };
 
   /** `gatehouse apply`, of the tenant that the tests serve. */
   const applyAgain = async () => {
-    const store = await openStore({ dataDir, clock: Date.now });
+    const store = await openStoreOf({ dataDir, clock: Date.now });
     const nobody = { findInConnection: async () => undefined, create: async () => ({}) };
     await applyTenant(
       { store, users: nobody, random: systemRandom, managementAudience: 'https://localhost/api/v2/' },
@@ -149,7 +149,7 @@ describe('the key of the store', function () {
     expect((await logIn(secret, 60_000)).status).to.equal(200);
   });
 
-  it('that is lost for good is given up by a command, and with it what it sealed', async () => {
+  itInFiles('that is lost for good is given up by a command, and with it what it sealed', async () => {
     const secret = await enrolled();
     await rm(file);
     const reset = () =>

@@ -10,6 +10,7 @@ import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, tenant, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { itInFiles } from '../support/store.ts';
 import { served } from './proxied.ts';
 
 const two = { capacity: 2, perMinute: 60 };
@@ -211,7 +212,7 @@ describe('client addresses', () => {
 });
 
 describe('the counters of limits', () => {
-  it('stay bounded when 200,000 addresses come by, which unlock nobody', async function () {
+  itInFiles('stay bounded when 200,000 addresses come by, which unlock nobody', async function () {
     this.timeout(120_000);
     const server = await startServer({ tenant });
     try {

@@ -15,6 +15,7 @@ import { openConfig } from '../../src/tenant/config.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { openStoreOf } from '../support/store.ts';
 import { type OutsideKeys, outsideKeys } from './support.ts';
 
 const withES256 = {
@@ -251,8 +252,7 @@ describe('a start with keys outside', () => {
     expect(header((await login(agent, 'web')).json().id_token).kid).to.equal('RS256-1');
     await outer.stop();
     expect(await refusal({})).to.contain('the RS256 key RS256-1 is kept outside');
-    const { openStore } = await import('../../src/store/open.ts');
-    const store = await openStore({ dataDir, clock: Date.now });
+    const store = await openStoreOf({ dataDir, clock: Date.now });
     await rotateSigningKeys(store, Date.now, 'localhost');
     await store.close();
     const back = await start({});

@@ -12,6 +12,7 @@ import { EXAMPLE } from '../management/example.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, authorize, logIn, responseOf, tenant, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { itInFiles } from '../support/store.ts';
 import { EVERYTHING } from './everything.ts';
 
 describe('a tenant that is exported and applied', function () {
@@ -240,7 +241,7 @@ describe('a tenant that is exported and applied', function () {
       .and.contain('rulesConfigs[1]');
   });
 
-  it('seals the secrets of actions and log streams on disk', async () => {
+  itInFiles('seals the secrets of actions and log streams on disk', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const file = readFileSync(join(server.dataDir, 'store/documents.json'), 'utf8');
     expect(file).to.contain('Greet').and.not.contain('nobody-reads').and.not.contain('of-logs');

@@ -12,6 +12,7 @@ import { createAgent } from '../support/agent.ts';
 import { payload } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { describeInFiles } from '../support/store.ts';
 
 /** The store of a release that kept identities in the records of their users. */
 const OLD = fileURLToPath(new URL('before-identities', import.meta.url));
@@ -28,7 +29,7 @@ const tenant = {
 const application = { client_id: 'web', client_secret: 'a-secret-of-the-web-application', scope: 'openid' };
 
 describe('identities', () => {
-  describe('of a store in which users had them', () => {
+  describeInFiles('of a store in which users had them', () => {
     let dataDir: string;
     beforeEach(async () => {
       dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-identities-'));

@@ -21,6 +21,7 @@ import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import { encodeFor, insert, type PostgresTable, put, write } from './postgres-table.ts';
+import { jsonFromPostgres } from './postgres-text.ts';
 import { columnText } from './text.ts';
 
 export interface PostgresOptions {
@@ -56,13 +57,28 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 
 async function sealingKey(run: Run, { dataDir, secretsKey, random = systemRandom }: PostgresOptions) {
   const { rows } = await run({ text: `SELECT data ->> 'value' FROM "keyChecks" WHERE id = $1` }, [CHECK]);
-  const source = { dataDir, given: secretsKey, random };
-  return openSharedSealing(source, rows[0]?.[0] ?? undefined, async (value) => {
-    await run({ text: 'INSERT INTO "keyChecks" (id, data) VALUES ($1, $2)' }, [
-      CHECK,
-      JSON.stringify({ id: CHECK, value }),
-    ]);
-  });
+  return openSharedSealing(
+    { dataDir, given: secretsKey, random },
+    {
+      known: rows[0]?.[0] ?? undefined,
+      texts: () => sealedTexts(run),
+      async keep(value) {
+        const parameters = [CHECK, JSON.stringify({ id: CHECK, value })];
+        await run({ text: 'INSERT INTO "keyChecks" (id, data) VALUES ($1, $2)' }, parameters);
+      },
+    },
+  );
+}
+
+/** Some records of each collection that has sealed members. */
+async function* sealedTexts(run: Run): AsyncGenerator<[string, readonly string[], string]> {
+  for (const [name, { sealed }] of collectionSpecs()) {
+    if (sealed === undefined) continue;
+    const { rows: there } = await run({ text: 'SELECT to_regclass($1)' }, [`"${name}"`]);
+    if (there[0]?.[0] === null) continue;
+    const { rows } = await run({ text: `SELECT data FROM "${name}" LIMIT 100` }, []);
+    for (const [data] of rows) yield [name, sealed, jsonFromPostgres(data ?? '')];
+  }
 }
 
 async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOptions): Promise<Store> {
