@@ -1,5 +1,6 @@
 // What one SQL database says differently from another.
-import { toPostgres } from './postgres-text.ts';
+import { idText, toPostgres, valueText } from './postgres-text.ts';
+import { columnText } from './text.ts';
 
 export interface Dialect {
   /** The type of text that is compared and sorted by its characters' codes. */
@@ -26,6 +27,9 @@ export interface Dialect {
   last(text: string, count: number): string;
   /** How many characters a text has in a column. */
   length(text: string): number;
+  /** An id, and a value of a key, as they are in a column. */
+  id(text: string): string;
+  value(text: string): string;
 }
 
 /** SQLite compares text by its UTF-8 bytes, which is the order of the code points. */
@@ -65,6 +69,8 @@ export const sqliteDialect: Dialect = {
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   last: (text, count) => `substr(${text}, -${count})`,
   length: (text) => [...text].length,
+  id: columnText,
+  value: columnText,
 };
 
 /** PostgreSQL, 14 and later; text is compared by the codes of its characters. */
@@ -110,6 +116,8 @@ export const postgresDialect: Dialect = {
   contains: (text, part) => `strpos(${text}, ${part}) > 0`,
   last: (text, count) => `right(${text}, ${count})`,
   length: (text) => [...toPostgres(text)].length,
+  id: idText,
+  value: valueText,
 };
 
 /** The elements of an array with their types, and their value as each; only one of a type is read as that. */

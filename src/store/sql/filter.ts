@@ -14,7 +14,6 @@ import {
   type Writing,
 } from './index-filter.ts';
 import { fieldColumn } from './schema.ts';
-import { columnText } from './text.ts';
 
 /** A statement and its parameters. */
 interface Statement {
@@ -62,7 +61,7 @@ export function queryStatements(
   const counted = isDriven ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
   const what = isDriven ? distinct : '*';
   const total = totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
-  const from = after === undefined ? '' : ` AND r.id > ${parameter(columnText(after))}`;
+  const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);
   const order = by === undefined ? '' : `${by} ${sort?.descending === true ? 'DESC' : 'ASC'} NULLS LAST, `;
   const inOrder =
@@ -160,7 +159,7 @@ function compare(
   terms: Terms,
 ): string[] {
   const { parameter, dialect } = terms;
-  const value = (one: FieldValue) => parameter(columnValue(one, filter.field));
+  const value = (one: FieldValue) => parameter(columnValue(one, filter.field, dialect));
   const is = (relation: string, one: FieldValue) => {
     const field = compared(kindOf(one));
     return field === undefined ? 'FALSE' : `${field} ${relation} ${value(one)}`;
@@ -199,7 +198,7 @@ function joined(filters: readonly Filter[], word: 'AND' | 'OR', none: string, te
   return filters.length === 0 ? none : `(${filters.map((one) => condition(one, terms)).join(` ${word} `)})`;
 }
 
-function columnValue(value: FieldValue, field: string): string | number {
+function columnValue(value: FieldValue, field: string, { id }: Dialect): string | number {
   if (typeof value === 'boolean') return Number(value);
-  return typeof value === 'string' && field === 'id' ? columnText(value) : value;
+  return typeof value === 'string' && field === 'id' ? id(value) : value;
 }

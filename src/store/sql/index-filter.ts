@@ -2,7 +2,6 @@
 // few records have is found without reading the others, and what many have can be read in the order of their ids.
 import type { Filter, HeldFilter, IndexFilter } from '../contract.ts';
 import type { Dialect } from './dialect.ts';
-import { columnText } from './text.ts';
 
 /** How a condition is written: its parameters, and what a database says in its own way. */
 export interface Writing {
@@ -13,7 +12,7 @@ export interface Writing {
 /** Whether an id is one of those that a filter by an index means. */
 export function indexCondition(name: string, filter: IndexFilter, writing: Writing): string {
   const { parameter } = writing;
-  const value = (one: string) => parameter(columnText(one));
+  const value = (one: string) => parameter(writing.dialect.value(one));
   const key = `k.key = ${parameter(filter.index)}`;
   const is = 'equals' in filter ? [`k.value = ${value(filter.equals)}`] : within('k.value', filter, writing);
   return `r.id IN (SELECT k.id FROM "${name}_index" k WHERE ${[key, ...is].join(' AND ')})`;
@@ -99,7 +98,7 @@ export function drive(name: string, { driver }: Driven, writing: Writing): Drive
   if (!('of' in driver)) {
     const conditions = [
       `k.key = ${parameter(driver.index)}`,
-      `k.value = ${parameter(columnText(driver.equals))}`,
+      `k.value = ${parameter(dialect.value(driver.equals))}`,
     ];
     return { table: `"${name}_index"`, id: 'k.id', conditions, once: [], distinct: '*' };
   }

@@ -20,8 +20,8 @@ import {
   recordIn,
   write,
 } from './postgres-table.ts';
+import { idText, valueText } from './postgres-text.ts';
 import { createTurns, type Turns } from './postgres-turns.ts';
-import { columnText } from './text.ts';
 
 interface PostgresCollectionOptions {
   table: PostgresTable;
@@ -78,7 +78,7 @@ function reads({ table, pool, access, turns }: Parts): Reads {
     },
     async findBy(index, value) {
       const statement = isUnique(table, index) ? statements.findUnique : statements.findIndex;
-      const { rows } = await pool.read(statement, [index, columnText(value), clock() / 1000]);
+      const { rows } = await pool.read(statement, [index, valueText(value), clock() / 1000]);
       return rows.map((row) => recordIn(table, row)).filter((one) => hasKey(spec, one, index, value));
     },
     async list(query = {}) {
@@ -127,7 +127,7 @@ function writes({ table, pool, access, turns }: Parts): Omit<Collection<Stored>,
     async deleteBy(index, value) {
       const statement = isUnique(table, index) ? statements.deleteByUnique : statements.deleteByIndex;
       await turns.all();
-      const text = columnText(value);
+      const text = valueText(value);
       const { rows } = await pool.run(statement, [index, text, clock() / 1000, slot([index, text])]);
       return rows.length;
     },
@@ -142,7 +142,7 @@ function isUnique({ name, spec }: PostgresTable, key: string): boolean {
 }
 
 async function take({ run }: Pool, table: PostgresTable, id: string): Promise<AnyRecord | undefined> {
-  const { rows } = await run(table.statements.take, [columnText(id), table.clock() / 1000]);
+  const { rows } = await run(table.statements.take, [idText(id), table.clock() / 1000]);
   return rows[0] && recordIn(table, rows[0]);
 }
 

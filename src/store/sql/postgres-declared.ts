@@ -9,8 +9,8 @@ import { parseRecord } from '../record.ts';
 import { recordSeal, sealRest } from '../sealing/records.ts';
 import { postgresDialect } from './dialect.ts';
 import type { Run } from './postgres-pool.ts';
+import { rowOf } from './postgres-row.ts';
 import { keyTables, refill } from './postgres-statements.ts';
-import { rowOf } from './postgres-table.ts';
 import { fromPostgres, jsonFromPostgres } from './postgres-text.ts';
 import { fieldColumn, fieldIndex, removal } from './schema.ts';
 

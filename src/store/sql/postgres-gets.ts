@@ -2,8 +2,7 @@
 // question. When nobody else asks, one is asked for at once.
 import type { Run } from './postgres-pool.ts';
 import type { Statements } from './postgres-statements.ts';
-import { toPostgres } from './postgres-text.ts';
-import { columnText } from './text.ts';
+import { idText, toPostgres } from './postgres-text.ts';
 
 /** A row: id, data, version. */
 export type StoredRow = readonly (string | null)[];
@@ -42,7 +41,7 @@ export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 
   }
 
   return (id) => {
-    const text = columnText(id);
+    const text = idText(id);
     if (waiting.size >= mostAtOnce) flushAll();
     const known = waiting.get(text);
     if (known !== undefined) return known.promise;

@@ -4,7 +4,7 @@ import type { Moment } from '../contract.ts';
 import type { AnyRecord } from '../record.ts';
 import type { Pool, Run } from './postgres-pool.ts';
 import { type PostgresTable, recordIn } from './postgres-table.ts';
-import { columnText } from './text.ts';
+import { idText } from './postgres-text.ts';
 
 const atOnce = 500;
 
@@ -37,6 +37,6 @@ async function* pages(
     yield records;
     const last = records.at(-1);
     if (last === undefined || records.length < atOnce) return;
-    after = columnText(last.id);
+    after = idText(last.id);
   }
 }

@@ -123,6 +123,7 @@ export function postgresStatements(name: string, spec: AnySpec) {
     get,
     getMany: get.replace('r.id = $1', 'r.id = ANY ($1::text[])'),
     getLocked: `${get} FOR UPDATE`,
+    getAllLocked: `${get.replace('r.id = $1', 'r.id = ANY ($1::text[])')} ORDER BY r.id FOR UPDATE`,
     // What a collection has no table for is never asked.
     holder: unique ? holder : '',
     findUnique: unique ? findUnique : '',

@@ -6,23 +6,22 @@ import type { CollectionName, Records } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
-import { type Collection, type Store, StoreUnavailable, type Write } from '../contract.ts';
+import { type Collection, type Store, StoreUnavailable } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { purgeRegularly } from '../purge.ts';
-import { encodeRecord } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { CHECK } from '../sealing/open.ts';
 import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
+import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
 import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run } from './postgres-pool.ts';
 import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
-import { encodeFor, insert, type PostgresTable, put, write } from './postgres-table.ts';
+import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
-import { columnText } from './text.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
@@ -118,11 +117,8 @@ async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOp
     revision: revision.current,
     batch: (writes) =>
       track(async () => {
-        const judged = writes.map((one) => judge(tables, one));
         try {
-          await pool.transaction(async (run) => {
-            for (const apply of judged) await apply(run);
-          });
+          await writeBatch(pool, tables, writes);
         } finally {
           if (writes.some(({ collection }) => isCached(tables.get(collection)?.spec ?? {}))) revision.raise();
         }
@@ -159,26 +155,4 @@ function trackWork() {
       await Promise.allSettled([...underWay]);
     },
   };
-}
-
-/** One write of a batch. @throws TypeError for what is no write. */
-function judge(tables: ReadonlyMap<string, PostgresTable>, one: Write): (run: Run) => Promise<unknown> {
-  const table = tables.get(one.collection);
-  if (table === undefined || table.spec.kept !== undefined) {
-    throw new TypeError(`${one.collection} is no collection for a batch`);
-  }
-  if ('delete' in one) {
-    return (run) => run(table.statements.take, [columnText(one.delete), table.clock() / 1000]);
-  }
-  if ('update' in one) {
-    const make = one.change as (current: unknown) => unknown;
-    return (run) =>
-      write({ run }, table, one.update, (now) => now && encodeFor(table, one.update, make(now)));
-  }
-  if ('insert' in one) {
-    const encoded = encodeRecord(one.insert);
-    return (run) => insert({ run }, table, encoded);
-  }
-  const encoded = encodeRecord(one.put);
-  return (run) => put({ run }, table, encoded);
 }

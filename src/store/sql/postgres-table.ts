@@ -3,17 +3,17 @@
 // the row instead, so that none is put off for ever.
 import type { Clock } from '../../runtime/clock.ts';
 import { StoreUnavailable, UniqueKeyError } from '../contract.ts';
-import { fieldValue } from '../filter.ts';
 import { type AnySpec, keyValues } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { slot } from './overlay.ts';
-import type { GetRow } from './postgres-gets.ts';
+import type { GetRow, StoredRow } from './postgres-gets.ts';
 import { type Parameter, type Pool, type Run, stateOf } from './postgres-pool.ts';
+import { differences, isAside, keysOf, rowOf } from './postgres-row.ts';
 import type { Statements } from './postgres-statements.ts';
-import { fromPostgres, jsonFromPostgres, jsonToPostgres, toPostgres } from './postgres-text.ts';
+import { fromPostgres, idText, jsonFromPostgres, toPostgres, valueText } from './postgres-text.ts';
 import { RecordFault } from './row.ts';
-import { columnText, fromColumn } from './text.ts';
+import { fromColumn } from './text.ts';
 
 export interface PostgresTable {
   name: string;
@@ -40,19 +40,30 @@ interface Found {
 export function recordIn({ name, seal }: PostgresTable, row: readonly (string | null)[]): AnyRecord {
   const [id, data] = row;
   const record = seal.open(jsonFromPostgres(data ?? ''));
-  if (id === idText(record.id)) return record;
+  // A parameter is written so by the pool.
+  if (id === toPostgres(idText(record.id))) return record;
   const known = JSON.stringify(fromColumn(fromPostgres(id ?? '')));
   throw new RecordFault(`the record ${known} of ${name} is damaged: it has another id`);
 }
-
-/** The id as it is in a row; a parameter is written so by the pool. */
-const idText = (id: string) => toPostgres(columnText(id));
 
 /** The way to the database: a transaction, or outside of one. */
 export interface Access {
   run: Run;
   /** Outside of a transaction. */
   outside?: { get: GetRow; transaction: Pool['transaction'] };
+  /** In a transaction: rows that it has locked and not written yet. */
+  locked?: LockedRows;
+}
+
+/** By {@link placeOf}; undefined where there was none. */
+export type LockedRows = Map<string, StoredRow | undefined>;
+
+/** A record's row, among those of all collections. */
+export const placeOf = ({ name }: PostgresTable, id: string): string => `${name}\n${toPostgres(idText(id))}`;
+
+/** A row is about to be written, and is no longer as it was locked. */
+export function forget({ locked }: Access, table: PostgresTable, id: string): void {
+  locked?.delete(placeOf(table, id));
 }
 
 /** The record with this id, unless it has expired. */
@@ -62,11 +73,20 @@ export async function find(access: Access, table: PostgresTable, id: string): Pr
 }
 
 /** In a transaction the row is locked until its end. */
-async function read({ run, outside }: Access, table: PostgresTable, id: string): Promise<Found | undefined> {
-  const row = outside
-    ? await outside.get(id)
-    : (await run(table.statements.getLocked, [columnText(id)])).rows[0];
+async function read(access: Access, table: PostgresTable, id: string): Promise<Found | undefined> {
+  const row = await rowFor(access, table, id);
   return row && { record: recordIn(table, row), version: row[2] ?? '' };
+}
+
+async function rowFor(access: Access, table: PostgresTable, id: string): Promise<StoredRow | undefined> {
+  if (access.outside) return access.outside.get(id);
+  const place = placeOf(table, id);
+  if (access.locked?.has(place)) {
+    const row = access.locked.get(place);
+    forget(access, table, id);
+    return row;
+  }
+  return (await access.run(table.statements.getLocked, [idText(id)])).rows[0];
 }
 
 /**
@@ -159,54 +179,6 @@ async function store(
   return rows[0]?.[0] === '1';
 }
 
-/** A record's row: its id, its stored text, when it expires, its indexed fields, its lists of keys. */
-export function rowOf(spec: AnySpec, record: AnyRecord, stored: string): Parameter[] {
-  return [
-    columnText(record.id),
-    jsonToPostgres(stored),
-    record.expiresAt ?? null,
-    ...(spec.indexed ?? []).map((path) => field(spec, record, path)),
-    ...lists(spec, keysOf(spec, record)),
-  ];
-}
-
-const field = (spec: AnySpec, record: AnyRecord, path: string) => {
-  const value = fieldValue(spec, record, path);
-  return typeof value === 'string' ? value : null;
-};
-
-/** Whether two records are alike in what is beside them in their row. */
-function isAside(spec: AnySpec, a: AnyRecord, b: AnyRecord): boolean {
-  return (
-    a.expiresAt === b.expiresAt &&
-    (spec.indexed ?? []).every((path) => fieldValue(spec, a, path) === fieldValue(spec, b, path))
-  );
-}
-
-/** The values of a record's keys, as they are listed in its row. */
-interface Slots {
-  unique: string[];
-  indexes: string[];
-}
-
-function keysOf({ unique, indexes }: AnySpec, record: AnyRecord): Slots {
-  const slots = (keys: AnySpec['unique']) =>
-    keyValues(keys, record).map(([key, value]) => slot([key, columnText(value)]));
-  return { unique: slots(unique), indexes: slots(indexes) };
-}
-
-const lists = ({ unique, indexes }: AnySpec, keys: Slots): string[][] => [
-  ...(Object.keys(unique).length > 0 ? [keys.unique] : []),
-  ...(Object.keys(indexes).length > 0 ? [keys.indexes] : []),
-];
-
-function differences(old: string[], next: string[]) {
-  const [before, after] = [new Set(old), new Set(next)];
-  const removed = old.filter((one) => !after.has(one));
-  const added = next.filter((one) => !before.has(one));
-  return { removed, added, same: removed.length === 0 && added.length === 0 };
-}
-
 /**
  * Deletes expired records that have keys which a record is to get.
  * @throws UniqueKeyError when one that has not expired has one of them.
@@ -219,12 +191,13 @@ async function freeKeys(
 ): Promise<void> {
   const had = new Set(before === undefined ? [] : keysOf(table.spec, before).unique);
   for (const [key, value] of keyValues(table.spec.unique, record)) {
-    if (had.has(slot([key, columnText(value)]))) continue;
-    const { rows } = await access.run(table.statements.holder, [key, columnText(value)]);
+    if (had.has(slot([key, valueText(value)]))) continue;
+    const { rows } = await access.run(table.statements.holder, [key, valueText(value)]);
     const [holder] = rows.map(([id]) => fromColumn(fromPostgres(id ?? '')));
-    if (holder === undefined || holder === record.id) continue;
+    if (holder === undefined || idText(holder) === idText(record.id)) continue;
     const now = table.clock() / 1000;
-    const { rows: gone } = await access.run(table.statements.takeExpired, [columnText(holder), now]);
+    forget(access, table, holder);
+    const { rows: gone } = await access.run(table.statements.takeExpired, [idText(holder), now]);
     if (gone.length === 0 && (await find(access, table, holder)) !== undefined) {
       throw new UniqueKeyError(table.name, key);
     }

@@ -2,6 +2,9 @@
 // of this program may hold NUL and lone surrogates. Those are written in another form, which keeps their order, and so
 // is the character that the form begins with.
 
+import { sha256 } from '../../runtime/secrets.ts';
+import { columnText } from './text.ts';
+
 const begin = String.fromCharCode(1);
 const special = new RegExp(`[\\0${begin}]|\\p{Surrogate}`, 'gu');
 const written = new RegExp(`${begin}(?:([\\x01\\x02])|\\x03([0-9a-f]{4}))`, 'g');
@@ -48,4 +51,21 @@ export function jsonFromPostgres(json: string): string {
     if (control === undefined) return token;
     return control === '1' ? '\\u0000' : '\\u0001';
   });
+}
+
+/** An index of PostgreSQL takes 2,704 bytes of all its columns together. */
+const longestId = 700;
+const longestValue = 1700;
+
+/** An id as it is in a column: a long one by its beginning and its hash, which no other has. */
+export const idText = (id: string): string => shortened(columnText(id), longestId);
+
+/** The value of a key as it is in a column: as an id. */
+export const valueText = (value: string): string => shortened(columnText(value), longestValue);
+
+function shortened(text: string, longest: number): string {
+  if (text.length * 3 <= longest || Buffer.byteLength(text) <= longest) return text;
+  // Cut so that a character stays whole, and shorter than what is not cut.
+  const beginning = text.slice(0, Math.floor(longest / 4)).toWellFormed();
+  return `${beginning}\n${sha256(text)}`;
 }
