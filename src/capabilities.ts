@@ -44,6 +44,7 @@ import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import type { Tracing } from './runtime/tracing.ts';
 import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
@@ -70,6 +71,7 @@ export interface TenantDependencies {
   pause?: Pause;
   /** Where they are on. */
   metrics?: Metrics | undefined;
+  tracing?: Tracing | undefined;
 }
 
 interface CapabilityDependencies extends TenantDependencies {
@@ -94,7 +96,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const leases = createLeases({ store, clock, random });
   keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
-  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const outbound = outboundOf(deps);
   const own = ownCode(deps, { background, config, events, outbound, rateLimits });
   const sending = delivery(deps, { ...own, ...challenges, config, events, outbound }, viewsDirectory);
   const { baseUrl } = settings;
@@ -127,6 +129,19 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
     ...secondFactors(deps, { config, background, rateLimits, outbound }),
+  };
+}
+
+/** Requests to others, each a span where tracing is on: by its host, for paths and queries may hold secrets. */
+function outboundOf({ settings, tracing }: TenantDependencies): Outbound {
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  if (tracing === undefined) return outbound;
+  return {
+    ...outbound,
+    fetch: (input, init) => {
+      const host = URL.parse(input instanceof Request ? input.url : String(input))?.host ?? 'none';
+      return tracing.span('outbound', { 'server.address': host }, () => outbound.fetch(input, init));
+    },
   };
 }
 

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { fail } from './fault.ts';
+import { isTracingAsked, type Tracing } from './runtime/tracing.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
 import { STOP_BUDGET } from './stop.ts';
@@ -16,6 +17,9 @@ import { logTo, type Output, welcome } from './terminal.ts';
 import { type Ready, runWorkers, serveAsWorker } from './workers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+const NO_SDK =
+  'OTEL_* asks for traces, and no SDK of OpenTelemetry is registered: start node with --import, see docs/operating.md "Traces"';
 
 /** Grace after the stop's budget before the process exits anyway, milliseconds. */
 const LATE = 500;
@@ -27,7 +31,10 @@ const LATE = 500;
  * @param stopBudget how long a stop may take, milliseconds.
  */
 export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
-  const log = logTo(output, env.LOG_LEVEL);
+  const asked = isTracingAsked(env);
+  const tracing = asked ? (await import('./tracing/open-telemetry.ts')).openTracing() : undefined;
+  const log = logTo(output, env.LOG_LEVEL, tracing?.ids);
+  if (asked && tracing === undefined) log.warn(NO_SDK);
   const workers = cluster.isPrimary ? workersOf(env) : undefined;
   if (workers !== undefined) {
     return runWorkers(workers, {
@@ -40,6 +47,7 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
     output,
     log: cluster.isWorker ? log.child({ worker: cluster.worker?.id }) : log,
     stopBudget,
+    tracing,
   });
 }
 
@@ -56,7 +64,12 @@ function workersOf(env: Environment): number | undefined {
 /** Serves in this process. */
 async function serve(
   env: Environment,
-  { output, log, stopBudget }: { output: Output; log: Logger; stopBudget: number },
+  {
+    output,
+    log,
+    stopBudget,
+    tracing,
+  }: { output: Output; log: Logger; stopBudget: number; tracing: Tracing | undefined },
 ): Promise<void> {
   const { isWorker } = cluster;
   let running: Running | undefined;
@@ -86,7 +99,7 @@ async function serve(
   }
   try {
     const loadTenant = (settings: Settings) => tenantOf(settings, env, log);
-    running = await startGatehouse({ env, log, loadTenant, isWorker });
+    running = await startGatehouse({ env, log, tracing, loadTenant, isWorker });
   } catch (thrown) {
     return fail(thrown);
   }

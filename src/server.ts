@@ -27,7 +27,7 @@ import { health, PROBES } from './health.ts';
 import { createApplication } from './http/application.ts';
 import { readBody } from './http/body.ts';
 import { securityHeaders } from './http/headers.ts';
-import { requestLog } from './http/request-log.ts';
+import { watchRequests } from './http/request-log.ts';
 import { createRouter } from './http/router.ts';
 import type { Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
@@ -92,7 +92,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
-  app.use(requestLog(deps, deps.metrics?.measures));
+  for (const middleware of watchRequests(deps, settings.tls.mode === 'proxy')) app.use(middleware);
   // What was changed before a request came is in force for it.
   app.use((_ctx, next) => config.refresh().then(next));
   app.use(

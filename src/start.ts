@@ -20,12 +20,14 @@ import type { TenantFile } from './records/tenant.ts';
 import { because } from './runtime/because.ts';
 import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
 import { type Random, systemRandom } from './runtime/random.ts';
+import type { Tracing } from './runtime/tracing.ts';
 import { VERSION } from './runtime/version.ts';
 import { createTenant, type Tenant } from './server.ts';
 import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
+import { tracedStore } from './store/wrapped.ts';
 import { applyTenant } from './tenant/apply.ts';
 import { exampleRemains, productionFaults } from './tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from './tenant/load.ts';
@@ -46,6 +48,8 @@ interface StartOptions {
   hasher?: Hasher;
   /** Opens the store; the embedded one by default. */
   open?: typeof openStore;
+  /** Where traces are collected. */
+  tracing?: Tracing | undefined;
   /** Waits between retries of messages; injected by tests. */
   pause?: Pause;
   /** Whether it is one of several processes of a server: commands then go to the database themselves. */
@@ -102,21 +106,31 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const { dataDir, databaseUrl, secretsKey } = read;
   const opened = await open({ dataDir, databaseUrl, secretsKey, clock, log, random });
   try {
-    const { store, metrics } =
-      read.metrics === undefined
-        ? { store: opened, metrics: undefined }
-        : await switchMetricsOn({ store: opened, hasher, clock: wallClock, version: VERSION });
+    const { tracing } = options;
+    const { store, metrics } = await watched(tracing ? tracedStore(opened, tracing) : opened, {
+      isMeasured: read.metrics !== undefined,
+      hasher,
+      clock: wallClock,
+    });
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
     const { pause } = options;
     const tenant = { settings: read, store, users, log, clock, wallClock, random, ...(pause && { pause }) };
     const { isWorker = false } = options;
-    const running = await serve({ ...tenant, metrics, file: loaded.tenant, isWorker });
+    const running = await serve({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);
   } catch (thrown) {
     await opened.close();
     throw thrown;
   }
+}
+
+/** The store as it is used, measured where metrics are on. */
+async function watched(
+  store: Store,
+  { isMeasured, ...of }: { isMeasured: boolean; hasher: Hasher; clock: Clock },
+): Promise<{ store: Store; metrics: Metrics | undefined }> {
+  return isMeasured ? switchMetricsOn({ store, ...of, version: VERSION }) : { store, metrics: undefined };
 }
 
 /** Logs why there are no development pages, and where sent messages are. */

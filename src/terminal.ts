@@ -12,9 +12,9 @@ export interface Output {
   write(text: string): unknown;
 }
 
-/** The log of a process that writes to `output`. @param level one of pino's. */
-export function logTo(output: Output, level: string | undefined): Logger {
-  return output.isTTY === true ? createLog(level, plainLines(output)) : createLog(level);
+/** The log of a process that writes to `output`. @param level one of pino's. @param mixin what each line says besides. */
+export function logTo(output: Output, level: string | undefined, mixin?: () => object): Logger {
+  return createLog(level, output.isTTY === true ? plainLines(output) : undefined, mixin);
 }
 
 /** Rewrites the log's JSON lines as plain text. */

@@ -4,11 +4,27 @@ import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Tracing } from '../runtime/tracing.ts';
 
 interface RequestLogDependencies {
   log: Logger;
   clock: Clock;
   random: Random;
+}
+
+/**
+ * What is told of each request: to the log, and where they are on to traces and metrics.
+ * @param believesParents whether what a request says of its trace is a proxy's word, and not a stranger's.
+ */
+export function watchRequests(
+  deps: RequestLogDependencies & {
+    tracing?: Pick<Tracing, 'request'> | undefined;
+    metrics?: { measures: RequestMeasures } | undefined;
+  },
+  believesParents: boolean,
+): Middleware[] {
+  const log = requestLog(deps, deps.metrics?.measures);
+  return deps.tracing === undefined ? [log] : [traceRequests(deps.tracing, believesParents), log];
 }
 
 type RequestMeasures = Pick<Measures, 'requestBegan' | 'requestEnded'>;
@@ -18,10 +34,7 @@ type RequestMeasures = Pick<Measures, 'requestBegan' | 'requestEnded'>;
  * may be.
  * @param measures told of each request, too, where metrics are on.
  */
-export function requestLog(
-  { log, clock, random }: RequestLogDependencies,
-  measures?: RequestMeasures,
-): Middleware {
+function requestLog({ log, clock, random }: RequestLogDependencies, measures?: RequestMeasures): Middleware {
   // Unique without asking for randomness at each request.
   const run = random(6).toString('base64url');
   let count = 0;
@@ -37,6 +50,24 @@ export function requestLog(
   return measures === undefined ? logged : measured(logged, measures);
 }
 
+/** Makes a span of each request. */
+function traceRequests({ request }: Pick<Tracing, 'request'>, believesParents: boolean): Middleware {
+  return (ctx, next) => {
+    // The engine is handed the request under addresses of its own.
+    const { method } = ctx;
+    return request(believesParents ? ctx.req.headers : undefined, next, () => ({
+      method: METHODS.has(method) ? method : '_OTHER',
+      route: routeOf(ctx.state),
+      status: ctx.status,
+    }));
+  };
+}
+
+/** Others can be sent, as many as somebody likes. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+const routeOf = ({ route }: Record<string, unknown>) => (typeof route === 'string' ? route : undefined);
+
 /** Measures each request, by the route that the router has found for it. */
 function measured(inner: Middleware, { requestBegan, requestEnded }: RequestMeasures): Middleware {
   return async (ctx, next) => {
@@ -47,9 +78,8 @@ function measured(inner: Middleware, { requestBegan, requestEnded }: RequestMeas
     try {
       await inner(ctx, next);
     } finally {
-      const { status, state } = ctx;
-      const route = typeof state.route === 'string' ? state.route : undefined;
-      requestEnded({ method, route, status }, (performance.now() - began) / 1000);
+      const { status } = ctx;
+      requestEnded({ method, route: routeOf(ctx.state), status }, (performance.now() - began) / 1000);
     }
   };
 }

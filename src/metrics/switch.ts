@@ -2,7 +2,7 @@
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
-import { measuredStore } from '../store/measured.ts';
+import { measuredStore } from '../store/wrapped.ts';
 import type { Hasher } from '../users/hashing.ts';
 import type { Metrics } from './registry.ts';
 

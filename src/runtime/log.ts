@@ -25,14 +25,20 @@ const DEPTH = 3;
 /**
  * @param level one of pino's; others mean `info`, because the log exists before the settings are checked.
  * @param destination standard output unless said otherwise.
+ * @param mixin what each line says besides.
  */
-export function createLog(level: string | undefined, destination?: DestinationStream): Logger {
+export function createLog(
+  level: string | undefined,
+  destination?: DestinationStream,
+  mixin?: () => object,
+): Logger {
   const log = pino(
     {
       level: level !== undefined && (level === 'silent' || level in pino.levels.values) ? level : 'info',
       formatters: { log: (entry) => withoutSecrets(entry) },
       serializers: { err: describeError, path: withoutInteraction },
       base: null,
+      ...(mixin && { mixin }),
     },
     ...(destination === undefined ? [] : [destination]),
   );

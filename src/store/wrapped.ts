@@ -1,0 +1,56 @@
+// A store with something done around each of its operations: what stands around another one while somebody watches.
+import type { CollectionName } from '../records/collections.ts';
+import type { Measures } from '../runtime/measures.ts';
+import type { Tracing } from '../runtime/tracing.ts';
+import type { Store } from './contract.ts';
+import { collectionSpecs } from './keys.ts';
+
+type Method = (...parameters: unknown[]) => Promise<unknown>;
+
+/** Does something around an operation, by the name that the contract gives it; of no collection for what is of several. */
+type Around = (
+  operation: string,
+  collection: CollectionName | undefined,
+  run: () => Promise<unknown>,
+) => Promise<unknown>;
+
+function wrapped(store: Store, around: Around): Store {
+  const wrap =
+    (operation: string, method: Method, collection?: CollectionName): Method =>
+    (...parameters) =>
+      around(operation, collection, () => method(...parameters));
+  const collections = new Map(
+    collectionSpecs().map(([name]) => {
+      const of = name as CollectionName;
+      const methods = Object.entries(store.collection(of)) as [string, Method][];
+      return [name, Object.fromEntries(methods.map(([key, method]) => [key, wrap(key, method, of)]))];
+    }),
+  );
+  return {
+    ...store,
+    // The methods are those of the collection that it asks for.
+    collection: ((name: CollectionName) => collections.get(name)) as unknown as Store['collection'],
+    batch: wrap('batch', store.batch as Method) as Store['batch'],
+    ready: wrap('ready', store.ready) as Store['ready'],
+  };
+}
+
+/** Times each operation of a store. */
+export function measuredStore(store: Store, { storeOperation }: Pick<Measures, 'storeOperation'>): Store {
+  return wrapped(store, async (operation, _collection, run) => {
+    const began = performance.now();
+    try {
+      return await run();
+    } finally {
+      storeOperation(operation, (performance.now() - began) / 1000);
+    }
+  });
+}
+
+/** Makes a span of each operation of a store. */
+export function tracedStore(store: Store, { span }: Pick<Tracing, 'span'>): Store {
+  return wrapped(store, (operation, collection, run) => {
+    const of = collection === undefined ? {} : { 'db.collection.name': collection };
+    return span(`store.${operation}`, { 'db.operation.name': operation, ...of }, run);
+  });
+}

@@ -1,0 +1,70 @@
+// Traces by OpenTelemetry: its API alone. What collects and sends them (the SDK) is the operator's, registered before the
+// server is loaded; without one nothing is made.
+import {
+  context,
+  isSpanContextValid,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import type { Tracing } from '../runtime/tracing.ts';
+import { VERSION } from '../runtime/version.ts';
+
+/** @returns undefined where no SDK is registered. */
+export function openTracing(): Tracing | undefined {
+  const tracer = trace.getTracer('gatehouse', VERSION);
+  const probe = tracer.startSpan('start');
+  const isRegistered = isSpanContextValid(probe.spanContext());
+  probe.end();
+  if (!isRegistered) return undefined;
+  return {
+    request: (parent, work, answered) => {
+      const above = parent === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, parent);
+      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, above);
+      return context.with(trace.setSpan(above, span), async () => {
+        try {
+          await failing(span, work);
+        } finally {
+          const { method, route = 'none', status } = answered();
+          span.updateName(`${method} ${route}`);
+          span.setAttributes({
+            'http.request.method': method,
+            'http.route': route,
+            'http.response.status_code': status,
+          });
+          if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+          span.end();
+        }
+      });
+    },
+    span: (name, attributes, work) =>
+      tracer.startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, async (span) => {
+        try {
+          return await failing(span, work);
+        } finally {
+          span.end();
+        }
+      }),
+    ids: () => {
+      const found = trace.getActiveSpan()?.spanContext();
+      return found === undefined || !isSpanContextValid(found)
+        ? {}
+        : { trace_id: found.traceId, span_id: found.spanId };
+    },
+  };
+}
+
+/** Notes a failure, by its kind alone: messages may hold people's data. */
+async function failing<T>(span: Span, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const type = thrown instanceof Error ? thrown.name : typeof thrown;
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    span.setAttribute('error.type', type);
+    throw thrown;
+  }
+}

@@ -1,0 +1,112 @@
+// Traces: spans of requests, the store and requests to others, where an SDK is registered; nothing of them otherwise.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { isTracingAsked } from '../../src/runtime/tracing.ts';
+import { createAgent } from '../support/agent.ts';
+import { MAIN, runServer } from '../support/process.ts';
+
+const SDK = fileURLToPath(new URL('sdk.ts', import.meta.url));
+const PARENT = { traceId: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', spanId: 'bbbbbbbbbbbbbbbb' };
+const TRACEPARENT = `00-${PARENT.traceId}-${PARENT.spanId}-01`;
+
+interface Span {
+  name: string;
+  traceId: string;
+  spanId: string;
+  parent?: string;
+  attributes: Record<string, unknown>;
+  status?: number;
+}
+
+describe('traces', () => {
+  let cwd: string;
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-tracing-'));
+  });
+  afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+  const run = (env: Record<string, string>, hasSdk = true) =>
+    runServer({
+      cwd,
+      env: { LOG_LEVEL: 'debug', SPANS: join(cwd, 'spans'), ...env },
+      command: [process.execPath, ...(hasSdk ? ['--import', SDK] : []), MAIN],
+    });
+  const spans = () =>
+    readFileSync(join(cwd, 'spans'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Span);
+  const ON = { OTEL_TRACES_EXPORTER: 'otlp' };
+
+  it('have requests by their routes, and the store below them, with nothing that a stranger sent', async () => {
+    const server = await run(ON);
+    const agent = createAgent(server);
+    await agent.get('/authorize?client_id=of-a-stranger&response_type=code', { traceparent: TRACEPARENT });
+    await agent.request('/no/such-path', { method: 'PROPFIND' });
+    const line = await server.line((one) => one.includes('"path":"/authorize"'));
+    await server.end('SIGTERM');
+    const all = spans();
+    const request = all.find(({ name }) => name === 'GET /authorize');
+    expect(request?.attributes).to.deep.include({ 'http.request.method': 'GET', 'http.route': '/authorize' });
+    // Strangers do not say which trace they are of: they could have every request collected.
+    expect(request?.parent).to.equal(undefined);
+    expect(all.some(({ name }) => name === '_OTHER none')).to.equal(true);
+    const below = all.filter(
+      ({ traceId, name }) => traceId === request?.traceId && name.startsWith('store.'),
+    );
+    expect(JSON.parse(line)).to.include({ trace_id: request?.traceId, span_id: request?.spanId });
+    const stored = all.filter(({ name }) => name.startsWith('store.'));
+    expect(stored.every(({ attributes }) => attributes['db.operation.name'] !== undefined)).to.equal(true);
+    expect(below.every(({ parent }) => parent !== undefined)).to.equal(true);
+    expect(JSON.stringify(all))
+      .not.to.contain('of-a-stranger')
+      .and.not.contain('PROPFIND')
+      .and.not.contain('such-path');
+  });
+
+  it('go on with that of the proxy which is trusted', async () => {
+    const server = await run({
+      ...ON,
+      TLS: 'proxy',
+      TRUSTED_PROXIES: '127.0.0.1',
+      BASE_URL: 'https://id.example.test',
+    });
+    const port = JSON.parse(server.lines.find((one) => one.includes('"msg":"listening"')) ?? '{}').port;
+    await fetch(`http://127.0.0.1:${port}/readyz`, {
+      headers: { traceparent: TRACEPARENT, 'x-forwarded-proto': 'https' },
+    });
+    await server.end('SIGTERM');
+    const request = spans().find(({ name }) => name === 'GET /readyz');
+    expect(request).to.include({ traceId: PARENT.traceId, parent: PARENT.spanId });
+    const below = spans().find(({ name }) => name === 'store.ready');
+    expect(below).to.include({ traceId: PARENT.traceId, parent: request?.spanId });
+  });
+
+  it('are not made where the environment asks for none', async () => {
+    const server = await run({ OTEL_SDK_DISABLED: 'true', ...ON });
+    await createAgent(server).get('/readyz');
+    const line = await server.line((one) => one.includes('"path":"/readyz"'));
+    await server.end('SIGTERM');
+    expect(existsSync(join(cwd, 'spans'))).to.equal(false);
+    expect(JSON.parse(line)).not.to.have.property('trace_id');
+  });
+
+  it('that nobody collects are a warning, and the server serves', async () => {
+    const server = await run(ON, false);
+    expect((await createAgent(server).get('/readyz')).status).to.equal(200);
+    await server.line((one) => one.includes('no SDK of OpenTelemetry is registered'));
+    expect(await server.end('SIGTERM')).to.equal(0);
+  });
+
+  it('are asked for in the words of the specification', () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
+    expect(isTracingAsked({})).to.equal(false);
+    expect(isTracingAsked(endpoint)).to.equal(true);
+    expect(isTracingAsked({ ...endpoint, OTEL_SDK_DISABLED: 'True' })).to.equal(false);
+    expect(isTracingAsked({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).to.equal(false);
+    expect(isTracingAsked({ OTEL_TRACES_EXPORTER: '' })).to.equal(false);
+  });
+});
