@@ -3,37 +3,21 @@
 async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = [] } = {}) => {
   const commands = [];
   const api = {};
-  const at = (path) => {
-    let object = api;
-    for (const name of path) object = object[name] ??= {};
-    return object;
-  };
-  for (const method of methods) {
-    const path = method.split('.');
-    const name = path.pop();
-    at(path)[name] = (...args) => {
-      commands.push({ method, args });
-      return api;
-    };
-  }
-  if (api.redirect !== undefined) {
-    const { user, request } = event;
-    const refuse = (why) => {
-      throw new Error(`The session token is invalid: ${why}`);
-    };
-    Object.assign(api.redirect, {
+  /** What of a group answers at once, beside what it records. */
+  const answering = {
+    redirect: () => ({
       canRedirect: () => canRedirect,
       encodeToken: ({ secret, payload = {}, expiresInSeconds = 900 }) => {
-        const claims = {
-          iss: issuer,
-          iat: now,
-          exp: now + Number(expiresInSeconds),
-          sub: user.user_id,
-          ip: request.ip,
-        };
+        const { user, request } = event;
+        const exp = now + Number(expiresInSeconds);
+        const claims = { iss: issuer, iat: now, exp, sub: user.user_id, ip: request.ip };
         return require('jsonwebtoken').sign({ ...claims, ...payload }, secret, { algorithm: 'HS256' });
       },
       validateToken: ({ secret, tokenParameterName = 'session_token' }) => {
+        const { user, request } = event;
+        const refuse = (why) => {
+          throw new Error(`The session token is invalid: ${why}`);
+        };
         const sent = { ...request.query, ...request.body };
         const token = Object.hasOwn(sent, tokenParameterName) ? sent[tokenParameterName] : undefined;
         if (typeof token !== 'string')
@@ -42,8 +26,8 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
           );
         let claims;
         try {
-          const rules = { algorithms: ['HS256'], ignoreExpiration: true, clockTimestamp: now };
-          claims = require('jsonwebtoken').verify(token, secret, rules);
+          const how = { algorithms: ['HS256'], ignoreExpiration: true, clockTimestamp: now };
+          claims = require('jsonwebtoken').verify(token, secret, how);
         } catch {
           refuse('Failed signature validation');
         }
@@ -55,18 +39,45 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
         if (!(Number(claims.exp) > now)) refuse('Token has expired.');
         return claims;
       },
+    }),
+    transaction: ({ setMetadata }) => ({
+      setMetadata: (key, value) => {
+        const { metadata } = event.transaction;
+        if (value === null) delete metadata[key];
+        else metadata[key] = value;
+        return setMetadata(key, value);
+      },
+    }),
+  };
+  const groups = {};
+  for (const method of methods) {
+    const [group, name] = method.split('.');
+    groups[group] ??= [];
+    groups[group].push(name);
+  }
+  // Most actions use few of them: each group is made when it is first asked for.
+  for (const [group, names] of Object.entries(groups)) {
+    const make = () => {
+      const record =
+        (name) =>
+        (...args) => {
+          commands.push({ method: `${group}.${name}`, args });
+          return api;
+        };
+      const made = Object.fromEntries(names.map((name) => [name, record(name)]));
+      return { ...made, ...answering[group]?.(made) };
+    };
+    Object.defineProperty(api, group, {
+      configurable: true,
+      enumerable: true,
+      get: () => {
+        const value = make();
+        Object.defineProperty(api, group, { value, writable: true, configurable: true, enumerable: true });
+        return value;
+      },
     });
   }
-  if (api.redirect !== undefined) api.rules = { wasExecuted: (id) => rules.includes(id) };
-  if (api.transaction !== undefined) {
-    const { setMetadata } = api.transaction;
-    api.transaction.setMetadata = (key, value) => {
-      const { metadata } = event.transaction;
-      if (value === null) delete metadata[key];
-      else metadata[key] = value;
-      return setMetadata(key, value);
-    };
-  }
+  if (methods.includes('redirect.sendUserTo')) api.rules = { wasExecuted: (id) => rules.includes(id) };
   const cache = new Map(Object.entries(kept));
   api.cache = {
     get: (key) => cache.get(String(key)),

@@ -4,6 +4,8 @@
   const stringify = JSON.stringify;
   const loaded = new Map();
   const pending = new Map();
+  /** What is around scripts, by its text: it need not be read anew for each run. */
+  const prepared = new Map();
   let lastId = 0;
 
   /** Keeps what is to be called when the host has an answer. */
@@ -248,9 +250,13 @@
   };
 
   return {
-    /** Loads what scripts may require, once for all runs. */
+    /** Loads what scripts may require and what is around them, once for all runs. */
     load: () => {
       for (const name of host('modules').split(',')) load(name);
+      for (const name of host('wrappers').split(',')) {
+        const source = host('shim', name);
+        prepared.set(source, evaluate(source, name));
+      }
       // Those that are globals besides are looked up, so that a run finds values.
       for (const name of ['Buffer', 'URL', 'TextEncoder', 'fetch', 'request', 'crypto'])
         void globalThis[name];
@@ -260,7 +266,7 @@
       guarded(() => {
         for (const [name, value] of Object.entries(JSON.parse(globals))) define(name, value);
         const given = JSON.parse(args);
-        const run = evaluate(source, entry);
+        const run = prepared.get(source) ?? evaluate(source, entry);
         const callback = (error, value) => (error ? fail(error) : succeed(value));
         const returned = run(...given, callback);
         if (typeof returned?.then !== 'function') return;

@@ -14,6 +14,8 @@ import { STAND_INS } from './stand-ins.ts';
 
 /** What those and the globals are made of besides. */
 const PARTS = ['fetch', 'text'];
+/** What is around scripts of a kind. */
+const WRAPPERS = ['action', 'rule'];
 
 // Its types are those of the CommonJS form.
 const variant = quickjs.default as unknown as QuickJSSyncVariant;
@@ -147,9 +149,10 @@ function snapshot(wasmMemory: WebAssembly.Memory) {
 /** Shims, or what the host gives. */
 function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly Plain[]): Plain | undefined {
   if (name === 'modules') return STAND_INS.join(',');
+  if (name === 'wrappers') return WRAPPERS.join(',');
   if (name !== 'shim') return host(name, args);
   const [module = ''] = args;
-  if (typeof module !== 'string' || ![...STAND_INS, ...PARTS].includes(module))
+  if (typeof module !== 'string' || ![...STAND_INS, ...PARTS, ...WRAPPERS].includes(module))
     throw new Error('there is no such shim');
   return textOf(module);
 }
