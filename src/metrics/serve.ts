@@ -23,6 +23,7 @@ interface MetricsDependencies {
 
 const PATH = '/metrics';
 
+/** For operators (docs/operating.md "Metrics"): no part of the API, and not there where they are off. */
 export const metricsFeature = feature<MetricsDependencies>({
   name: 'metrics',
   routes: {
@@ -30,7 +31,6 @@ export const metricsFeature = feature<MetricsDependencies>({
       limit: 'other',
       cors: 'none',
       errors: oauthShape,
-      summary: 'Metrics, to those who bring METRICS_TOKEN as a bearer token; where one is set',
       handle: answerMetrics,
     },
   },

@@ -111,7 +111,7 @@ describe('the embedded store on disk', () => {
   it('keeps in memory counters and the configuration alone: log events and whatever else grows are in the database', () => {
     const kept = (where: string) =>
       collectionSpecs().flatMap(([name, spec]) => (spec.kept === where ? [name] : []));
-    expect(kept('memory')).to.deep.equal(['limits']);
+    expect(kept('memory')).to.deep.equal(['tries', 'limits']);
     expect(kept('configuration').sort()).to.deep.equal(configuration);
   });
 
