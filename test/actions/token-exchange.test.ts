@@ -16,7 +16,7 @@ const tenant = {
   ...rest,
   attackProtection: { ...rest.attackProtection, suspiciousIpThrottling: {} },
   clients: rest.clients.map((client) =>
-    ['web', 'spa'].includes(client.client_id)
+    ['web', 'spa', 'third'].includes(client.client_id)
       ? {
           ...client,
           grant_types: [...client.grant_types, 'refresh_token'],
@@ -288,6 +288,9 @@ describe('actions of custom-token-exchange', () => {
     const other = await exchange(token, { client_id: 'leeway', client_secret: 'leeway-secret' });
     expect(other.status).to.be.oneOf([400, 403]);
     expect(other.body.error).to.equal('unauthorized_client');
+    const third = await exchange(token, { client_id: 'third', client_secret: 'third-secret' });
+    expect([third.status, third.body.error]).to.deep.equal([403, 'unauthorized_client']);
+    expect(await printed(server)).to.equal('');
     expect((await exchange(token, { client_secret: 'wrong' })).status).to.equal(401);
     expect((await exchange(token, { subject_token_type: 'urn:acme:other' })).body.error).to.equal(
       'invalid_request',
@@ -306,7 +309,10 @@ describe('actions of custom-token-exchange', () => {
     expect((await exchange(token)).body.error).to.equal('invalid_request');
   });
 
-  it('are for types of tokens that are no standard’s', async () => {
+  it('are for types of tokens that are no standard’s, and actions that there are', async () => {
+    const lost = { name: 'a', subject_token_type: TYPE, action_id: 'x', type: 'custom_authentication' };
+    expect((await managed(server, 'POST', '/token-exchange-profiles', lost)).status).to.equal(400);
+    const { actionId } = await profile(judge(''));
     for (const subject_token_type of [
       'urn:ietf:params:oauth:token-type:id_token',
       'URN:IETF:params:oauth:token-type:access_token',
@@ -317,7 +323,7 @@ describe('actions of custom-token-exchange', () => {
       const { status } = await managed(server, 'POST', '/token-exchange-profiles', {
         name: 'a',
         subject_token_type,
-        action_id: 'x',
+        action_id: actionId,
         type: 'custom_authentication',
       });
       expect(status, subject_token_type).to.equal(400);

@@ -13,6 +13,11 @@ describe('settings that are kept for tools', () => {
   before(async () => {
     server = await startManaged();
     management = managementClient(server);
+    const { id } = await answer('POST', '/actions/actions', {
+      name: 'exchange',
+      supported_triggers: [{ id: 'custom-token-exchange', version: 'v1' }],
+    });
+    Object.assign(KINDS['/token-exchange-profiles']?.body ?? {}, { action_id: id });
   });
   after(() => server.stop());
 

@@ -59,6 +59,13 @@ function refuseUnfit(client: Client | undefined, requested: string | undefined):
   const types = client?.token_exchange?.allow_any_profile_of_type ?? [];
   if (client === undefined || !types.includes(CUSTOM_AUTHENTICATION))
     throw new AuthError(403, 'unauthorized_client', 'Token exchange is not enabled for this client.');
+  // Before anything is judged or made: these need the user's consent, which a page asks for.
+  if (client.is_first_party === false)
+    throw new AuthError(
+      403,
+      'unauthorized_client',
+      'Third-party applications must send the user to /authorize.',
+    );
   if (requested !== undefined && requested !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
   return client;

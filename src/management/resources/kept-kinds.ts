@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
+import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { documentsOf, type Kept, type KeptDependencies } from '../kept.ts';
 
@@ -171,6 +172,11 @@ export const KINDS: readonly Settings[] = [
     key: 'token_exchange_profiles',
     needed: { name, subject_token_type: subjectTokenType },
     fixed: { action_id: text, type: z.enum(['custom_authentication', 'on_behalf_of_token_exchange']) },
+    made: async ({ store }, { action_id: id }) => {
+      const action = typeof id === 'string' ? await store.collection('documents').get(id) : undefined;
+      if (action?.kind !== 'action') throw apiError(400, 'The action does not exist.', 'invalid_body');
+      return {};
+    },
     uniqueMember: 'subject_token_type',
   },
   {
