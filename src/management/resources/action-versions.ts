@@ -62,7 +62,7 @@ async function deploy(
     const draft = shown(keptView(ACTION, current));
     const source = earlier === undefined ? draft : versionOf(current, earlier.id);
     const [last] = versionsOf(current);
-    const { code, dependencies, secrets, runtime } = source;
+    const { code, dependencies, secrets, runtime, modules } = source;
     // What is deployed as it is has no other version.
     if (earlier === undefined && current.body.all_changes_deployed === true && last !== undefined) {
       version = last;
@@ -75,6 +75,7 @@ async function deploy(
       dependencies,
       secrets,
       runtime,
+      ...(modules !== undefined && { modules }),
       supported_triggers: current.body.supported_triggers,
       number: Number(last?.number ?? 0) + 1,
       status: 'built',
