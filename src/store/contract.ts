@@ -146,7 +146,7 @@ export interface Collection<T extends Stored> {
   /**
    * Replaces a record by what `change` makes of it; atomic: no other write comes between the read and
    * the write. `change` is synchronous and keeps the id; what it throws leaves the record as it was and
-   * is thrown on.
+   * is thrown on. It is called again where another process was quicker: its last call counts.
    * @returns the new record, or undefined when there is none (`change` is then not called).
    */
   update(id: string, change: (current: Frozen<T>) => Incoming<T>): Promise<Frozen<T> | undefined>;

@@ -1,0 +1,116 @@
+// The way to the database: whom it may lead to, and what is heard on it.
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Store } from '../../src/store/contract.ts';
+import { openStore } from '../../src/store/open.ts';
+import { localCertificate } from '../../src/tls/authority.ts';
+import { rejection } from '../store/contract.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+
+describe('a connection to PostgreSQL by TLS', () => {
+  let directory: string;
+  let cluster: Cluster;
+  before(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'gatehouse-database-tls-'));
+    chmodSync(directory, 0o755);
+    for (const name of ['own', 'other'])
+      await localCertificate(join(directory, name), ['localhost'], Date.now);
+    const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+    copyFileSync(join(directory, 'own', 'cert.pem'), cert);
+    copyFileSync(join(directory, 'own', 'key.pem'), key);
+    chmodSync(key, 0o600);
+    if (process.getuid?.() === 0) for (const file of [cert, key]) chownSync(file, 65_534, 65_534);
+    cluster = await startCluster({ settings: ['ssl=on', `ssl_cert_file=${cert}`, `ssl_key_file=${key}`] });
+  });
+  after(async () => {
+    await cluster.stop();
+    rmSync(directory, { recursive: true });
+  });
+
+  const open = (mode: string, authority: string, host = 'localhost') => {
+    const url = new URL(cluster.url());
+    url.hostname = host;
+    url.searchParams.set('sslmode', mode);
+    if (authority !== '') url.searchParams.set('sslrootcert', join(directory, authority, 'ca.pem'));
+    return openStore({ dataDir: join(directory, 'data'), databaseUrl: url.href, clock: Date.now });
+  };
+
+  for (const mode of ['verify-full', 'verify-ca', 'require']) {
+    it(`with sslmode=${mode} goes to a server that proves its name, all of it encrypted, and to no other`, async () => {
+      const store = await open(mode, 'own');
+      await store.collection('users').count();
+      const { rows } = await cluster.query(
+        `SELECT bool_and(ssl) AS all FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'gatehouse'`,
+      );
+      await store.close();
+      expect(rows[0].all).to.equal(true);
+      expect(String(await rejection(open(mode, 'other')))).to.match(/certificate|self-signed/);
+      expect(String(await rejection(open(mode, '')))).to.match(/certificate|self-signed/);
+      expect(String(await rejection(open(mode, 'own', '127.0.0.1')))).to.match(/altnames|IP/);
+    });
+  }
+
+  it('is not made where the server has none and TLS is asked for', async () => {
+    const plain = await startCluster();
+    try {
+      const url = `${plain.url()}?sslmode=verify-full`;
+      const refused = await rejection(
+        openStore({ dataDir: join(directory, 'data'), databaseUrl: url, clock: Date.now }),
+      );
+      expect(String(refused)).to.match(/does not support SSL/);
+    } finally {
+      await plain.stop();
+    }
+  });
+});
+
+describe('the configuration in PostgreSQL', () => {
+  let dataDir: string;
+  let cluster: Cluster;
+  let stores: Store[];
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-heard-'));
+    cluster = await startCluster();
+    const open = () => openStore({ dataDir, databaseUrl: cluster.url(), clock: Date.now });
+    stores = [await open(), await open()];
+  });
+  after(async () => {
+    for (const store of stores) await store.close();
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  /** Milliseconds until the second store has heard what the first has written. */
+  const heard = async (id: string): Promise<number> => {
+    const [one, other] = stores as [Store, Store];
+    const [own, before] = [one.revision(), other.revision()];
+    await one.collection('roles').put({ id, name: id } as never);
+    expect(one.revision()).to.be.above(own);
+    const began = performance.now();
+    while (other.revision() === before && performance.now() - began < 10_000) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect((await other.collection('roles').get(id))?.id).to.equal(id);
+    return performance.now() - began;
+  };
+
+  it('that another process has written is heard within a second', async () => {
+    expect(await heard('rol_1')).to.be.below(1000);
+  });
+
+  it('is heard of, too, where notifications do not arrive, and after connections were lost', async () => {
+    await cluster.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gatehouse'`,
+    );
+    await cluster.query(
+      `CREATE OR REPLACE FUNCTION gatehouse_configuration_written() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN UPDATE gatehouse_meta SET value = (value::bigint + 1)::text WHERE name = 'revision'; RETURN NULL; END $$`,
+    );
+    for (const store of stores) {
+      while ((await store.ready().catch((error: unknown) => error)) !== undefined);
+    }
+    expect(await heard('rol_2')).to.be.below(5000);
+  });
+});
