@@ -454,6 +454,36 @@ describe('changes of users who are kept in a database elsewhere', () => {
     });
   });
 
+  it('are of the identity that is kept there, where it was linked to another user', async () => {
+    const [primary, other] = [await someone({}, 'moving'), await someone()];
+    const [, upstreamId] = other.id.split('|');
+    const linked = await call('POST', `${primary.path}/identities`, {
+      provider: 'auth0',
+      user_id: upstreamId,
+    });
+    expect(linked.status, linked.text).to.equal(201);
+    const subject = async (email: string, password: string, realm: string) =>
+      payload((await grant(email, password, realm)).json().id_token).sub;
+    legacy.users.set(other.email, { ...other.user, name: 'Another Name' });
+    expect(await subject(other.email, OLD, 'users')).to.equal(primary.id);
+    expect((await server.store.collection('users').get(primary.id))?.name).not.to.equal('Another Name');
+    const agent = createAgent(server);
+    await agent.request('/dbconnections/change_password', {
+      json: { connection: 'users', email: other.email },
+    });
+    const page = await agent.get((await nextMessageTo(server, other.email, 1, 'link')).link ?? '');
+    const { action, fields } = readForm(page, 'password');
+    expect(
+      (await agent.request(action, { form: { ...fields, password: NEW, repeat: NEW } })).status,
+    ).to.equal(200);
+    expect((await grant(other.email, OLD)).status).to.equal(403);
+    expect(await subject(other.email, NEW, 'users')).to.equal(primary.id);
+    // The password of the user who was there first is another one, and kept here.
+    expect(await subject(primary.email, OLD, 'moving')).to.equal(primary.id);
+    expect((await call('DELETE', primary.path)).status).to.equal(204);
+    expect([legacy.users.has(other.email), legacy.users.has(primary.email)]).to.deep.equal([false, true]);
+  });
+
   it('are not offered, and refused, where there are no scripts for them', async () => {
     const email = fresh();
     expect((await signUp(email, { connection: 'login-only' })).json()).to.deep.equal({
