@@ -4,7 +4,7 @@ import type { Attempt } from '../protection/attempt.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../protection/callers.ts';
 import type { Challenges } from '../protection/challenges.ts';
-import type { Connection } from '../records/collections.ts';
+import type { Connection, Organization } from '../records/collections.ts';
 import { STRATEGIES, type StrategyName, type StrategyRecord } from '../records/connections.ts';
 import type { EventType } from '../records/log-events.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -39,6 +39,8 @@ export interface Proof<Credentials> {
   caller: Caller;
   /** For the tenant's own code, where the proof may make a user. */
   asker?: Asker;
+  /** Whose login page it was typed into. */
+  organization?: Organization | undefined;
 }
 
 /** In what strategies differ, beside how a proof is judged. */

@@ -1,7 +1,7 @@
 // Runs a script of a database elsewhere. What it fails with is told the operator by an event, and nobody else: an answer of
 // its own would say who is known here.
 import { AuthError } from '../../http/errors.ts';
-import type { Connection } from '../../records/collections.ts';
+import type { Connection, Organization } from '../../records/collections.ts';
 import { type CustomScriptName, customScript } from '../../records/custom-scripts.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { ScriptFailure } from '../../scripts/limits.ts';
@@ -20,6 +20,8 @@ export interface Asked {
   identifier: string;
   clientId?: string | undefined;
   ip?: string | undefined;
+  /** Whose login page is used. */
+  organization?: Organization | undefined;
 }
 
 export interface CustomRun {
@@ -46,7 +48,7 @@ const ABSENT: CustomAnswer = { failure: { kind: 'script', message: 'there is non
 /** Runs a script once; one that is not there fails. */
 export async function runCustom(
   { scripts }: Pick<CustomRunDependencies, 'scripts'>,
-  { connection }: Asked,
+  { connection, organization }: Asked,
   { name, args, secret }: CustomRun,
 ): Promise<CustomAnswer> {
   const options = databaseOptions(connection);
@@ -57,7 +59,7 @@ export async function runCustom(
     of: connection.name,
     source,
     entry: name,
-    args: options.enable_script_context === true ? [...args, {}] : args,
+    args: options.enable_script_context === true ? [...args, contextOf(organization)] : args,
     globals: { configuration },
     hidden: [...(secret === undefined ? [] : [secret]), ...textsIn(configuration)],
   });
@@ -88,4 +90,11 @@ export function databaseFailed(): AuthError {
     'temporarily_unavailable',
     'The user database cannot be asked at present. Try again later.',
   );
+}
+
+/** What scripts that want a context are given. */
+function contextOf(organization: Organization | undefined): object {
+  if (organization === undefined) return {};
+  const { id, name, display_name, metadata = {} } = organization;
+  return { organization: { id, name, display_name, metadata } };
 }

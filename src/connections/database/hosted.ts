@@ -162,6 +162,7 @@ async function postLogin(
       identifier: username,
       credentials: password,
       caller: { ip: ctx.ip, browser: markBrowser(ctx, deps.random).browser },
+      organization: page.organization,
     });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {

@@ -30,12 +30,12 @@ interface Known {
  */
 export async function proveElsewhere(
   deps: ProofDependencies,
-  { connection, identifier, credentials: password, clientId, caller }: Proof<string>,
+  { connection, identifier, credentials: password, clientId, caller, organization }: Proof<string>,
   { user, version, use }: Known,
 ): Promise<Proved | undefined> {
   // Nothing is kept of a longer one.
   if (Buffer.byteLength(password) > LONGEST_PASSWORD) return undefined;
-  const asked = { connection, identifier, clientId, ip: caller.ip };
+  const asked = { connection, identifier, clientId, ip: caller.ip, organization };
   const ask = async () => {
     const there = await deps.customDatabases.login(asked, password);
     if (there === 'failed') throw wrongCredentials();

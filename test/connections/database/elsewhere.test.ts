@@ -31,8 +31,19 @@ describe('users who are kept in a database elsewhere', () => {
         ...base,
         users: [],
         clients: base.clients.map((one) =>
-          one.client_id === 'web' ? { ...one, grant_types: [...one.grant_types, REALM] } : one,
+          one.client_id === 'web'
+            ? { ...one, grant_types: [...one.grant_types, REALM], organization_usage: 'allow' }
+            : one,
         ),
+        organizations: [
+          {
+            id: 'org_acme',
+            name: 'acme',
+            display_name: 'Acme',
+            metadata: { tier: 'gold' },
+            connections: [{ name: 'aware', assign_membership_on_login: true }],
+          },
+        ],
         databases: [
           ...base.databases.filter(({ name }) => name !== 'users'),
           database('users'),
@@ -55,7 +66,7 @@ describe('users who are kept in a database elsewhere', () => {
             'aware',
             {
               login:
-                'function (email, password, context, callback) { callback(null, { user_id: email, email, name: typeof context }); }',
+                'function (email, password, context, callback) { callback(null, { user_id: email, email, name: JSON.stringify(context) }); }',
             },
             { enable_script_context: true },
           ),
@@ -247,9 +258,16 @@ describe('users who are kept in a database elsewhere', () => {
   });
 
   it('are asked for with a context where scripts want one', async () => {
-    expect(payload((await grant('aware@example.test', 'any', 'aware')).json().id_token).name).to.equal(
-      'object',
-    );
+    const nameOf = async (email: string) =>
+      (await server.store.collection('users').findBy('email', email))[0]?.name;
+    await grant('aware@example.test', 'any', 'aware');
+    expect(await nameOf('aware@example.test')).to.equal('{}');
+    const email = 'member@example.test';
+    const request = webRequest({ connection: 'aware', organization: 'org_acme' });
+    await logIn(createAgent(server), server, request, { email, password: 'any' });
+    expect(JSON.parse((await nameOf(email)) ?? '')).to.deep.equal({
+      organization: { id: 'org_acme', name: 'acme', display_name: 'Acme', metadata: { tier: 'gold' } },
+    });
   });
 
   describe('whose script fails', () => {
