@@ -216,7 +216,9 @@ function actionsOf({ prompt }: Interaction, answer: Answer): InteractionResults 
   const actions = waitingActionsOf(prompt);
   if (actions === undefined) return {};
   const returned = typeof answer === 'object' && 'returned' in answer ? answer.returned : undefined;
-  const isGiven = typeof answer === 'object' && 'login' in answer && answer.login.amr.includes('mfa');
+  // A login that counts for two factors by itself (a passkey) is none of those that were named, and states no context.
+  const login = typeof answer === 'object' && 'login' in answer ? answer.login : undefined;
+  const isGiven = login?.acr !== undefined && login.amr.includes('mfa');
   return { actions: { ...actions, returned, isGiven } };
 }
 

@@ -28,7 +28,9 @@ export function createSecondFactor(deps: FactorDependencies, mfaApi: string): Se
     wasGiven: ({ mode, types }, given) => {
       const proves = ({ type, amr }: Factor) =>
         types.includes(type) && amr.length > 0 && amr.every((one) => given.includes(one));
-      return mode === 'challenge' && given.includes('mfa') && deps.factors.some(proves);
+      // Without a password `otp` may be the code that was sent for the first factor.
+      const isSecond = given.includes('pwd') && given.includes('mfa');
+      return mode === 'challenge' && isSecond && deps.factors.some(proves);
     },
     enrolled: async (user) => {
       const kinds = new Set((await activeAuthenticators(deps, user)).map(({ kind }) => kind));
