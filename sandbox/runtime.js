@@ -66,8 +66,10 @@
   }
 
   function require(given) {
-    const plain = host('link', '', String(given));
-    return plain === NONE ? requireFrom('', String(given).replace(/(.)@[^/]*$/, '$1')) : loadFile(plain);
+    // As it is named, or without a version.
+    const names = [String(given), String(given).replace(/(.)@[^/]*$/, '$1')];
+    const file = names.map((name) => host('link', '', name)).find((found) => found !== NONE);
+    return file === undefined ? requireStandIn(given) : loadFile(file);
   }
 
   function requireStandIn(given) {

@@ -20,7 +20,7 @@ import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
 import { logout } from './logout/feature.ts';
 import { management } from './management/feature.ts';
-import { metricsFeature } from './metrics/serve.ts';
+import { isAtDoor, type MetricsSettings, metricsFeature } from './metrics/serve.ts';
 import { protection } from './protection/declaration.ts';
 import type { Declaration, EventMeanings } from './records/declaration.ts';
 import type { Limits } from './records/limits.ts';
@@ -51,6 +51,11 @@ export const FEATURES: readonly Feature<never>[] = [
   health,
   metricsFeature,
 ];
+
+/** The features that a server has with its settings. */
+export function servedFeatures(metrics: Partial<MetricsSettings> = {}): readonly Feature<never>[] {
+  return isAtDoor(metrics) ? FEATURES : FEATURES.filter((one) => one.name !== metricsFeature.name);
+}
 
 /** What every part declares. */
 export const DECLARATIONS: readonly Declaration[] = [

@@ -18,7 +18,7 @@ import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
-import { FEATURES, LIMITS } from './features.ts';
+import { LIMITS, servedFeatures } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
 import { ciba } from './grants/ciba/feature.ts';
@@ -260,7 +260,7 @@ function routesOf(
       ? bind(development, {
           baseUrl,
           version: VERSION,
-          features: FEATURES,
+          features: servedFeatures(settings.metrics),
           limits: LIMITS,
           managementOpenApi: () => managementOpenApi(baseUrl),
           config: tenantConfig,

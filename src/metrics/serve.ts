@@ -23,7 +23,6 @@ interface MetricsDependencies {
 
 const PATH = '/metrics';
 
-/** For operators (docs/operating.md "Metrics"): no part of the API, and not there where they are off. */
 export const metricsFeature = feature<MetricsDependencies>({
   name: 'metrics',
   routes: {
@@ -31,17 +30,24 @@ export const metricsFeature = feature<MetricsDependencies>({
       limit: 'other',
       cors: 'none',
       errors: oauthShape,
+      summary: 'Metrics, to those who bring METRICS_TOKEN as a bearer token; where one is set',
       handle: answerMetrics,
     },
   },
 });
 
+/** Whether metrics are at the port of everybody: with a token, and no port of their own. */
+export function isAtDoor({ port, token }: Partial<MetricsSettings>): boolean {
+  return token !== undefined && port === undefined;
+}
+
 /** The requests for metrics at everybody's port: none where they are off, or have a port of their own. */
 export function metricsRoutes(
   metrics: MetricsDependencies['metrics'] | undefined,
-  { port, token }: Partial<MetricsSettings> = {},
+  settings: Partial<MetricsSettings> = {},
 ): Route[] {
-  if (metrics === undefined || token === undefined || port !== undefined) return [];
+  const { token } = settings;
+  if (metrics === undefined || token === undefined || !isAtDoor(settings)) return [];
   return bind(metricsFeature, { metrics, token });
 }
 

@@ -73,7 +73,7 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Pr
     refuseNewer(known);
     for (const [n, statements] of versions.entries()) {
       if (n < version) continue;
-      if (n > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
+      if (version > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
       await inTransaction(run, async () => {
         for (const statement of statements) await run({ text: statement }, []);
         await run({ text: setMeta }, ['version', String(n + 1)]);
