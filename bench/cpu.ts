@@ -58,7 +58,7 @@ const gatehouse = await start(here('../src/main.js'), {
   ...proxiedEnvironment(directory),
   ...(PROFILE === undefined
     ? {}
-    : { NODE_OPTIONS: `--max-semi-space-size=4 --cpu-prof --cpu-prof-dir=${PROFILE}` }),
+    : { NODE_OPTIONS: `--max-semi-space-size=8 --cpu-prof --cpu-prof-dir=${PROFILE}` }),
 });
 const bare = await start(here('bare.ts'), {});
 const ours = local(gatehouse);

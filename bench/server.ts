@@ -18,7 +18,7 @@ export const proxiedEnvironment = (directory: string) => ({
   DATA_DIR: join(directory, 'data'),
   LOG_LEVEL: 'info',
   // As `npm start` has it.
-  NODE_OPTIONS: '--max-semi-space-size=4',
+  NODE_OPTIONS: '--max-semi-space-size=8',
 });
 
 /** A server in a process of its own. */

@@ -4,7 +4,6 @@ import cluster from 'node:cluster';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { fail } from './fault.ts';
 import { isTracingAsked, type Tracing } from './runtime/tracing.ts';
@@ -103,18 +102,9 @@ async function serve(
   } catch (thrown) {
     return fail(thrown);
   }
-  keepHeapSmall();
   // Last, because a supervisor that waits for this line may send a signal at once.
   if (tellReady === undefined) return announce(running, log, output);
   tellReady(readyOf(running));
-}
-
-/**
- * The heap may grow by half of what is in use before it is collected. V8 lets it grow to several times that on a machine with
- * much memory, and of what a request leaves behind most is garbage. Not before the start is over, which only adds to it.
- */
-function keepHeapSmall(): void {
-  setFlagsFromString('--heap-growing-percent=50');
 }
 
 /**
