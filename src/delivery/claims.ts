@@ -11,6 +11,8 @@ type Record = Frozen<DeliveryRecord>;
 /** What is added to the longest time that a try takes: the clocks of two hosts differ, and a process may stall. */
 const MARGIN = 15_000;
 
+const dateOf = (at: number) => new Date(at).toISOString();
+
 export const COLLECTION = 'deliveries' satisfies CollectionName;
 
 /** A delivery that this process has taken. */
@@ -56,14 +58,14 @@ export function createClaims(
     create: (kind, content, longest) => {
       const id = random(16).toString('hex');
       const until = clock() + longest + MARGIN;
-      const record = { id, kind, content, dueAt: until, holder, tries: 0 };
+      const record = { id, kind, content, dueAt: dateOf(until), holder, tries: 0 };
       return { claim: { id, content, tries: 0, until }, write: { collection: COLLECTION, insert: record } };
     },
     due: async (kinds, isFirst) => {
       const kind = { field: 'kind', in: kinds };
       // No other process has the store: what is held in it was held by one that has ended.
       const isFree = isFirst && store.exclusive === true;
-      const where = isFree ? kind : { all: [{ field: 'dueAt', to: clock() }, kind] };
+      const where = isFree ? kind : { all: [{ field: 'dueAt', to: dateOf(clock()) }, kind] };
       return (await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce })).records;
     },
     take: async ({ id, dueAt }, longest) => {
@@ -71,7 +73,7 @@ export function createClaims(
       let isOurs = false;
       const taken = await records.update(id, (current) => {
         isOurs = current.dueAt === dueAt;
-        return isOurs ? { ...current, holder, dueAt: until } : current;
+        return isOurs ? { ...current, holder, dueAt: dateOf(until) } : current;
       });
       return taken === undefined || !isOurs
         ? undefined
@@ -79,10 +81,14 @@ export function createClaims(
     },
     renew: async (id, longest) => {
       const until = clock() + longest + MARGIN;
-      return (await own(id, (current) => ({ ...current, dueAt: until }))) && until;
+      return (await own(id, (current) => ({ ...current, dueAt: dateOf(until) }))) && until;
     },
     release: async (id, ms, failed) => {
-      await own(id, (current) => ({ ...current, dueAt: clock() + ms, tries: current.tries + failed }));
+      await own(id, (current) => ({
+        ...current,
+        dueAt: dateOf(clock() + ms),
+        tries: current.tries + failed,
+      }));
     },
     remove: async (id) => {
       await records.delete(id);

@@ -13,7 +13,7 @@ export interface CollectionSpec<T> {
    * object whose members, at any depth, can be filtered by, whatever their kind.
    */
   fields?: Record<string, 'text' | 'number' | 'boolean' | 'members'>;
-  /** Those of the fields that a database has an index for: each costs every write of a record some 10 µs. */
+  /** Those of the fields, all of them texts, that a database has an index for: each costs every write some 10 µs. */
   indexed?: readonly string[];
   /**
    * Members that are secrets and are stored sealed (`a.b` is b within a, `*` each member or element); no key and no

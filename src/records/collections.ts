@@ -192,7 +192,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   deliveries: {
     unique: {},
     indexes: {},
-    fields: { kind: 'text', dueAt: 'number' },
+    fields: { kind: 'text', dueAt: 'text' },
     indexed: ['dueAt'],
     sealed: ['content'],
   },

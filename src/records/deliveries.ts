@@ -8,8 +8,8 @@ export interface DeliveryRecord extends Stored {
   kind: string;
   /** What is sent, as JSON: it may hold codes and links, and is kept sealed. */
   content: string;
-  /** Epoch milliseconds from which on any process may take it; whoever does moves that on by the length of a try. */
-  dueAt: number;
+  /** From when on any process may take it, ISO 8601: whoever does moves that on by the length of a try. */
+  dueAt: string;
   /** The process that took it last. */
   holder: string;
   /** How many tries have failed. */

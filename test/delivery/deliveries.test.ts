@@ -1,12 +1,16 @@
 // Deliveries that outlive the process that wrote them: who tries them, and how often. Several processes are several
 // sets of deliveries over one store; time is the test's.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { createDeliveries, type Deliveries } from '../../src/delivery/deliveries.ts';
-import type { Pause } from '../../src/delivery/queue.ts';
+import { type Pause, timerPause } from '../../src/delivery/queue.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
+import { openStore } from '../../src/store/open.ts';
 
 const LONGEST = 10_000;
 /** Longer than a lease. */
@@ -19,231 +23,242 @@ interface Seen {
   by: number;
 }
 
-describe('deliveries', () => {
-  let store: Store;
-  let now: number;
-  let seen: Seen[];
-  let gaveUp: unknown[];
-  /** What becomes of a try. */
-  let behave: (seen: Seen) => Promise<void>;
-  let ends: AbortController[];
-  beforeEach(() => {
-    now = Date.now();
-    store = openMemoryStore(() => now);
-    seen = [];
-    gaveUp = [];
-    ends = [];
-    behave = async () => {};
-  });
-  afterEach(() => {
-    for (const one of ends) one.abort();
-  });
+/** Stores that several processes could have. */
+const STORES: Record<string, (dataDir: string, clock: () => number) => Promise<Store>> = {
+  'in memory': async (_dataDir, clock) => openMemoryStore(clock),
+  'in a database': async (dataDir, clock) => {
+    const { exclusive: _alone, ...store } = await openStore({ dataDir, clock });
+    return store;
+  },
+};
 
-  /** Another process. @param by its number. */
-  function process(by: number, pause: Pause = async () => settled(), over: Store = store) {
-    const ending = new AbortController();
-    ends.push(ending);
-    const deliveries: Deliveries = createDeliveries({
-      store: over,
-      clock: () => now,
-      random: systemRandom,
-      log: createLog('silent'),
-      pause,
-      ending: ending.signal,
+for (const [where, open] of Object.entries(STORES))
+  describe(`deliveries ${where}`, () => {
+    let dataDir: string;
+    let store: Store;
+    let now: number;
+    let seen: Seen[];
+    let gaveUp: unknown[];
+    /** What becomes of a try. */
+    let behave: (seen: Seen) => Promise<void>;
+    let ends: AbortController[];
+    beforeEach(async () => {
+      now = Date.now();
+      dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-deliveries-'));
+      store = await open(dataDir, () => now);
+      seen = [];
+      gaveUp = [];
+      ends = [];
+      behave = async () => {};
     });
-    const prepare = deliveries.add<{ text: string }>({
-      kind: 'test',
-      attempt: async (content, { id }) => {
-        const one = { content, id, by };
-        seen.push(one);
-        await behave(one);
-      },
-      mayPass: (error) => (error as Error).message !== 'for good',
-      gaveUp: async (_content, error) => {
-        gaveUp.push((error as Error).message);
-      },
-      pauses: [1_000, 5_000],
-      longest: LONGEST,
-      concurrency: 4,
-      capacity: 1_000,
+    afterEach(async () => {
+      for (const one of ends) one.abort();
+      await store.close();
+      rmSync(dataDir, { recursive: true, force: true });
     });
-    return { deliveries, prepare };
-  }
-  const left = () => store.collection('deliveries').count();
-  const until = async (is: () => boolean | Promise<boolean>) => {
-    for (const end = performance.now() + 5_000; performance.now() < end; await settled())
-      if (await is()) return;
-    throw new Error('it did not come to pass');
-  };
-  const write = async (prepared: { write: Parameters<Store['batch']>[0][number] }) =>
-    store.batch([prepared.write]);
-  const never = () => new Promise<void>(() => {});
 
-  it('are tried once written, under an id of their own, and removed when taken', async () => {
-    const { prepare } = process(1);
-    const all = ['a', 'b', 'c'].map((text) => prepare({ text }));
-    for (const one of all) {
+    /** Another process. @param by its number. */
+    function process(by: number, pause: Pause = async () => settled(), over: Store = store) {
+      const ending = new AbortController();
+      ends.push(ending);
+      const deliveries: Deliveries = createDeliveries({
+        store: over,
+        clock: () => now,
+        random: systemRandom,
+        log: createLog('silent'),
+        pause,
+        ending: ending.signal,
+      });
+      const prepare = deliveries.add<{ text: string }>({
+        kind: 'test',
+        attempt: async (content, { id }) => {
+          const one = { content, id, by };
+          seen.push(one);
+          await behave(one);
+        },
+        mayPass: (error) => (error as Error).message !== 'for good',
+        gaveUp: async (_content, error) => {
+          gaveUp.push((error as Error).message);
+        },
+        pauses: [1_000, 5_000],
+        longest: LONGEST,
+        concurrency: 4,
+        capacity: 1_000,
+      });
+      return { deliveries, prepare };
+    }
+    const left = () => store.collection('deliveries').count();
+    const until = async (is: () => boolean | Promise<boolean>) => {
+      for (const end = performance.now() + 5_000; performance.now() < end; await settled())
+        if (await is()) return;
+      throw new Error('it did not come to pass');
+    };
+    const write = async (prepared: { write: Parameters<Store['batch']>[0][number] }) =>
+      store.batch([prepared.write]);
+    const never = () => new Promise<void>(() => {});
+
+    it('are tried once written, under an id of their own, and removed when taken', async () => {
+      const { prepare } = process(1);
+      const all = ['a', 'b', 'c'].map((text) => prepare({ text }));
+      for (const one of all) {
+        await write(one);
+        one.begin();
+      }
+      await until(async () => (await left()) === 0);
+      expect(seen.map(({ content }) => content.text)).to.deep.equal(['a', 'b', 'c']);
+      expect(new Set(seen.map(({ id }) => id)).size).to.equal(3);
+    });
+
+    it('that a process has written and never tried are tried by exactly one of fifty others', async () => {
+      const { prepare } = process(0);
+      for (let i = 0; i < 20; i++) await write(prepare({ text: String(i) }));
+      now += LATER;
+      for (let by = 1; by <= 50; by++) process(by).deliveries.start();
+      await until(async () => (await left()) === 0);
+      expect(seen.map(({ content }) => Number(content.text)).sort((a, b) => a - b)).to.deep.equal(
+        Array.from({ length: 20 }, (_, i) => i),
+      );
+    });
+
+    it('are left alone while another process may be at them', async () => {
+      behave = never;
+      const { prepare } = process(1);
+      const one = prepare({ text: 'slow' });
       await write(one);
       one.begin();
-    }
-    await until(async () => (await left()) === 0);
-    expect(seen.map(({ content }) => content.text)).to.deep.equal(['a', 'b', 'c']);
-    expect(new Set(seen.map(({ id }) => id)).size).to.equal(3);
-  });
+      now += LONGEST;
+      process(2).deliveries.start();
+      for (let i = 0; i < 50; i++) await settled();
+      expect(seen.map(({ by }) => by)).to.deep.equal([1]);
+    });
 
-  it('that a process has written and never tried are tried by exactly one of fifty others', async () => {
-    const { prepare } = process(0);
-    for (let i = 0; i < 20; i++) await write(prepare({ text: String(i) }));
-    now += LATER;
-    for (let by = 1; by <= 50; by++) process(by).deliveries.start();
-    await until(async () => (await left()) === 0);
-    expect(seen.map(({ content }) => Number(content.text)).sort((a, b) => a - b)).to.deep.equal(
-      Array.from({ length: 20 }, (_, i) => i),
-    );
-  });
-
-  it('are left alone while another process may be at them', async () => {
-    behave = never;
-    const { prepare } = process(1);
-    const one = prepare({ text: 'slow' });
-    await write(one);
-    one.begin();
-    now += LONGEST;
-    process(2).deliveries.start();
-    for (let i = 0; i < 50; i++) await settled();
-    expect(seen.map(({ by }) => by)).to.deep.equal([1]);
-  });
-
-  it('of a process that ended in a try are tried again by another, under the same id', async () => {
-    behave = async ({ by }) => (by === 1 ? never() : undefined);
-    const { prepare } = process(1);
-    const one = prepare({ text: 'cut short' });
-    await write(one);
-    one.begin();
-    await until(() => seen.length === 1);
-    now += LATER;
-    process(2).deliveries.start();
-    await until(async () => (await left()) === 0);
-    expect(seen.map(({ by }) => by)).to.deep.equal([1, 2]);
-    expect(new Set(seen.map(({ id }) => id)).size).to.equal(1);
-  });
-
-  it('that wait their turn for longer than the lease are not tried by two', async () => {
-    let release = () => {};
-    behave = async ({ by, content }) => {
-      if (by === 1 && content.text !== 'last') await new Promise<void>((resolve) => (release = resolve));
-    };
-    const { prepare } = process(1);
-    // The last one has no turn while the four before it are tried.
-    for (const text of ['a', 'b', 'c', 'd', 'last']) {
-      const one = prepare({ text });
+    it('of a process that ended in a try are tried again by another, under the same id', async () => {
+      behave = async ({ by }) => (by === 1 ? never() : undefined);
+      const { prepare } = process(1);
+      const one = prepare({ text: 'cut short' });
       await write(one);
       one.begin();
-    }
-    await until(() => seen.length === 4);
-    now += LATER;
-    process(2).deliveries.start();
-    await until(() => seen.some(({ content }) => content.text === 'last'));
-    release();
-    for (let i = 0; i < 50; i++) await settled();
-    expect(seen.filter(({ content }) => content.text === 'last').map(({ by }) => by)).to.deep.equal([2]);
-  });
+      await until(() => seen.length === 1);
+      now += LATER;
+      process(2).deliveries.start();
+      await until(async () => (await left()) === 0);
+      expect(seen.map(({ by }) => by)).to.deep.equal([1, 2]);
+      expect(new Set(seen.map(({ id }) => id)).size).to.equal(1);
+    });
 
-  it('are tried again after a pause by whoever comes first, and by one alone', async () => {
-    behave = async () => {
-      if (seen.length === 1) throw new Error('busy');
-    };
-    let end = () => {};
-    const { prepare } = process(1, () => new Promise((resolve) => (end = resolve)));
-    const one = prepare({ text: 'again' });
-    await write(one);
-    one.begin();
-    await until(() => seen.length === 1);
-    for (let i = 0; i < 10; i++) await settled();
-    // The pause of a second is over for all; the first process is late.
-    now += 1_000;
-    process(2).deliveries.start();
-    await until(() => seen.length === 2);
-    end();
-    await until(async () => (await left()) === 0);
-    expect(seen.map(({ by }) => by)).to.deep.equal([1, 2]);
-  });
+    it('that wait their turn for longer than the lease are not tried by two', async () => {
+      let release = () => {};
+      behave = async ({ by, content }) => {
+        if (by === 1 && content.text !== 'last') await new Promise<void>((resolve) => (release = resolve));
+      };
+      const { prepare } = process(1);
+      // The last one has no turn while the four before it are tried.
+      for (const text of ['a', 'b', 'c', 'd', 'last']) {
+        const one = prepare({ text });
+        await write(one);
+        one.begin();
+      }
+      await until(() => seen.length === 4);
+      now += LATER;
+      process(2).deliveries.start();
+      await until(() => seen.some(({ content }) => content.text === 'last'));
+      release();
+      for (let i = 0; i < 50; i++) await settled();
+      expect(seen.filter(({ content }) => content.text === 'last').map(({ by }) => by)).to.deep.equal([2]);
+    });
 
-  it('are given up after their last try, wherever the first ones were', async () => {
-    behave = async () => {
-      throw new Error('busy');
-    };
-    const first = process(1, () => never());
-    const one = first.prepare({ text: 'refused' });
-    await write(one);
-    one.begin();
-    await until(() => seen.length === 1);
-    for (let i = 0; i < 10; i++) await settled();
-    now += LATER;
-    process(2).deliveries.start();
-    await until(async () => (await left()) === 0);
-    expect(seen.map(({ by }) => by)).to.deep.equal([1, 2, 2]);
-    expect(gaveUp).to.deep.equal(['busy']);
-  });
+    it('are tried again after a pause by whoever comes first, and by one alone', async () => {
+      behave = async () => {
+        if (seen.length === 1) throw new Error('busy');
+      };
+      let end = () => {};
+      const { prepare } = process(1, () => new Promise((resolve) => (end = resolve)));
+      const one = prepare({ text: 'again' });
+      await write(one);
+      one.begin();
+      await until(() => seen.length === 1);
+      for (let i = 0; i < 10; i++) await settled();
+      // The pause of a second is over for all; the first process is late.
+      now += 1_000;
+      process(2).deliveries.start();
+      await until(() => seen.length === 2);
+      end();
+      await until(async () => (await left()) === 0);
+      expect(seen.map(({ by }) => by)).to.deep.equal([1, 2]);
+    });
 
-  it('are given up at once where another try cannot help', async () => {
-    behave = async () => {
-      throw new Error('for good');
-    };
-    const { prepare } = process(1);
-    const one = prepare({ text: 'refused' });
-    await write(one);
-    one.begin();
-    await until(async () => (await left()) === 0);
-    expect(seen).to.have.length(1);
-    expect(gaveUp).to.deep.equal(['for good']);
-  });
+    it('are given up after their last try, wherever the first ones were', async () => {
+      behave = async () => {
+        throw new Error('busy');
+      };
+      const first = process(1, () => never());
+      const one = first.prepare({ text: 'refused' });
+      await write(one);
+      one.begin();
+      await until(() => seen.length === 1);
+      for (let i = 0; i < 10; i++) await settled();
+      now += LATER;
+      process(2).deliveries.start();
+      await until(async () => (await left()) === 0);
+      expect(seen.map(({ by }) => by)).to.deep.equal([1, 2, 2]);
+      expect(gaveUp).to.deep.equal(['busy']);
+    });
 
-  it('that a stop cuts short are left to another process, and not given up', async () => {
-    behave = async () => {
-      throw new Error('busy');
-    };
-    const first = process(
-      1,
-      (_ms, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
-    );
-    const one = first.prepare({ text: 'left' });
-    await write(one);
-    one.begin();
-    await until(() => seen.length === 1);
-    for (let i = 0; i < 10; i++) await settled();
-    ends[0]?.abort();
-    await first.deliveries.flush(1_000);
-    expect(await left()).to.equal(1);
-    expect(gaveUp).to.deep.equal([]);
-    behave = async () => {};
-    process(2).deliveries.start();
-    await until(async () => (await left()) === 0);
-    expect(seen.at(-1)?.by).to.equal(2);
-  });
+    it('are given up at once where another try cannot help', async () => {
+      behave = async () => {
+        throw new Error('for good');
+      };
+      const { prepare } = process(1);
+      const one = prepare({ text: 'refused' });
+      await write(one);
+      one.begin();
+      await until(async () => (await left()) === 0);
+      expect(seen).to.have.length(1);
+      expect(gaveUp).to.deep.equal(['for good']);
+    });
 
-  it('that were removed while the store did not answer are not sent again by who has sent them', async () => {
-    let broken = 3;
-    const collection = store.collection('deliveries');
-    const flaky: Store = {
-      ...store,
-      collection: ((name: string) =>
-        name !== 'deliveries'
-          ? store.collection(name as 'deliveries')
-          : {
-              ...collection,
-              delete: async (id: string) => {
-                if (broken-- > 1) throw new Error('the database is away');
-                return collection.delete(id);
-              },
-            }) as Store['collection'],
-    };
-    const { prepare } = process(1, undefined, flaky);
-    const one = prepare({ text: 'once' });
-    await write(one);
-    one.begin();
-    await until(async () => (await left()) === 0);
-    expect(seen).to.have.length(1);
-    expect(gaveUp).to.deep.equal([]);
+    it('that a stop cuts short are left to another process, and not given up', async () => {
+      behave = async () => {
+        throw new Error('busy');
+      };
+      const first = process(1, timerPause);
+      const one = first.prepare({ text: 'left' });
+      await write(one);
+      one.begin();
+      await until(() => seen.length === 1);
+      for (let i = 0; i < 10; i++) await settled();
+      ends[0]?.abort();
+      await first.deliveries.flush(1_000);
+      expect(await left()).to.equal(1);
+      expect(gaveUp).to.deep.equal([]);
+      behave = async () => {};
+      process(2).deliveries.start();
+      await until(async () => (await left()) === 0);
+      expect(seen.at(-1)?.by).to.equal(2);
+    });
+
+    it('that were removed while the store did not answer are not sent again by who has sent them', async () => {
+      let broken = 3;
+      const collection = store.collection('deliveries');
+      const flaky: Store = {
+        ...store,
+        collection: ((name: string) =>
+          name !== 'deliveries'
+            ? store.collection(name as 'deliveries')
+            : {
+                ...collection,
+                delete: async (id: string) => {
+                  if (broken-- > 1) throw new Error('the database is away');
+                  return collection.delete(id);
+                },
+              }) as Store['collection'],
+      };
+      const { prepare } = process(1, undefined, flaky);
+      const one = prepare({ text: 'once' });
+      await write(one);
+      one.begin();
+      await until(async () => (await left()) === 0);
+      expect(seen).to.have.length(1);
+      expect(gaveUp).to.deep.equal([]);
+    });
   });
-});

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { UserRecord } from '../../src/records/users.ts';
 import type { Store } from '../../src/store/contract.ts';
+import { collectionSpecs } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { sqliteDialect } from '../../src/store/sql/dialect.ts';
 
@@ -75,5 +76,12 @@ describe('fields with an index', () => {
     await users.update('c', (one) => ({ ...one, email: 'c@example.test' }));
     await users.insert(user('d', 'd@example.test'));
     expect(await ids()).to.deep.equal(['c', 'd', 'b', 'a']);
+  });
+});
+
+describe('declared fields with an index', () => {
+  it('are texts: the columns of both databases are', () => {
+    for (const [name, { indexed = [], fields = {} }] of collectionSpecs())
+      for (const field of indexed) expect(fields[field], `${name}.${field}`).to.equal('text');
   });
 });

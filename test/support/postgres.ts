@@ -15,9 +15,9 @@ export interface Cluster {
   /** Runs a statement in a database. */
   query(sql: string, database?: string): Promise<pg.QueryResult>;
   /** Ends the server at once, as a failing machine does, and starts it again. */
-  restart(mode?: 'fast' | 'immediate'): Promise<void>;
+  restart(mode?: 'fast' | 'immediate' | 'kill'): Promise<void>;
   /** Ends the server; `start` starts it again. */
-  halt(mode?: 'fast' | 'immediate'): Promise<void>;
+  halt(mode?: 'fast' | 'immediate' | 'kill'): Promise<void>;
   start(): Promise<void>;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
@@ -26,7 +26,7 @@ export interface Cluster {
 /** PostgreSQL refuses to run as root: then it runs as nobody. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const password = 'test';
-const SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
+const SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const;
 /** Durable as in production where a test says so; others need no disk. */
 const SWIFT = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
 
@@ -99,7 +99,15 @@ export async function startCluster({
     query: (sql, database) => queryOnce(url(database), sql),
     async restart(mode) {
       await halt(mode);
-      await start();
+      // Processes that outlive a killed server have its memory for a moment more.
+      for (let tries = 1; ; tries++) {
+        try {
+          return await start();
+        } catch (thrown) {
+          if (mode !== 'kill' || tries === 50) throw thrown;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      }
     },
     async stop() {
       await halt();

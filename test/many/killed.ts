@@ -1,0 +1,160 @@
+// Processes and databases that are killed while users sign up and refresh: what was answered is there.
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import { spaTokens, token, USER } from '../support/flows.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
+import { type Processes, startProcesses } from './processes.ts';
+import { tenant as base } from './races.ts';
+
+const COUNT = 3;
+const CLIENTS = 4;
+const tenant = { ...base, ...UNLIMITED };
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Users who sign up, and applications that refresh, again and again. */
+function users({ server }: Processes) {
+  /** The addresses whose sign-up was answered. */
+  const signedUp: string[] = [];
+  /** The refresh tokens that were given and not used. */
+  const tokens: string[] = [];
+  let isOver = false;
+  let failed = 0;
+  const signUp = async (client: number) => {
+    for (let i = 0; !isOver; i++) {
+      const email = `client-${client}-${i}@example.test`;
+      const json = { client_id: 'web', connection: 'users', email, password: USER.password };
+      const answer = await createAgent(server)
+        .request('/dbconnections/signup', { json })
+        .catch(() => undefined);
+      if (answer?.status === 200) signedUp.push(email);
+      else failed++;
+      await pause(answer?.status === 200 ? 5 : 50);
+    }
+  };
+  const refresh = async () => {
+    let current: string | undefined;
+    while (!isOver) {
+      try {
+        if (current === undefined) {
+          const fresh = await spaTokens(createAgent(server), server, { scope: 'openid offline_access' });
+          current = String(fresh.refresh_token);
+          continue;
+        }
+        const used: string = current;
+        // Whether it was used is unknown until there is an answer.
+        current = undefined;
+        const fields = { grant_type: 'refresh_token', client_id: 'spa', refresh_token: used };
+        const answer = await token(createAgent(server), fields);
+        if (answer.status === 200) current = String(answer.json().refresh_token);
+        else failed++;
+      } catch {
+        failed++;
+      }
+      await pause(5);
+    }
+    if (current !== undefined) tokens.push(current);
+  };
+  const all = Promise.all([...Array.from({ length: CLIENTS }, (_, i) => signUp(i)), refresh(), refresh()]);
+  return {
+    signedUp,
+    tokens,
+    failed: () => failed,
+    end: async () => {
+      isOver = true;
+      await all;
+    },
+  };
+}
+
+async function until(is: () => boolean | Promise<boolean>, seconds = 120): Promise<void> {
+  for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
+    if (await is()) return;
+    await pause(50);
+  }
+  throw new Error('it did not come to pass');
+}
+
+/** @throws AssertionError naming what was answered and is not there. */
+async function expectAll(processes: Processes, work: ReturnType<typeof users>): Promise<void> {
+  const { server, cluster, mail } = processes;
+  const isReady = async () =>
+    (
+      await createAgent(server)
+        .get('/readyz')
+        .catch(() => undefined)
+    )?.status === 200;
+  await until(isReady);
+  const { rows } = await cluster.query(`SELECT data ->> 'email' AS email FROM users`);
+  const there = new Set(rows.map(({ email }) => email));
+  expect(
+    work.signedUp.filter((email) => !there.has(email)),
+    'lost users',
+  ).to.deep.equal([]);
+  for (const refresh_token of work.tokens) {
+    const answer = await token(createAgent(server), {
+      grant_type: 'refresh_token',
+      client_id: 'spa',
+      refresh_token,
+    });
+    expect(answer.status, answer.text).to.equal(200);
+  }
+  const sample = work.signedUp.at(-1);
+  const fields = {
+    grant_type: 'password',
+    client_id: 'web',
+    client_secret: 'web-secret',
+    password: USER.password,
+  };
+  expect((await token(createAgent(server), { ...fields, username: sample })).status).to.equal(200);
+  // Each who signed up was promised a mail; what a killed process held is free a minute and a quarter later.
+  const missing = () => {
+    const told = new Set(mail.recipients);
+    return work.signedUp.filter((email) => !told.has(email));
+  };
+  await until(() => missing().length === 0, 150).catch(() => undefined);
+  expect(missing(), 'lost mails').to.deep.equal([]);
+  const ids = new Map(mail.messages.map(({ messageId, to }) => [messageId, to?.[0]?.address]));
+  const verifications = mail.messages.map(({ to }) => to?.[0]?.address);
+  // One that came twice is the same message: whoever had no other has one id.
+  expect(ids.size).to.equal(new Set(verifications).size);
+}
+
+/** The tests. @param kills how often a process is killed. @param crashes how often the database is. */
+export function killedUnderLoad({ kills, crashes }: { kills: number; crashes: number }): void {
+  let processes: Processes;
+  before(async () => {
+    processes = await startProcesses(COUNT, tenant, true);
+  });
+  after(() => processes?.stop());
+
+  it(`nothing that was answered is lost when a process is killed ${kills} times`, async () => {
+    const work = users(processes);
+    await until(() => work.signedUp.length > 20);
+    for (let i = 0; i < kills; i++) {
+      const [first, ...others] = processes.workers();
+      const victim = [first, ...others][i % (others.length + 1)];
+      if (victim !== undefined) process.kill(victim, 'SIGKILL');
+      const had = work.signedUp.length;
+      await until(() => work.signedUp.length > had + 5 && processes.workers().length >= 2);
+    }
+    await work.end();
+    await expectAll(processes, work);
+  });
+
+  it(`nothing that was answered is lost when the database is killed ${crashes} times, and no process ends`, async () => {
+    await until(() => processes.workers().length === COUNT);
+    const before = processes.workers();
+    const work = users(processes);
+    for (let i = 0; i < crashes; i++) {
+      const had = work.signedUp.length;
+      await until(() => work.signedUp.length > had + 10);
+      await processes.cluster.restart('kill');
+    }
+    const had = work.signedUp.length;
+    await until(() => work.signedUp.length > had + 10);
+    await work.end();
+    await expectAll(processes, work);
+    expect(processes.workers()).to.deep.equal(before);
+  });
+}

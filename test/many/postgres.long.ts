@@ -1,0 +1,7 @@
+// As postgres.test.ts, for longer.
+import { killedUnderLoad } from './killed.ts';
+
+describe('three processes over PostgreSQL, killed again and again', function () {
+  this.timeout(3_600_000);
+  killedUnderLoad({ kills: 50, crashes: 20 });
+});

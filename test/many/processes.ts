@@ -1,0 +1,55 @@
+// A server of several processes over a PostgreSQL of its own.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+import { runServer, type ServerProcess } from '../support/process.ts';
+import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+
+const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
+
+export interface Processes {
+  server: ServerProcess;
+  cluster: Cluster;
+  mail: TestMailServer;
+  /** The processes that serve. */
+  workers(): number[];
+  stop(): Promise<void>;
+}
+
+/** Starts them. @param count of those that serve. @param durable whether the database survives its own crash. */
+export async function startProcesses(count: number, file: object, durable = false): Promise<Processes> {
+  const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-processes-'));
+  const mail = await startMailServer();
+  const cluster = await startCluster({ durable });
+  writeFileSync(join(cwd, 'tenant.yaml'), stringify(file));
+  const server = await runServer({
+    cwd,
+    env: {
+      TENANT_FILE: 'tenant.yaml',
+      DATABASE_URL: cluster.url(),
+      SECRETS_KEY,
+      WORKERS: String(count),
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'login@example.test',
+    },
+  });
+  const { pid } = server.child;
+  return {
+    server,
+    cluster,
+    mail,
+    workers: () => {
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+      return children === '' ? [] : children.split(' ').map(Number);
+    },
+    stop: async () => {
+      const { exitCode, signalCode } = server.child;
+      if (exitCode === null && signalCode === null) await server.end('SIGKILL');
+      await cluster.stop();
+      await mail.stop();
+      rmSync(cwd, { recursive: true, force: true });
+    },
+  };
+}
