@@ -1,5 +1,6 @@
 // The contract's methods over PostgreSQL. What is asked of it is committed when it resolves; reads see what is
 // committed, and wait for this process's own writes that came before them.
+import { AsyncResource } from 'node:async_hooks';
 import type { Stored } from '../../records/record.ts';
 import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
 import { checkQuery, defaultLimit } from '../filter.ts';
@@ -102,8 +103,12 @@ function writes({ table, pool, access, turns }: Parts): Omit<Collection<Stored>,
 
   /** Changes a record together with whoever else of this process is about to. */
   function change(id: string, make: Waiting['make']): Promise<AnyRecord | undefined> {
+    // What it is made of may go by the request that asks, and another's may be the one that begins the write.
+    const own = AsyncResource.bind(make);
     return new Promise((resolve, reject) => {
-      turns.join(id, { make, resolve, reject }, (all) => changeAll(access, table, id, all)).catch(reject);
+      turns
+        .join(id, { make: own, resolve, reject }, (all) => changeAll(access, table, id, all))
+        .catch(reject);
     });
   }
 
