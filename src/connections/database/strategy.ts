@@ -41,10 +41,12 @@ export const database = strategy(
     read: async ({ users }, { connection, identifier }, userId) => {
       const by = { connection: connection.name, identifier };
       const elsewhere = customDatabase(connection);
+      // Whoever was not there a moment ago may be moving here just now: what was read of them fits only in part.
+      const isMoved = elsewhere === 'moves' && userId !== undefined;
       const [user, verify, isHere, version] = await Promise.all([
         users.get(userId ?? NOBODY),
         users.passwordOf(userId, by),
-        elsewhere === undefined || (elsewhere === 'moves' && users.hasPassword(by)),
+        elsewhere === undefined || (isMoved && users.hasPassword(by)),
         elsewhere === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
       ]);
       return { user, verify, isHere, version };
