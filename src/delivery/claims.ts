@@ -5,6 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store, Write } from '../store/contract.ts';
+import { judge } from '../store/judge.ts';
 
 type Record = Frozen<DeliveryRecord>;
 
@@ -70,14 +71,12 @@ export function createClaims(
     },
     take: async ({ id, dueAt }, longest) => {
       const until = clock() + longest + MARGIN;
-      let isOurs = false;
-      const taken = await records.update(id, (current) => {
-        isOurs = current.dueAt === dueAt;
-        return isOurs ? { ...current, holder, dueAt: dateOf(until) } : current;
-      });
-      return taken === undefined || !isOurs
-        ? undefined
-        : { id, content: taken.content, tries: taken.tries, until };
+      const taken = await judge(records, id, (current) =>
+        current.dueAt === dueAt
+          ? { verdict: current, next: { ...current, holder, dueAt: dateOf(until) } }
+          : { verdict: undefined },
+      );
+      return taken && { id, content: taken.content, tries: taken.tries, until };
     },
     renew: async (id, longest) => {
       const until = clock() + longest + MARGIN;

@@ -5,6 +5,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
+import { judge } from '../store/judge.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { INTERACTION_SECONDS } from './lifetimes.ts';
 import { readExtensions } from './request-extensions.ts';
@@ -75,15 +76,12 @@ export function pushedRequests({
 }): PushedRequests {
   const artifacts = store.collection('artifacts');
   /** Changes one that is there and not used; of those who do so at once, each sees what the one before left. */
-  const change = async (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> => {
-    let changed: Kept | undefined;
-    await artifacts.update(key, (current) => {
+  const change = (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> =>
+    judge(artifacts, key, (current) => {
       const kept = current.payload as unknown as Kept;
-      changed = kept.isUsed === true ? undefined : next(kept);
-      return changed === undefined ? current : { ...current, payload: { ...changed } };
+      const changed = kept.isUsed === true ? undefined : next(kept);
+      return { verdict: changed, ...(changed && { next: { ...current, payload: { ...changed } } }) };
     });
-    return changed;
-  };
   return {
     keep: async (request, seconds) => {
       const id = random(32).toString('base64url');

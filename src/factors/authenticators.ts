@@ -53,8 +53,8 @@ export interface Authenticators {
     given: readonly GivenAuthenticator[],
     options?: { instead?: boolean },
   ): Promise<Authenticator[]>;
-  /** Changes one in a single step, if it is still there. */
-  update(id: string, change: (current: Authenticator) => Authenticator): Promise<void>;
+  /** Changes one in a single step. @returns what it is now; undefined when it is not there. */
+  update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   /**
    * From now on it counts, and what else was begun and not confirmed is gone.
    * @param by the id of the token that it is confirmed with, where there is one.
@@ -92,9 +92,7 @@ export function createAuthenticators(deps: AuthenticatorsDependencies): Authenti
       await records.put({ ...authenticator, active: true, created_at: new Date(clock()).toISOString() });
     },
     give: (userId, given, options) => give(deps, userId, given, options),
-    update: async (id, change) => {
-      await records.update(id, change);
-    },
+    update: (id, change) => records.update(id, change),
     confirm: (authenticator, options, by) =>
       factorChanges.around(authenticator.user_id, by, () => confirm(records, authenticator, options)),
     ...removals(records, factorChanges),

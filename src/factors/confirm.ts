@@ -3,6 +3,7 @@
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Collection, UniqueKeyError } from '../store/contract.ts';
+import { judge } from '../store/judge.ts';
 
 export interface ConfirmOptions {
   /** Whether it may only be the user's first: of any number of racers one is. */
@@ -57,12 +58,10 @@ export async function removeIf(
   id: string,
   isRight: (one: Frozen<AuthenticatorRecord>) => boolean,
 ): Promise<boolean> {
-  let isGone = false;
-  await records.update(id, (current) => {
-    isGone = isRight(current);
-    return isGone ? { ...current, expiresAt: 1 } : current;
-  });
-  return isGone;
+  const isGone = await judge(records, id, (current) =>
+    isRight(current) ? { verdict: true, next: { ...current, expiresAt: 1 } } : { verdict: false },
+  );
+  return isGone === true;
 }
 
 async function unmark(records: Collection<AuthenticatorRecord>, id: string): Promise<void> {

@@ -5,6 +5,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../store/contract.ts';
+import { judge } from '../store/judge.ts';
 import { askedBy, idOf } from './asked.ts';
 
 /** Wrong tries that a code takes before it is dead. */
@@ -122,15 +123,11 @@ export function createChallengeRecords(deps: {
       };
     },
     attempt: async (id, tried) => {
-      let outcome: Outcome = 'unknown';
-      let met: Met | undefined;
-      await all.update(id, (current) => {
-        const judged = judge(current, tried, clock());
-        outcome = judged.outcome;
-        met = outcome === 'accepted' ? describe(current) : undefined;
-        return judged.next ?? current;
+      const verdict = await judge(all, id, (current) => {
+        const { outcome, next } = outcomeOf(current, tried, clock());
+        return { verdict: { outcome, met: outcome === 'accepted' ? describe(current) : undefined }, next };
       });
-      return { outcome, met };
+      return verdict ?? { outcome: 'unknown', met: undefined };
     },
     ofTicket: async (purpose, ticket) =>
       (await all.findBy('ticket', hashSecret(ticket))).find((found) => found.purpose === purpose),
@@ -167,7 +164,7 @@ async function endOlder(
 }
 
 /** What a try comes to, and what becomes of the record: nothing where `next` is missing. */
-function judge(
+function outcomeOf(
   current: Frozen<ChallengeRecord>,
   { secret, code = '', spend, room }: Try,
   now: number,

@@ -3,6 +3,7 @@
 import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { hashSecret } from '../runtime/secrets.ts';
+import { judge } from '../store/judge.ts';
 import { idOf } from './asked.ts';
 import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome, Prepared } from './challenge-records.ts';
 
@@ -93,13 +94,12 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       await all.deleteBy('subject', idOf(purpose, subject));
     },
     decide: async (purpose, subject, id, state, data) => {
-      let isDone = false;
-      await all.update(id, (current) => {
-        isDone = current.subject === idOf(purpose, subject) && isOpen(current);
-        if (!isDone) return current;
-        return { ...current, approval: { ...current.approval, state }, data: { ...current.data, ...data } };
+      const isDone = await judge(all, id, (current) => {
+        if (current.subject !== idOf(purpose, subject) || !isOpen(current)) return { verdict: false };
+        const approval = { ...current.approval, state };
+        return { verdict: true, next: { ...current, approval, data: { ...current.data, ...data } } };
       });
-      return isDone;
+      return isDone === true;
     },
   };
 }

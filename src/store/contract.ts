@@ -147,7 +147,8 @@ export interface Collection<T extends Stored> {
    * Replaces a record by what `change` makes of it; atomic: no other write comes between the read and
    * the write. `change` is synchronous and keeps the id; what it throws leaves the record as it was and
    * is thrown on. It is called again where another process was quicker: its last call counts.
-   * @returns the new record, or undefined when there is none (`change` is then not called).
+   * @returns the new record, or undefined when there is none: `change` is then not called, or was called of one that is
+   *   gone since. What it decides is taken from `judge` (judge.ts), and not from a variable that it sets.
    */
   update(id: string, change: (current: Frozen<T>) => Incoming<T>): Promise<Frozen<T> | undefined>;
   /**

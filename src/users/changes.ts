@@ -3,6 +3,7 @@ import { ADDRESS_KINDS } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
+import { judge } from '../store/judge.ts';
 import { homeOf } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -67,13 +68,12 @@ export async function confirmEmail(
   userId: string,
   email: string,
 ): Promise<User | undefined> {
-  let isTheirs = false;
-  const updated = await deps.store.collection('users').update(userId, (before) => {
-    isTheirs = before.email === email;
+  return judge(deps.store.collection('users'), userId, (before) => {
+    if (before.email !== email) return { verdict: undefined };
     const proved = { email_verified: true, updated_at: now(deps) };
-    return isTheirs ? { ...before, ...proved, ...emailHistory(before, proved, deps.clock) } : before;
+    const after = { ...before, ...proved, ...emailHistory(before, proved, deps.clock) };
+    return { verdict: after, next: after };
   });
-  return isTheirs ? updated : undefined;
 }
 
 /** @see Users.proveEmail */

@@ -4,6 +4,7 @@ import type { Frozen } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
+import { judge } from '../../store/judge.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import {
@@ -103,11 +104,11 @@ export async function usePasskey(
   });
   if (user === undefined || asserted?.isUserVerified !== true) return undefined;
   const last_used_at = new Date(deps.wallClock()).toISOString();
-  let isNext = false;
-  await passkeys.update(found.id, (current) => {
-    isNext = isNextCount(current.sign_count, asserted.signCount);
-    if (!isNext) return current;
-    return { ...current, sign_count: asserted.signCount, backed_up: asserted.backedUp, last_used_at };
-  });
+  const { signCount: sign_count, backedUp: backed_up } = asserted;
+  const isNext = await judge(passkeys, found.id, (current) =>
+    isNextCount(current.sign_count, sign_count)
+      ? { verdict: true, next: { ...current, sign_count, backed_up, last_used_at } }
+      : { verdict: false },
+  );
   return isNext ? { user, passkey: found, credentialVersion } : undefined;
 }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { judge } from '../../store/judge.ts';
 import type { Authenticator, Beginner } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
@@ -36,12 +37,12 @@ export async function useOtp(
   if (secret === undefined) return false;
   const step = stepOf(secret, code, wallClock());
   if (step === undefined) return false;
-  let isFresh = false;
-  await authenticators.update(id, (current) => {
-    isFresh = step > (current.lastStep ?? -1);
-    return isFresh ? { ...current, lastStep: step } : current;
-  });
-  return isFresh;
+  const isFresh = await judge(authenticators, id, (current) =>
+    step > (current.lastStep ?? -1)
+      ? { verdict: true, next: { ...current, lastStep: step } }
+      : { verdict: false },
+  );
+  return isFresh === true;
 }
 
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {

@@ -1,4 +1,5 @@
 // What is kept of a device: its key and name, and where a push message wakes it.
+import { judge } from '../../store/judge.ts';
 import type { Authenticators } from '../authenticators.ts';
 
 /** Of a factor's kind: that of devices which approve logins. */
@@ -10,12 +11,12 @@ export async function registerDevice(
   id: string,
   { publicKey, name }: { publicKey: Record<string, unknown>; name: string },
 ): Promise<boolean> {
-  let isNew = false;
-  await authenticators.update(id, (current) => {
-    isNew = current.kind === KIND && current.publicKey === undefined;
-    return isNew ? { ...current, publicKey, name } : current;
-  });
-  return isNew;
+  const isNew = await judge(authenticators, id, (current) =>
+    current.kind === KIND && current.publicKey === undefined
+      ? { verdict: true, next: { ...current, publicKey, name } }
+      : { verdict: false },
+  );
+  return isNew === true;
 }
 
 /** Where a push message wakes a device; undefined for nowhere. */

@@ -1,6 +1,7 @@
 // Recovery codes: one a user, brought by their first authenticator, used once and then replaced. Only a hash is kept.
 import type { Random } from '../../runtime/random.ts';
 import { hashSecret, isSameSecret } from '../../runtime/secrets.ts';
+import { judge } from '../../store/judge.ts';
 import { type Authenticator, type Authenticators, onlyId } from '../authenticators.ts';
 
 interface CodeDependencies {
@@ -51,12 +52,12 @@ export async function useRecoveryCode(
 ): Promise<string | undefined> {
   const given = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
   const next = newCode(random);
-  let isRight = false;
-  await authenticators.update(onlyId(PREFIX, userId), (current) => {
-    isRight = isSameSecret(current.codeHash ?? '', given);
-    return isRight ? { ...current, codeHash: hashSecret(next) } : current;
-  });
-  return isRight ? next : undefined;
+  const isRight = await judge(authenticators, onlyId(PREFIX, userId), (current) =>
+    isSameSecret(current.codeHash ?? '', given)
+      ? { verdict: true, next: { ...current, codeHash: hashSecret(next) } }
+      : { verdict: false },
+  );
+  return isRight === true ? next : undefined;
 }
 
 function newCode(random: Random): string {

@@ -3,6 +3,7 @@
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
+import { judge } from '../../store/judge.ts';
 import {
   type Attachment,
   creationOptions,
@@ -140,13 +141,12 @@ async function assert(
   const kept = { ...own.webauthn, transports: [...own.webauthn.transports] };
   const asserted = await verifyAssertion(partyOf(deps), answered, kept, { challenge, userVerification });
   if (asserted === undefined) return NONE;
-  let isNext = false;
-  await deps.authenticators.update(own.id, (current) => {
+  const isNext = await judge(deps.authenticators, own.id, (current) => {
     const { webauthn } = current;
-    isNext = webauthn !== undefined && isNextCount(webauthn.sign_count, asserted.signCount);
-    if (!isNext || webauthn === undefined) return current;
+    if (webauthn === undefined || !isNextCount(webauthn.sign_count, asserted.signCount))
+      return { verdict: false };
     const { signCount: sign_count, backedUp: backed_up } = asserted;
-    return { ...current, webauthn: { ...webauthn, sign_count, backed_up } };
+    return { verdict: true, next: { ...current, webauthn: { ...webauthn, sign_count, backed_up } } };
   });
   // A count that goes back is that of a copy (§6.1.1).
   return isNext ? { ok: true } : NONE;

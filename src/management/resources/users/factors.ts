@@ -31,7 +31,7 @@ interface UserFactors {
     given: readonly NewFactor[],
     options?: { instead?: boolean },
   ): Promise<Authenticator[]>;
-  update(id: string, change: (current: Authenticator) => Authenticator): Promise<void>;
+  update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   remove(id: string): Promise<void>;
   removeAllOf(userId: string): Promise<void>;
 }
@@ -132,12 +132,11 @@ async function methodOf(
   return {
     view: methodView(found),
     rename: async (called) => {
-      let after = found;
-      await deps.authenticators.update(id, (current) => {
-        after = { ...current, ...(called === undefined ? {} : { name: called }) };
-        return after;
-      });
-      return methodView(after);
+      const after = await deps.authenticators.update(id, (current) => ({
+        ...current,
+        ...(called === undefined ? {} : { name: called }),
+      }));
+      return methodView(after ?? found);
     },
     remove: () => deps.authenticators.remove(id),
   };
