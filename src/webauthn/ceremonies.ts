@@ -2,6 +2,7 @@
 // verified. What is stored, and what a success is worth, is decided by the caller.
 import { z } from 'zod';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
+import { withoutStatement } from './attestation.ts';
 
 /** Who asks: the relying party, by a domain and the origins that may answer. */
 export interface RelyingParty {
@@ -148,12 +149,14 @@ export async function verifyRegistration(
 ): Promise<WebAuthnCredential | undefined> {
   const { authenticatorAttachment: where, response } = answered;
   if (attachment !== undefined && (where ?? attachment) !== attachment) return undefined;
+  const attestationObject = await withoutStatement(response.attestationObject);
+  if (attestationObject === undefined) return undefined;
   // Loaded when first needed: most servers verify none for a long time.
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
   const transports = response.transports ?? [];
   const { registrationInfo: info } = await verified(
     verifyRegistrationResponse({
-      response: { ...answered, response: { ...response, transports } } as never,
+      response: { ...answered, response: { ...response, attestationObject, transports } } as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,
       expectedRPID: party.id,
