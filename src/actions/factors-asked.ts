@@ -12,6 +12,7 @@ export interface FactorsAsked {
 
 interface WithFactors {
   login: { factors?: FactorsAsked };
+  multifactor: boolean;
 }
 
 const factor = z.object({ type: z.string().min(1).max(100) });
@@ -22,10 +23,13 @@ const typeOf = ({ type }: z.output<typeof factor>) => (type === 'push' ? 'push-n
 
 const asking =
   (mode: FactorsAsked['mode'], read: (given: unknown[]) => unknown): Take<WithFactors> =>
-  ({ login }, given) => {
+  (outcome, given) => {
     const all = factors.safeParse(read(Array.isArray(given) ? given : []));
-    if (all.success) login.factors = { mode, types: [...new Set(all.data.map(typeOf))] };
-    return all.success;
+    if (!all.success) return false;
+    outcome.login.factors = { mode, types: [...new Set(all.data.map(typeOf))] };
+    // It stays asked for when it was given: the login may become another user's, who has not given one.
+    outcome.multifactor = true;
+    return true;
   };
 
 const withMore = ([first, options]: unknown[]) => {

@@ -43,6 +43,7 @@ export function nothingOfLogin(): LoginAsked {
 /** An outcome that has what a login asks for. */
 interface WithLogin {
   denied?: { reason: string };
+  multifactor: boolean;
   login: LoginAsked;
 }
 

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import type { ActionRun } from '../actions/progress.ts';
+import { methodsOfFirstFactor } from '../users/login.ts';
 import { keepSession } from './action-effects.ts';
 import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
 import type { LoginToJudge } from './login-event.ts';
@@ -92,7 +93,7 @@ async function askAs(
   const login: PrimaryLogin['login'] = {
     userId,
     connection,
-    amr: [...amr],
+    amr: methodsOfFirstFactor(amr),
     authTime,
     ip,
     credentialVersion: await users.credentialVersion(userId),

@@ -2,6 +2,7 @@
 // before an authorization request is answered (also by an open session), before a token request is, and at each refresh.
 
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
 import { keepRefreshToken } from './action-effects.ts';
 import { type ActionStep, type RunLogin, type StepDependencies, stepOf } from './action-steps.ts';
@@ -40,9 +41,10 @@ export function loginActions(deps: StepDependencies): LoginActions {
   const run: RunLogin = async (ctx, login, before) => {
     const outcome = await runForLogin(deps, ctx, login, before);
     const { redirect, factors, primaryUser } = outcome.login;
-    const lacksFactor = factors !== undefined || (outcome.multifactor && !login.amr.includes('mfa'));
     const isOther = primaryUser !== undefined && primaryUser !== login.user.id;
     const primary = isOther ? await primaryOf(deps, ctx, login, primaryUser) : undefined;
+    const amr = primary === undefined ? login.amr : methodsOfFirstFactor(login.amr);
+    const lacksFactor = factors !== undefined || (outcome.multifactor && !amr.includes('mfa'));
     // Nothing counts before all is done: they go on, or run again, when the user has done what they ask for.
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);

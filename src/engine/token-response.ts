@@ -4,7 +4,7 @@ import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
-import type { Login } from '../users/login.ts';
+import { type Login, methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
@@ -120,7 +120,8 @@ async function judgedLogin(
   }
   // Judged as any login of that user would be.
   const credentialVersion = await deps.users.credentialVersion(primary);
-  const other = { ...login, userId: primary, credentialVersion };
+  const amr = methodsOfFirstFactor(login.amr);
+  const other = { ...login, userId: primary, credentialVersion, amr, acr: undefined };
   const judged = await enter(deps, ctx, other, asked);
   if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
   return { login: other, user: judged };

@@ -30,3 +30,11 @@ export function withSecondFactor(
 ): Login {
   return { ...login, ...given, amr: [...new Set([...login.amr, ...given.amr, 'mfa'])] };
 }
+
+/**
+ * What is left of a login's methods when it becomes another user's: a second factor is its own user's alone. Of one that had
+ * two, only a password is known to be the first.
+ */
+export function methodsOfFirstFactor(amr: readonly string[]): string[] {
+  return amr.filter((one) => !amr.includes('mfa') || one === 'pwd');
+}

@@ -1,0 +1,120 @@
+// A second factor is its user's: where an action has a login go on as the user whom the identity was linked to, it is theirs
+// that counts, and not the one that was given before.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { startManaged } from '../management/support.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import {
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { bindActions, managed } from './support.ts';
+
+const OTHER = { email: 'mfa-1@example.test', password: USER.password };
+const PRIMARY = 'mfa-2@example.test';
+
+/** Who asks for a second factor: everybody's policy, or the action alone. */
+const WAYS = [
+  { by: 'the tenant', asks: '', policies: ['all-applications'] },
+  { by: 'the action', asks: `api.multifactor.enable('any');`, policies: [] },
+  {
+    by: 'the action, which names it',
+    asks: `api.authentication.challengeWith({ type: 'otp' });`,
+    policies: [],
+  },
+];
+
+for (const { by, asks, policies } of WAYS)
+  describe(`the second factor of a primary user, where ${by} asks for one`, () => {
+    let server: TestServer;
+    let helper: Server;
+    const secrets: Record<string, string> = {};
+    const ids: Record<string, string> = {};
+    const later = (email: string) => codeOf(secrets[email] ?? '', Date.now() + 30_000);
+
+    beforeEach(async () => {
+      server = await startManaged({ ...tenant, guardianPolicies: { policies: ['all-applications'] } });
+      for (const email of [OTHER.email, PRIMARY]) {
+        const { body } = await managed(server, 'GET', `/users-by-email?email=${encodeURIComponent(email)}`);
+        ids[email] = body[0].user_id;
+        secrets[email] = (await callsOf(server).enrollOtp(email, 'leeway')).secret;
+      }
+      const policy = await managed(server, 'PUT', '/guardian/policies', policies as unknown as object);
+      expect(policy.status).to.equal(200);
+      const primary = ids[PRIMARY] ?? '';
+      helper = createServer(async (_request, response) => {
+        await managed(server, 'POST', `/users/${encodeURIComponent(primary)}/identities`, {
+          provider: 'auth0',
+          user_id: (ids[OTHER.email] ?? '').slice('auth0|'.length),
+        });
+        response.end('{}');
+      });
+      await new Promise<void>((resolve) => helper.listen(0, '127.0.0.1', resolve));
+      const at = `http://127.0.0.1:${(helper.address() as AddressInfo).port}`;
+      const isOther = `event.user.email === '${OTHER.email}'`;
+      await bindActions(
+        server,
+        'post-login',
+        { code: `exports.onExecutePostLogin = async (event, api) => { if (${isOther}) { ${asks} } };` },
+        {
+          code: `exports.onExecutePostLogin = async (event, api) => {
+            const methods = event.authentication.methods.map(({ name }) => name);
+            if (!(${isOther}) || !methods.includes('mfa')) return;
+            await fetch('${at}/');
+            api.authentication.setPrimaryUser('${primary}');
+          };`,
+        },
+      );
+    });
+    afterEach(async () => {
+      helper.close();
+      await server.stop();
+    });
+
+    it('is asked for in the browser', async () => {
+      const agent = createAgent(server);
+      const page = await logIn(agent, server, webRequest({ scope: 'openid' }), OTHER);
+      const give = async (at: typeof page, code: string) => {
+        const form = readForm(at, 'code');
+        const given = await agent.request(form.action, { form: { ...form.fields, code } });
+        return follow(agent, given, server.url);
+      };
+      const linked = await give(page, later(OTHER.email));
+      expect(linked.location ?? '').not.to.contain('code=');
+      const wrong = await give(linked, later(OTHER.email));
+      expect(wrong.location ?? '').not.to.contain('code=');
+      const done = await give(wrong, later(PRIMARY));
+      const answer = await token(agent, {
+        grant_type: 'authorization_code',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        code: responseOf(done).code,
+        redirect_uri: WEB_CALLBACK,
+      });
+      expect(payload(answer.json().id_token).sub).to.equal(ids[PRIMARY]);
+    });
+
+    it('is asked for at the token endpoint', async () => {
+      const calls = callsOf(server);
+      const first = (await calls.login(OTHER.email)).json();
+      const give = (mfa_token: string, email: string) =>
+        calls.verify('otp', { mfa_token, otp: later(email) });
+      const linked = first.mfa_token === undefined ? undefined : await give(first.mfa_token, OTHER.email);
+      const refused = linked?.json() ?? first;
+      expect(refused).to.include({ error: 'mfa_required' }).and.not.have.property('access_token');
+      const wrong = await give(refused.mfa_token, OTHER.email);
+      expect(wrong.status, wrong.text).to.equal(403);
+      const done = await give(refused.mfa_token, PRIMARY);
+      expect(done.status, done.text).to.equal(200);
+      expect(payload(done.json().id_token).sub).to.equal(ids[PRIMARY]);
+    });
+  });
