@@ -67,7 +67,9 @@ export function createClaims(
       // No other process has the store: what is held in it was held by one that has ended.
       const isFree = isFirst && store.exclusive === true;
       const where = isFree ? kind : { all: [{ field: 'dueAt', to: dateOf(clock()) }, kind] };
-      return (await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce })).records;
+      const { records: found } = await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce });
+      // What this process has just written it is about to begin with itself.
+      return isFree ? found.filter((one) => one.holder !== holder) : found;
     },
     take: async ({ id, dueAt }, longest) => {
       const until = clock() + longest + MARGIN;

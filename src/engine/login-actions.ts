@@ -70,7 +70,9 @@ export function loginActions(deps: StepDependencies): LoginActions {
     },
     atToken: async (ctx, login) => {
       if (!actions.isBound(TRIGGER)) return { lacksFactor: false };
-      const { lacksFactor, primary } = await runWithoutPages(deps, ctx, login, run);
+      // As they are before: an action may link another to them.
+      const identities = await deps.users.identitiesOf(login.user.id);
+      const { lacksFactor, primary } = await runWithoutPages(deps, ctx, { ...login, identities }, run);
       return { lacksFactor, primary: primary?.userId };
     },
     atRefresh: async (ctx) => {

@@ -111,8 +111,7 @@ async function judgedLogin(
   const user = await enter(deps, ctx, login, asked);
   const { clientId, organization, scopes } = asked;
   const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
-  const identities = await deps.users.identitiesOf(user.id);
-  const run = { ...toJudge, identities, protocol: protocolOf(asked.gty) };
+  const run = { ...toJudge, protocol: protocolOf(asked.gty) };
   const { lacksFactor, primary } = await deps.loginActions.atToken(ctx, run);
   if (primary === undefined) {
     if (lacksFactor) throw await lacksFactorOf(deps, ctx, login, asked);
