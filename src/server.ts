@@ -135,10 +135,10 @@ function routesOf(
   const { baseUrl, issuer } = settings;
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
   const { attempts, outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
-  const { away, engine, finish, credentialGrants, readApiToken, idp, delegatedLogins, deviceLogins } =
-    tenantEngine;
+  const { away, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
+  const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
-  const page = { away, config, csrf, finish, interactions, views };
+  const page = { away, config, csrf, finish, interactions, secondFactor, views };
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const loginPageOf = loginPages(elsewhere);

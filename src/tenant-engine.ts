@@ -22,6 +22,7 @@ import { logoutTokens } from './engine/logout-token.ts';
 import { ownCallbacks } from './engine/own-callbacks.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
+import type { SecondFactor } from './engine/second-factor.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
 import { mfaAudience } from './factors/bearer.ts';
 import { mfa } from './factors/feature.ts';
@@ -58,7 +59,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...asking });
   const exchanges = { exchangeToken, exchangeForeign: foreignExchange(deps, capabilities) };
   const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
-  const { firstFactors, parts } = engineParts(deps, capabilities, own);
+  const { firstFactors, parts, secondFactor } = engineParts(deps, capabilities, own);
   const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
@@ -70,7 +71,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     tickets,
     signing,
     grants: parts.flatMap(({ grants }) => grants),
-    secondFactor: createSecondFactor(factors, mfaApi),
+    secondFactor,
     acrValues: [MFA_POLICY],
     certificates,
     actions: capabilities.actions,
@@ -84,7 +85,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   return {
     engine,
     away: awayUsers({ challenges, clock, random }),
-    ...loginEnds(deps, capabilities, engine),
+    ...loginEnds(deps, capabilities, { ...engine, secondFactor }),
     /** Those of a first factor: what is given to them may be given for a login ticket, too. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),
     readApiToken,
@@ -151,12 +152,13 @@ function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purp
 function loginEnds(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { interactions, settle, sessions }: Engine,
+  { interactions, settle, sessions, secondFactor }: Engine & { secondFactor: SecondFactor },
 ) {
   const endings = accountEndings({ ...deps, ...capabilities, sessions });
   const linked = linkAfterLogin({ ...deps, ...capabilities, endGone: endings.endGone });
-  const afterLogin = offerAfterLogin({ ...deps, ...capabilities }, linked);
-  return { endings, finish: createFinish({ interactions, settle, afterLogin, wallClock: deps.wallClock }) };
+  const afterLogin = offerAfterLogin({ ...deps, ...capabilities, secondFactor }, linked);
+  const finish = createFinish({ interactions, settle, afterLogin, wallClock: deps.wallClock });
+  return { endings, finish, secondFactor };
 }
 
 /** What logins at providers elsewhere are given, wherever they begin. */
@@ -230,7 +232,7 @@ function engineParts(
     bindEngineParts(logout, { config, backChannel: tellers }),
     bindEngineParts(saml, { clock, config, idp, random, store }),
   ];
-  return { firstFactors, parts };
+  return { firstFactors, parts, secondFactor: createSecondFactor(factors, mfaApi) };
 }
 
 export type TenantEngine = Awaited<ReturnType<typeof createTenantEngine>>;

@@ -1,13 +1,17 @@
 // Who has logged in with a password is offered a passkey, before the login is answered.
+import type { SecondFactor } from '../../engine/second-factor.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import { databaseOptions, takesPasskeys } from '../../records/database-options.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
 
-interface EnrollmentDependencies {
+export interface EnrollmentDependencies {
   config: Config;
   store: Store;
+  users: Pick<Users, 'get'>;
+  secondFactor: Pick<SecondFactor, 'enrolled'>;
 }
 
 /** The cookie of a browser whose user wanted none just now, and for how long it is respected, milliseconds. */
@@ -29,16 +33,29 @@ export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLo
  * or the passkey would be a way around it.
  */
 export async function mayEnroll(
-  { config, store }: EnrollmentDependencies,
+  deps: EnrollmentDependencies,
   { userId, connection: name, amr }: Login,
 ): Promise<boolean> {
   if (!amr.includes('pwd')) return false;
-  const connection = await config.connection(name);
+  const connection = await deps.config.connection(name);
   if (connection === undefined || !takesPasskeys(connection)) return false;
   if (databaseOptions(connection).passkey_options?.progressive_enrollment_enabled === false) return false;
-  const [passkeys, authenticators] = await Promise.all([
-    store.collection('passkeys').findBy('user', userId),
-    amr.includes('mfa') ? [] : store.collection('authenticators').findBy('user', userId),
+  const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
+  return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));
+}
+
+/**
+ * Whether a user has one, be it that nobody enrolled it (a verified address) or that the tenant takes none of its kind now:
+ * another application, an action or a later policy may ask for it where this login was asked for none.
+ */
+async function hasSecondFactor(
+  { store, users, secondFactor }: EnrollmentDependencies,
+  userId: string,
+): Promise<boolean> {
+  const [user, kept] = await Promise.all([
+    users.get(userId),
+    store.collection('authenticators').findBy('user', userId),
   ]);
-  return passkeys.length === 0 && authenticators.every(({ active }) => !active);
+  if (kept.some(({ active }) => active)) return true;
+  return user !== undefined && (await secondFactor.enrolled(user)).length > 0;
 }

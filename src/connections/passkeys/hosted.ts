@@ -22,7 +22,7 @@ import type { Users } from '../../users/users.ts';
 import { creationOptions, readAssertion, readRegistration } from '../../webauthn/ceremonies.ts';
 import { type PasswordFormDependencies, renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
-import { LATER, LATER_MS, mayEnroll } from './enrollment.ts';
+import { type EnrollmentDependencies, LATER, LATER_MS, mayEnroll } from './enrollment.ts';
 import { provedNow } from './grant.ts';
 import { PASSKEY_STEP } from './offer.ts';
 import { ownParty } from './party.ts';
@@ -36,7 +36,10 @@ import {
 } from './passkeys.ts';
 import { beginSession, endSession } from './session.ts';
 
-export interface PasskeyPagesDependencies extends PasswordFormDependencies, PasskeyDependencies {
+export interface PasskeyPagesDependencies
+  extends PasswordFormDependencies,
+    PasskeyDependencies,
+    EnrollmentDependencies {
   events: Pick<Events, 'record'>;
   showNext: ShowNext;
   users: Users;
