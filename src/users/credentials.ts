@@ -33,6 +33,8 @@ export interface Credentials {
   set(userId: string, password: string, home?: string): Promise<void>;
   /** A password was set elsewhere: there is none here any more, and what the one before let in ends. */
   setElsewhere(userId: string, home: string): Promise<void>;
+  /** What was proved of a user so far counts no more, though their password stays: a login under way ends. */
+  outdate(userId: string): Promise<void>;
   /** Whether there is a password. @param home as for {@link load} */
   has(home: string): Promise<boolean>;
   /** Sets a password where there is none yet. @param home as for {@link load} */
@@ -50,6 +52,12 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     ]);
     return (password) => check({ store, hasher }, { credential, version }, password);
   };
+  const outdate = async (userId: string): Promise<void> => {
+    await credentials.upsert(userId, (current) => ({
+      ...(current ?? { id: userId, passwordHash: NONE, history: [] }),
+      version: versionOf(current) + 1,
+    }));
+  };
   const replace = async (userId: string, home: string, passwordHash: string) => {
     await credentials.upsert(home, (current) => ({
       id: home,
@@ -60,18 +68,15 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
           : [current.passwordHash, ...current.history].slice(0, HISTORY),
       version: versionOf(current) + 1,
     }));
-    if (home === userId) return;
     // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
     // has the new version.
-    await credentials.upsert(userId, (current) => ({
-      ...(current ?? { id: userId, passwordHash: NONE, history: [] }),
-      version: versionOf(current) + 1,
-    }));
+    if (home !== userId) await outdate(userId);
   };
   return {
     load,
     verify: async (userId, password) => (await load(userId))(password),
     version: versionOfUser,
+    outdate,
     has: async (home) => ![undefined, NONE].includes((await credentials.get(home))?.passwordHash),
     setFirst: async (home, passwordHash) => {
       await credentials.upsert(home, (current) =>

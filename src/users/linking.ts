@@ -2,6 +2,7 @@
 import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
+import type { Credentials } from './credentials.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
 import type { Login } from './login.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -66,11 +67,13 @@ export async function declineLink(
 }
 
 /**
- * Makes a linked identity a user of its own again, with what the connection said of them when they were linked.
+ * Makes a linked identity a user of its own again, with what the connection said of them when they were linked. Logins of
+ * the user that are under way end: they may be by that identity.
  * @returns false when it is no linked identity of the user. @throws UniqueKeyError when there is such a user again.
  */
 export async function unlinkIdentity(
   deps: UsersDependencies,
+  credentials: Pick<Credentials, 'outdate'>,
   userId: string,
   identityId: string,
 ): Promise<boolean> {
@@ -89,10 +92,12 @@ export async function unlinkIdentity(
     updated_at: at,
     logins_count: 0,
   };
-  return unlessOvertaken(deps, userId, at, (isThere) => [
+  const isDone = await unlessOvertaken(deps, userId, at, (isThere) => [
     moved(identity, { to: home, isThere }, undefined),
     { collection: 'users', insert: user },
   ]);
+  if (isDone) await credentials.outdate(userId);
+  return isDone;
 }
 
 /**

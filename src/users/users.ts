@@ -101,7 +101,7 @@ export interface Users {
   identityInConnection(connection: { name: string }, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other; @see linkUser */
   link(userId: string, other: string): Promise<boolean>;
-  /** Makes a linked identity a user again; @see unlinkIdentity */
+  /** Makes a linked identity a user again, and ends the logins under way, which may be by it; @see unlinkIdentity */
   unlink(userId: string, identityId: string): Promise<boolean>;
   /** Remembers whom a user, being asked by a login, did not want to be linked to; @see declineLink */
   declineLink(login: Pick<Login, 'userId' | 'connection'>, other: string): Promise<void>;
@@ -171,7 +171,7 @@ export function createUsers(deps: UsersDependencies): Users {
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),
     link: (userId, other) => linkUser(deps, userId, other),
-    unlink: (userId, identityId) => unlinkIdentity(deps, userId, identityId),
+    unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
     setPassword: (userId, password, home) =>

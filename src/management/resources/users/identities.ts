@@ -4,12 +4,13 @@ import type { ReadIdTokenHint } from '../../../engine/id-token-hint.ts';
 import { identityId } from '../../../records/identities.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
-import { homeOf } from '../../../users/identities.ts';
+import { homeOf, type Identity } from '../../../users/identities.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
+import { passkeysOf } from './passkeys.ts';
 import { userOf } from './user.ts';
 import { identityViews } from './view.ts';
 
@@ -124,14 +125,24 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       }
       if (identity !== undefined) {
         const isDone = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
-        // What came by it cannot be told from the rest: a refresh token does not say by which identity.
-        if (isDone) await deps.endSessions(user.id, 'session-revoked');
+        if (isDone) await endWhatCameBy(deps, user.id, identity);
       }
       const after = identityViews(await deps.users.identitiesOf(user.id));
       return ok(after, { before: identityViews(before), after });
     },
   }),
 ];
+
+/** What came by an identity cannot be told from the rest: a refresh token does not say by which, a passkey the connection alone. */
+async function endWhatCameBy(
+  deps: UserIdentitiesDependencies,
+  userId: string,
+  { connection }: Pick<Identity, 'connection'>,
+): Promise<void> {
+  for (const passkey of await passkeysOf(deps.store, userId))
+    if (passkey.connection === connection) await deps.store.collection('passkeys').delete(passkey.id);
+  await deps.endSessions(userId, 'session-revoked');
+}
 
 function refuseTaken(thrown: unknown): never {
   throw thrown instanceof UniqueKeyError ? conflict('The user already exists.', 'auth0_idp_error')() : thrown;

@@ -1,0 +1,120 @@
+// To whom a passkey is offered, and whose it stays.
+import { expect } from 'chai';
+import { callsWith, managementToken, startManaged } from '../../management/support.ts';
+import { type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { tenant as base, logIn, responseOf, WEB_CALLBACK, webRequest } from '../../support/flows.ts';
+import type { TestServer } from '../../support/server.ts';
+import { newCredential } from '../../support/software-key.ts';
+
+const options = { authentication_methods: { passkey: { enabled: true } } };
+const password = 'Correct-Horse-1';
+
+const tenant = (more: object = {}) => ({
+  ...base,
+  clients: base.clients.map((one) =>
+    one.client_id === 'web' ? { ...one, client_metadata: { mfa_policy: 'never' } } : one,
+  ),
+  databases: ['users', 'second'].map((name) => ({ name, enabled_clients: ['web', 'spa'], options })),
+  users: ['verified', 'later', 'plain', 'main', 'owned', 'waiting'].map((name) => ({
+    email: `${name}@example.test`,
+    email_verified: name === 'verified',
+    password,
+    connection: ['owned', 'waiting'].includes(name) ? 'second' : 'users',
+  })),
+  ...more,
+});
+
+const idOf = async (server: TestServer, email: string) => (await server.users.withEmail(email))[0]?.id ?? '';
+const passkeysOf = (server: TestServer, userId: string) =>
+  server.store.collection('passkeys').findBy('user', userId);
+const isBack = ({ location }: Answer) => location.startsWith(WEB_CALLBACK);
+
+/** Logs in with a password, up to where the login leads. */
+async function begin(server: TestServer, email: string, connection = 'users') {
+  const agent = createAgent(server);
+  const page = await logIn(agent, server, webRequest({ connection }), { email, password });
+  const answerOffer = async (decision: 'make' | 'later') => {
+    const { action, fields } = readForm(page, '_csrf');
+    const asked = /data-options="([^"]*)"/.exec(page.text)?.[1]?.replaceAll(/&quot;|&#34;/g, '"') ?? '{}';
+    const code =
+      decision === 'make'
+        ? { code: JSON.stringify(newCredential(JSON.parse(asked), server.url)) }
+        : { decision };
+    const answer = await agent.request(action, { form: { ...fields, ...code } });
+    return isBack(answer) || (answer.status !== 303 && answer.status !== 302)
+      ? answer
+      : agent.get(answer.location);
+  };
+  return { page, answerOffer };
+}
+
+describe('the offer of a passkey', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged(
+      tenant({
+        guardianFactors: [{ name: 'email', enabled: true }],
+        guardianPolicies: { policies: ['all-applications'] },
+      }),
+    );
+  });
+  after(() => server?.stop());
+
+  it('is not made where an application asks for no second factor, to who gives their verified address as one elsewhere', async () => {
+    const { page } = await begin(server, 'verified@example.test');
+    expect(isBack(page), page.text).to.equal(true);
+  });
+
+  it('is withdrawn where the address is verified meanwhile', async () => {
+    const id = await idOf(server, 'later@example.test');
+    const { answerOffer } = await begin(server, 'later@example.test');
+    await server.users.update(id, { email_verified: true });
+    await answerOffer('make');
+    expect(await passkeysOf(server, id)).to.deep.equal([]);
+  });
+
+  it('is made to who has no second factor', async () => {
+    const { answerOffer } = await begin(server, 'plain@example.test');
+    await answerOffer('make');
+    expect((await passkeysOf(server, await idOf(server, 'plain@example.test'))).length).to.equal(1);
+  });
+});
+
+describe('the passkey of a linked identity', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged(tenant());
+  });
+  after(() => server?.stop());
+
+  /** Links somebody of the second database to the main user. @returns both ids, and how to take them apart. */
+  const linked = async (email: string) => {
+    const call = callsWith(server, await managementToken(server));
+    const main = await idOf(server, 'main@example.test');
+    const other = await idOf(server, email);
+    const path = `/users/${encodeURIComponent(main)}/identities`;
+    const bare = other.slice('auth0|'.length);
+    const made = await call('POST', path, { provider: 'auth0', user_id: bare });
+    expect(made.status, made.text).to.equal(201);
+    return { main, unlink: () => call('DELETE', `${path}/auth0/${bare}`) };
+  };
+
+  it('ends with the link: else whoever has it would still be the user', async () => {
+    const { main, unlink } = await linked('owned@example.test');
+    await (await begin(server, 'owned@example.test', 'second')).answerOffer('make');
+    expect((await passkeysOf(server, main)).map(({ connection }) => connection)).to.deep.equal(['second']);
+    expect((await unlink()).status).to.equal(200);
+    expect(await passkeysOf(server, main)).to.deep.equal([]);
+  });
+
+  it('is not made, nor does the login go on, by an identity that was unlinked while its user was asked', async () => {
+    const { main, unlink } = await linked('waiting@example.test');
+    const making = await begin(server, 'waiting@example.test', 'second');
+    const waiting = await begin(server, 'waiting@example.test', 'second');
+    expect((await unlink()).status).to.equal(200);
+    await making.answerOffer('make');
+    expect(await passkeysOf(server, main)).to.deep.equal([]);
+    const answer = await waiting.answerOffer('later');
+    expect(isBack(answer) ? responseOf(answer) : {}).not.to.have.property('code');
+  });
+});
