@@ -214,12 +214,10 @@ async function join(
 async function adopt({ users }: OrganizationsDependencies, userId: string, invitation: Invitation) {
   const { app_metadata, user_metadata } = invitation;
   if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
-  const user = await users.get(userId);
-  if (user === undefined) return;
-  await users.update(userId, {
-    app_metadata: structuredClone({ ...app_metadata, ...user.app_metadata }) as Record<string, unknown>,
-    user_metadata: structuredClone({ ...user_metadata, ...user.user_metadata }) as Record<string, unknown>,
-  });
+  await users.update(userId, {}, (now) => ({
+    app_metadata: structuredClone({ ...app_metadata, ...now.app_metadata }) as Record<string, unknown>,
+    user_metadata: structuredClone({ ...user_metadata, ...now.user_metadata }) as Record<string, unknown>,
+  }));
 }
 
 /** The organization that a request's tokens are for: of its grant, or, where that is being made, of its parameters. */
