@@ -162,12 +162,13 @@ function deleteCall(resource: Kept): Call<KeptDependencies> {
     scopes: [`delete:${noun}`],
     summary: `Delete a ${name}`,
     query: z.strictObject({ force: z.string().optional() }),
-    handle: async (deps, { params }) => {
+    handle: async (deps, { params, query }) => {
       const found = await deps.store.collection('documents').get(params.id ?? '');
       if (found === undefined || found.kind !== kind) {
         if (resource.isRemovalStrict === true) throw resource.missing();
         return noContent();
       }
+      await resource.removing?.(deps, found.id, query.force === 'true');
       await deps.store.collection('documents').delete(found.id);
       await resource.removed?.(deps, found.id);
       return noContent({ before: keptView(resource, found) });

@@ -48,6 +48,11 @@ export interface Kept {
   judge?(body: Readonly<Record<string, unknown>>): void;
   /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */
   hidden?: readonly string[];
+  /**
+   * Before one is removed: refuses that where something needs it, or has that go on without it.
+   * @param isForced whether the latter is asked for. @throws AuthError 409
+   */
+  removing?(deps: KeptDependencies, id: string, isForced: boolean): Promise<void>;
   /** What goes with one that was removed. */
   removed?(deps: KeptDependencies, id: string): Promise<void>;
   filters?: z.ZodRawShape;

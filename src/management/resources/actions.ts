@@ -10,6 +10,7 @@ import { documentsOf, type Kept, type KeptDependencies, keptView } from '../kept
 import { keptCalls } from '../kept-calls.ts';
 import { pageQuery } from '../list.ts';
 import { merged, notFound } from '../resource.ts';
+import { unbind } from './action-unbinding.ts';
 
 const TRIGGERS = [
   'post-login',
@@ -91,6 +92,7 @@ export const ACTION: Kept = {
   missing: notFound('That action does not exist.'),
   taken: 'An action with the same name already exists.',
   isRemovalStrict: true,
+  removing: unbind,
 };
 
 /** Secrets are never given back: their names are. */
