@@ -111,6 +111,11 @@ describe('deploy/', () => {
       expect(read('deploy/Caddyfile')).to.contain(`reverse_proxy gatehouse:${imageEnv.PORT}`);
     });
 
+    it('is told nothing by strangers of the trace that their requests are of: they could have each collected', () => {
+      for (const name of ['traceparent', 'tracestate', 'baggage'])
+        expect(read('deploy/Caddyfile')).to.match(new RegExp(`^\\s+header_up -${name}$`, 'm'));
+    });
+
     it('can write to its data alone', () => {
       expect(gatehouse).to.include({ read_only: true });
       expect(gatehouse.cap_drop).to.deep.equal(['ALL']);
