@@ -66,8 +66,22 @@ export function newUserWrites(
   ];
   if (passwordHash !== undefined) {
     writes.push({ collection: 'credentials', insert: { id, passwordHash, history: [] } });
-  }
+  } else if (identity.provider === DATABASE) writes.push(unlessPasswordKept(id));
   return { user, identity: record, writes };
+}
+
+/**
+ * The write that fails where a password is kept for a user of this id: of one whose identity was linked to another since. A
+ * new user of the id, in another database, would have that password, and set it.
+ */
+export function unlessPasswordKept(userId: string): Write {
+  return {
+    collection: 'credentials',
+    update: userId,
+    change: () => {
+      throw new UniqueKeyError('credentials', 'id');
+    },
+  };
 }
 
 /** An identity whose user was lost in a damaged store stands in nobody's way. @returns whether there was one. */

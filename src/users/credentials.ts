@@ -35,6 +35,8 @@ export interface Credentials {
   setElsewhere(userId: string, home: string): Promise<void>;
   /** What was proved of a user so far counts no more, though their password stays: a login under way ends. */
   outdate(userId: string): Promise<void>;
+  /** Keeps the place of a password where there is none: a new user of that id is then refused. @param home as for {@link load} */
+  reserve(home: string): Promise<void>;
   /** Whether there is a password. @param home as for {@link load} */
   has(home: string): Promise<boolean>;
   /** Sets a password where there is none yet. @param home as for {@link load} */
@@ -77,6 +79,9 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     verify: async (userId, password) => (await load(userId))(password),
     version: versionOfUser,
     outdate,
+    reserve: async (home) => {
+      await credentials.upsert(home, (current) => current ?? { id: home, passwordHash: NONE, history: [] });
+    },
     has: async (home) => ![undefined, NONE].includes((await credentials.get(home))?.passwordHash),
     setFirst: async (home, passwordHash) => {
       await credentials.upsert(home, (current) =>

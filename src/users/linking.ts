@@ -1,4 +1,5 @@
 // Linking: another user's identities become those of a user, and back. Whoever logs in with one of them is that user.
+import { DATABASE } from '../records/connections.ts';
 import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
@@ -31,7 +32,12 @@ function profileOf(user: User): Record<string, unknown> {
  * one does.
  * @returns false when either was gone.
  */
-export async function linkUser(deps: UsersDependencies, userId: string, otherId: string): Promise<boolean> {
+export async function linkUser(
+  deps: UsersDependencies,
+  credentials: Pick<Credentials, 'reserve'>,
+  userId: string,
+  otherId: string,
+): Promise<boolean> {
   const { store, clock } = deps;
   const other = await store.collection('users').get(otherId);
   if (other === undefined || userId === otherId) return false;
@@ -41,6 +47,8 @@ export async function linkUser(deps: UsersDependencies, userId: string, otherId:
       ...identities.map((one) => moved(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
       { collection: 'users', delete: otherId },
     ]);
+  // The identity keeps the id that the other user had, and with it the place of a password.
+  if (otherId.startsWith(`${DATABASE}|`)) await credentials.reserve(otherId);
   let isMoved = false;
   // What was linked to the other one meanwhile comes along.
   for (;;) {

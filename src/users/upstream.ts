@@ -1,6 +1,7 @@
 // Users who come from upstream identity providers: the provider's word makes and refreshes them. A user is known by the
 // connection and the provider's own id for them alone. The same e-mail address at another connection is another user:
 // whoever controls a provider could else take over every account whose address they claim there.
+import { DATABASE } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
 import {
   type AddressKind,
@@ -13,7 +14,7 @@ import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../records/users.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { updateUser } from './changes.ts';
-import { newUserWrites } from './create.ts';
+import { newUserWrites, unlessPasswordKept } from './create.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -118,6 +119,7 @@ async function create(
     await deps.store.batch([
       { collection: 'users', insert: user },
       { collection: 'identities', insert: { ...made, ...identityMembers(upstream, made) } },
+      ...(provider === DATABASE ? [unlessPasswordKept(user.id)] : []),
     ]);
     return { user, isNew: true };
   } catch (thrown) {

@@ -170,7 +170,7 @@ export function createUsers(deps: UsersDependencies): Users {
     identityInConnection: ({ name }, identifier) => identityByName(store, name, identifier),
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),
-    link: (userId, other) => linkUser(deps, userId, other),
+    link: (userId, other) => linkUser(deps, credentials, userId, other),
     unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,

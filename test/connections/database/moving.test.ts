@@ -10,12 +10,14 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../../support/flows.ts';
+import { messagesTo } from '../../support/inbox.ts';
 import {
   KEY,
   type LegacyDatabase,
   movingOptions,
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
+import { resetPassword } from '../../support/reset.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 
 const PASSWORD = 'old';
@@ -124,6 +126,38 @@ describe('users who move here from a database elsewhere', () => {
       redirect_uri: WEB_CALLBACK,
     });
     expect(payload(tokens.json().id_token)).to.include({ email, email_verified: false });
+  });
+
+  it('never get the password of somebody of another database who has their id and was linked to another user', async () => {
+    const [owner, { email, user }] = [someone(), someone()];
+    for (const one of [owner.email, email]) expect((await grant(one, PASSWORD)).status).to.equal(200);
+    const main = `auth0|${owner.user.id}`;
+    expect(await server.users.link(main, `auth0|${user.id}`)).to.equal(true);
+    const bare = await server.users.make({
+      identity: {
+        connection: 'users',
+        provider: 'auth0',
+        upstreamId: 'bare',
+        addresses: { email: 'bare@example.test' },
+        unique: ['email'],
+      },
+    });
+    expect('user' in bare && (await server.users.link(main, bare.user.id))).to.equal(true);
+    const [strangers, other] = [['stranger@example.test', 'bold@example.test'], 'bystander@example.test'];
+    legacy.add(strangers[0] ?? '', PASSWORD, { id: user.id });
+    legacy.add(strangers[1] ?? '', PASSWORD, { id: 'bare' });
+    legacy.add(other, PASSWORD);
+    for (const stranger of strangers) {
+      expect((await grant(stranger, PASSWORD, 'other')).status).to.equal(403);
+      await createAgent(server).request('/dbconnections/change_password', {
+        json: { connection: 'other', email: stranger },
+      });
+    }
+    // Whose mail comes later.
+    await resetPassword(server, other, 'Entirely-New-Words-7', 'other');
+    for (const stranger of strangers) expect(await messagesTo(server, stranger)).to.deep.equal([]);
+    for (const id of [user.id, 'bare']) expect(await server.users.get(`auth0|${id}`)).to.equal(undefined);
+    expect((await grant(email, PASSWORD)).status).to.equal(200);
   });
 
   it('are told the same of a wrong password, an unknown user and a database that fails', async () => {
