@@ -121,7 +121,8 @@ async function judgedLogin(
   const credentialVersion = await deps.users.credentialVersion(primary);
   const amr = methodsOfFirstFactor(login.amr);
   const other = { ...login, userId: primary, credentialVersion, amr, acr: undefined };
-  const judged = await enter(deps, ctx, other, asked);
+  // What the pages asked for, they asked of the one that the login was of.
+  const judged = await enter(deps, ctx, other, { ...asked, isFromPages: false });
   if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
   return { login: other, user: judged };
 }

@@ -3,7 +3,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { callsOf, codeOf, factors, tenant } from '../factors/tenant.ts';
+import { callsOf as deviceCallsOf, deviceTenant, told } from '../grants/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {
@@ -118,3 +119,41 @@ for (const { by, asks, policies } of WAYS)
       expect(payload(done.json().id_token).sub).to.equal(ids[PRIMARY]);
     });
   });
+
+describe('the second factor of a primary user, whom an action names between the pages and the tokens', () => {
+  it('is asked for: the pages asked for that of the other', async () => {
+    const users = [
+      { ...USER, connection: 'users', email_verified: true },
+      { email: PRIMARY, password: USER.password, connection: 'users', email_verified: true },
+    ];
+    const server = await startManaged({ ...deviceTenant, users, guardianFactors: factors('otp') });
+    const [primary, other] = await Promise.all(
+      [PRIMARY, USER.email].map(async (email) => (await server.users.withEmail(email))[0]?.id ?? ''),
+    );
+    await server.users.update(primary ?? '', { multifactor: ['guardian'] });
+    const helper = createServer(async (_request, response) => {
+      await managed(server, 'POST', `/users/${encodeURIComponent(primary ?? '')}/identities`, {
+        provider: 'auth0',
+        user_id: other?.slice('auth0|'.length),
+      });
+      response.end('{}');
+    });
+    try {
+      await new Promise<void>((resolve) => helper.listen(0, '127.0.0.1', resolve));
+      const { begin, poll, connect } = deviceCallsOf(() => server);
+      const codes = (await begin()).json();
+      await connect(codes);
+      await bindActions(server, 'post-login', {
+        code: `exports.onExecutePostLogin = async (event, api) => {
+          await fetch('http://127.0.0.1:${(helper.address() as AddressInfo).port}/');
+          api.authentication.setPrimaryUser('${primary}');
+        };`,
+      });
+      server.tick(5_000);
+      expect(told(await poll(codes.device_code)).slice(0, 2)).to.deep.equal([403, 'mfa_required']);
+    } finally {
+      helper.close();
+      await server.stop();
+    }
+  });
+});
