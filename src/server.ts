@@ -45,7 +45,7 @@ import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
 import { managementDependencies, resumeRecordRemovals } from './tenant-management.ts';
-import { door } from './tls/door.ts';
+import { door, trustedBy } from './tls/door.ts';
 
 export interface Tenant {
   app: Koa;
@@ -92,7 +92,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
-  for (const middleware of watchRequests(deps, settings.tls.mode === 'proxy')) app.use(middleware);
+  for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   // What was changed before a request came is in force for it.
   app.use((_ctx, next) => config.refresh().then(next));
   app.use(

@@ -14,17 +14,17 @@ interface RequestLogDependencies {
 
 /**
  * What is told of each request: to the log, and where they are on to traces and metrics.
- * @param believesParents whether what a request says of its trace is a proxy's word, and not a stranger's.
+ * @param isProxy whether an address is that of a proxy, whose word it is of which trace a request is, and not a stranger's.
  */
 export function watchRequests(
   deps: RequestLogDependencies & {
     tracing?: Pick<Tracing, 'request'> | undefined;
     metrics?: { measures: RequestMeasures } | undefined;
   },
-  believesParents: boolean,
+  isProxy: (address: string) => boolean,
 ): Middleware[] {
   const log = requestLog(deps, deps.metrics?.measures);
-  return deps.tracing === undefined ? [log] : [traceRequests(deps.tracing, believesParents), log];
+  return deps.tracing === undefined ? [log] : [traceRequests(deps.tracing, isProxy), log];
 }
 
 type RequestMeasures = Pick<Measures, 'requestBegan' | 'requestEnded'>;
@@ -51,11 +51,15 @@ function requestLog({ log, clock, random }: RequestLogDependencies, measures?: R
 }
 
 /** Makes a span of each request. */
-function traceRequests({ request }: Pick<Tracing, 'request'>, believesParents: boolean): Middleware {
+function traceRequests(
+  { request }: Pick<Tracing, 'request'>,
+  isProxy: (address: string) => boolean,
+): Middleware {
   return (ctx, next) => {
     // The engine is handed the request under addresses of its own.
     const { method } = ctx;
-    return request(believesParents ? ctx.req.headers : undefined, next, () => ({
+    const parent = isProxy(ctx.req.socket.remoteAddress ?? '') ? ctx.req.headers : undefined;
+    return request(parent, next, () => ({
       method: METHODS.has(method) ? method : '_OTHER',
       route: routeOf(ctx.state),
       status: ctx.status,

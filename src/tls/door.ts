@@ -15,6 +15,11 @@ interface DoorDependencies {
   probes: readonly string[];
 }
 
+/** Whether an address is that of a trusted proxy: none is where there is no proxy. */
+export function trustedBy(tls: TlsSettings): (address: string) => boolean {
+  return tls.mode === 'proxy' ? proxyTrust(tls.trustedProxies) : () => false;
+}
+
 /** The middleware, in order. */
 export function door({ tls, config, certificates, probes }: DoorDependencies): Middleware[] {
   const { customDomains } = config;
@@ -23,7 +28,7 @@ export function door({ tls, config, certificates, probes }: DoorDependencies): M
   }
   const { trustedProxies } = tls;
   return [
-    edgeHeaders({ customDomains, certificates, isTrusted: proxyTrust(trustedProxies) }),
+    edgeHeaders({ customDomains, certificates, isTrusted: trustedBy(tls) }),
     requestTarget(),
     behindProxy(trustedProxies, probes),
   ];

@@ -85,6 +85,22 @@ describe('traces', () => {
     expect(below).to.include({ traceId: PARENT.traceId, parent: request?.spanId });
   });
 
+  it('begin anew with a probe that comes from elsewhere than the proxy', async () => {
+    const server = await run({
+      ...ON,
+      TLS: 'proxy',
+      TRUSTED_PROXIES: '192.0.2.1',
+      BASE_URL: 'https://id.example.test',
+    });
+    const port = JSON.parse(server.lines.find((one) => one.includes('"msg":"listening"')) ?? '{}').port;
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { traceparent: TRACEPARENT } });
+    expect(answer.status).to.equal(200);
+    await server.end('SIGTERM');
+    const request = spans().find(({ name }) => name === 'GET /readyz');
+    expect(request?.parent).to.equal(undefined);
+    expect(request?.traceId).to.be.a('string').and.not.equal(PARENT.traceId);
+  });
+
   it('are not made where the environment asks for none', async () => {
     const server = await run({ OTEL_SDK_DISABLED: 'true', ...ON });
     await createAgent(server).get('/readyz');
