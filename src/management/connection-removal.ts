@@ -4,6 +4,7 @@ import type { Background } from '../runtime/background.ts';
 import type { Store } from '../store/contract.ts';
 import { apiError } from './errors.ts';
 import { documentsOf } from './kept.ts';
+import { endPasskeysBy } from './resources/users/passkeys.ts';
 
 export interface RemovalDependencies {
   store: Store;
@@ -34,9 +35,10 @@ export function removeUsersOf(deps: RemovalDependencies, name: string): void {
     for (const { id, user_id } of await deps.store.collection('identities').findBy('connection', name)) {
       const others = await deps.store.collection('identities').findBy('user', user_id);
       // A user who comes by other connections, too, stays, and comes by those.
-      if (others.some(({ connection }) => connection !== name))
+      if (others.some(({ connection }) => connection !== name)) {
         await deps.store.collection('identities').delete(id);
-      else await deps.removeUser(user_id);
+        await endPasskeysBy(deps.store, user_id, name);
+      } else await deps.removeUser(user_id);
     }
     await deps.store.collection('documents').delete(noteId(name));
   });

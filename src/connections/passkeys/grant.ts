@@ -13,7 +13,7 @@ import { epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import type { Login } from '../../users/login.ts';
+import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -149,7 +149,8 @@ async function signUp(
   }
   deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   await tell(deps, { user, connection, clientId, ctx });
-  return { userId: user.id, credentialVersion: await deps.users.credentialVersion(user.id) };
+  // Of a user who was just made: a password that is set meanwhile ends the login.
+  return { userId: user.id, credentialVersion: FIRST_VERSION };
 }
 
 async function tell(

@@ -15,11 +15,11 @@ const tenant = (more: object = {}) => ({
     one.client_id === 'web' ? { ...one, client_metadata: { mfa_policy: 'never' } } : one,
   ),
   databases: ['users', 'second'].map((name) => ({ name, enabled_clients: ['web', 'spa'], options })),
-  users: ['verified', 'later', 'plain', 'main', 'owned', 'waiting'].map((name) => ({
+  users: ['verified', 'later', 'plain', 'main', 'owned', 'waiting', 'removed'].map((name) => ({
     email: `${name}@example.test`,
     email_verified: name === 'verified',
     password,
-    connection: ['owned', 'waiting'].includes(name) ? 'second' : 'users',
+    connection: ['owned', 'waiting', 'removed'].includes(name) ? 'second' : 'users',
   })),
   ...more,
 });
@@ -116,5 +116,18 @@ describe('the passkey of a linked identity', () => {
     expect(await passkeysOf(server, main)).to.deep.equal([]);
     const answer = await waiting.answerOffer('later');
     expect(isBack(answer) ? responseOf(answer) : {}).not.to.have.property('code');
+  });
+
+  it('ends with its connection: a new one of that name does not take it', async () => {
+    const { main } = await linked('removed@example.test');
+    await (await begin(server, 'removed@example.test', 'second')).answerOffer('make');
+    expect((await passkeysOf(server, main)).length).to.equal(1);
+    const call = callsWith(server, await managementToken(server));
+    const [found] = (await call('GET', '/connections?name=second')).json() as { id: string }[];
+    expect((await call('DELETE', `/connections/${found?.id}`)).status).to.equal(202);
+    const again = { name: 'second', strategy: 'auth0', options };
+    // Until all that was of the one before is gone.
+    while ((await call('POST', '/connections', again)).status === 409);
+    expect(await passkeysOf(server, main)).to.deep.equal([]);
   });
 });

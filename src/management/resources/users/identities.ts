@@ -10,7 +10,7 @@ import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
-import { passkeysOf } from './passkeys.ts';
+import { endPasskeysBy } from './passkeys.ts';
 import { userOf } from './user.ts';
 import { identityViews } from './view.ts';
 
@@ -139,8 +139,7 @@ async function endWhatCameBy(
   userId: string,
   { connection }: Pick<Identity, 'connection'>,
 ): Promise<void> {
-  for (const passkey of await passkeysOf(deps.store, userId))
-    if (passkey.connection === connection) await deps.store.collection('passkeys').delete(passkey.id);
+  await endPasskeysBy(deps.store, userId, connection);
   await deps.endSessions(userId, 'session-revoked');
 }
 

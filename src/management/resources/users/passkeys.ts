@@ -47,3 +47,9 @@ export async function passkeyOf(store: Store, userId: string, id: string): Promi
   const found = await store.collection('passkeys').get(id.slice(PREFIX.length));
   return found?.user_id === userId ? found : undefined;
 }
+
+/** Ends the passkeys of a user that were made by a connection. @param connection its name. */
+export async function endPasskeysBy(store: Store, userId: string, connection: string): Promise<void> {
+  for (const passkey of await passkeysOf(store, userId))
+    if (passkey.connection === connection) await store.collection('passkeys').delete(passkey.id);
+}
