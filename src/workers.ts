@@ -91,7 +91,7 @@ async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
     if (slot.worker !== worker || workers.isEnding) return;
     slot.worker = undefined;
     if (performance.now() - begun > LIVES) slot.pause = FIRST_PAUSE;
-    workers.log.error({ slot: slot.number, code, signal }, 'a worker ended and is replaced');
+    workers.log.error({ slot: slot.number, exitCode: code, signal }, 'a worker ended and is replaced');
     void replace(workers, slot);
   });
   return ready;
