@@ -128,38 +128,6 @@ describe('users who move here from a database elsewhere', () => {
     expect(payload(tokens.json().id_token)).to.include({ email, email_verified: false });
   });
 
-  it('never get the password of somebody of another database who has their id and was linked to another user', async () => {
-    const [owner, { email, user }] = [someone(), someone()];
-    for (const one of [owner.email, email]) expect((await grant(one, PASSWORD)).status).to.equal(200);
-    const main = `auth0|${owner.user.id}`;
-    expect(await server.users.link(main, `auth0|${user.id}`)).to.equal(true);
-    const bare = await server.users.make({
-      identity: {
-        connection: 'users',
-        provider: 'auth0',
-        upstreamId: 'bare',
-        addresses: { email: 'bare@example.test' },
-        unique: ['email'],
-      },
-    });
-    expect('user' in bare && (await server.users.link(main, bare.user.id))).to.equal(true);
-    const [strangers, other] = [['stranger@example.test', 'bold@example.test'], 'bystander@example.test'];
-    legacy.add(strangers[0] ?? '', PASSWORD, { id: user.id });
-    legacy.add(strangers[1] ?? '', PASSWORD, { id: 'bare' });
-    legacy.add(other, PASSWORD);
-    for (const stranger of strangers) {
-      expect((await grant(stranger, PASSWORD, 'other')).status).to.equal(403);
-      await createAgent(server).request('/dbconnections/change_password', {
-        json: { connection: 'other', email: stranger },
-      });
-    }
-    // Whose mail comes later.
-    await resetPassword(server, other, 'Entirely-New-Words-7', 'other');
-    for (const stranger of strangers) expect(await messagesTo(server, stranger)).to.deep.equal([]);
-    for (const id of [user.id, 'bare']) expect(await server.users.get(`auth0|${id}`)).to.equal(undefined);
-    expect((await grant(email, PASSWORD)).status).to.equal(200);
-  });
-
   it('are told the same of a wrong password, an unknown user and a database that fails', async () => {
     const { email } = someone();
     const wrong = await grant(email, 'wrong');
@@ -246,6 +214,38 @@ describe('users who move here from a database elsewhere', () => {
     expect(shown.json()[0]).to.deep.include({ connection: 'escapes', script: 'login' });
     expect(shown.text).to.include('tried').and.not.include('of theirs');
     expect(server.logged()).not.to.include('of theirs').and.not.include(KEY);
+  });
+
+  it('never get the password of somebody of another database who has their id and was linked to another user', async () => {
+    const [owner, { email, user }] = [someone(), someone()];
+    for (const one of [owner.email, email]) expect((await grant(one, PASSWORD)).status).to.equal(200);
+    const main = `auth0|${owner.user.id}`;
+    expect(await server.users.link(main, `auth0|${user.id}`)).to.equal(true);
+    const bare = await server.users.make({
+      identity: {
+        connection: 'users',
+        provider: 'auth0',
+        upstreamId: 'bare',
+        addresses: { email: 'bare@example.test' },
+        unique: ['email'],
+      },
+    });
+    expect('user' in bare && (await server.users.link(main, bare.user.id))).to.equal(true);
+    const [strangers, other] = [['stranger@example.test', 'bold@example.test'], 'bystander@example.test'];
+    legacy.add(strangers[0] ?? '', PASSWORD, { id: user.id });
+    legacy.add(strangers[1] ?? '', PASSWORD, { id: 'bare' });
+    legacy.add(other, PASSWORD);
+    for (const stranger of strangers) {
+      expect((await grant(stranger, PASSWORD, 'other')).status).to.equal(403);
+      await createAgent(server).request('/dbconnections/change_password', {
+        json: { connection: 'other', email: stranger },
+      });
+    }
+    // Whose mail comes later.
+    await resetPassword(server, other, 'Entirely-New-Words-7', 'other');
+    for (const stranger of strangers) expect(await messagesTo(server, stranger)).to.deep.equal([]);
+    for (const id of [user.id, 'bare']) expect(await server.users.get(`auth0|${id}`)).to.equal(undefined);
+    expect((await grant(email, PASSWORD)).status).to.equal(200);
   });
 
   it('are nobody whom a stranger signs up as before their first login, nor while their database fails', async () => {
