@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { Configuration } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Actions } from '../actions/actions.ts';
-import { AuthError } from '../http/errors.ts';
+import { AuthError, isBusy } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
@@ -208,8 +208,11 @@ export function engineConfiguration(
 
 /** The engine's errors on our page. */
 function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
-  return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) =>
-    page(ctx as unknown as Context, new AuthError(ctx.status, error, description, { cause }));
+  return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
+    const shown = new AuthError(ctx.status, error, description, { cause });
+    if (isBusy(shown)) ctx.set('Retry-After', '1');
+    return page(ctx as unknown as Context, shown);
+  };
 }
 
 function features(deps: Parameters<typeof engineConfiguration>[0]): Configuration['features'] {
