@@ -12,7 +12,7 @@ import {
 } from '../engine/interaction.ts';
 import type { Settle } from '../engine/settle.ts';
 import { wantedOf } from '../engine/step-up.ts';
-import type { AuthError } from '../http/errors.ts';
+import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Login, withSecondFactor } from '../users/login.ts';
 
@@ -42,6 +42,11 @@ export interface Finish {
    *   connection than the request names.
    */
   login(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
+  /**
+   * Completes the request with a login that waited for something else: one that is no longer valid is an error at the
+   * application, because asking for it again would only go round.
+   */
+  resume(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
   /**
    * Completes the request with the second factor; back to the login page if the first is no longer valid.
    * @throws AuthError 400 when it is another user's; 403 as {@link login}.
@@ -79,13 +84,25 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
   };
   const judge = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
     settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx });
+  const complete = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
+    const verdict = await judge(ctx, request, login);
+    if (verdict.is === 'refused') return refuse(ctx, verdict.refusal);
+    if (verdict.is === 'complete') return end(ctx, request, login);
+    await interactions.keepFirstFactor(ctx, login);
+    ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
+  };
   return {
-    login: async (ctx, request, login) => {
-      const verdict = await judge(ctx, request, login);
-      if (verdict.is === 'refused') return refuse(ctx, verdict.refusal);
-      if (verdict.is === 'complete') return end(ctx, request, login);
-      await interactions.keepFirstFactor(ctx, login);
-      ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
+    login: complete,
+    resume: async (ctx, request, login) => {
+      try {
+        await complete(ctx, request, login);
+      } catch (thrown) {
+        if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
+        await interactions.answer(ctx, {
+          error: 'access_denied',
+          description: 'The login is no longer valid.',
+        });
+      }
     },
     secondFactor: async (ctx, { userId, amr, acr }) => {
       // Read again: the request may have ended while the factor was verified.

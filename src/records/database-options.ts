@@ -1,4 +1,5 @@
 // The options of a database connection.
+import type { z } from 'zod';
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
 import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
@@ -9,10 +10,17 @@ export function databaseOptions(connection: Connection): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
 }
 
-/** Whether users of a connection log in with passkeys: never where they are in a database elsewhere. */
-export function takesPasskeys(connection: Connection): boolean {
-  if (connection.strategy !== DATABASE || customDatabase(connection) !== undefined) return false;
-  return databaseOptions(connection).authentication_methods?.passkey?.enabled === true;
+const { authentication_methods: methods, passkey_options: passkeys } = databaseOptionsSchema.shape;
+
+/**
+ * How users of a connection log in with passkeys; undefined where they do not: never where they are in a database
+ * elsewhere. Asked at each login, so that of the options these alone are read.
+ */
+export function passkeyOptions(connection: Connection): NonNullable<z.output<typeof passkeys>> | undefined {
+  const { strategy, options } = connection;
+  if (strategy !== DATABASE || customDatabase(connection) !== undefined) return undefined;
+  if (methods.parse(options.authentication_methods)?.passkey?.enabled !== true) return undefined;
+  return passkeys.parse(options.passkey_options) ?? {};
 }
 
 /**

@@ -1,22 +1,18 @@
 // The two ceremonies of Web Authentication (WebAuthn Level 3 §7): what the browser is asked, and how its answer is
 // verified. What is stored, and what a success is worth, is decided by the caller.
 import { z } from 'zod';
+import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 import { withoutStatement } from './attestation.ts';
-
-/** Who asks: the relying party, by a domain and the origins that may answer. */
-export interface RelyingParty {
-  /** The RP ID: a host name, without a port. */
-  id: string;
-  origin: string | string[];
-  /** What browsers show. */
-  name: string;
-}
+import type { RelyingParty } from './party.ts';
 
 /** Where an authenticator is: in the device, or beside it. */
 export type Attachment = 'platform' | 'cross-platform';
 
 type UserVerification = 'required' | 'preferred' | 'discouraged';
+
+/** A credential as browsers are told of it. */
+type NamedCredential = Frozen<Pick<WebAuthnCredential, 'credential_id' | 'transports'>>;
 
 /** What a new credential is for. */
 export interface Registration {
@@ -29,7 +25,7 @@ export interface Registration {
     name: string;
   };
   /** Those that the user has: an authenticator that holds one makes no second. */
-  exclude: readonly Pick<WebAuthnCredential, 'credential_id' | 'transports'>[];
+  exclude: readonly NamedCredential[];
   attachment?: Attachment;
   /** Whether it must be found without a list of credentials (a passkey). */
   discoverable: boolean;
@@ -122,7 +118,7 @@ export function requestOptions(
   { id }: RelyingParty,
   challenge: string,
   userVerification: UserVerification,
-  allowed: readonly Pick<WebAuthnCredential, 'credential_id' | 'transports'>[] = [],
+  allowed: readonly NamedCredential[] = [],
 ): object {
   return {
     challenge,
@@ -133,7 +129,7 @@ export function requestOptions(
   };
 }
 
-function described({ credential_id, transports }: Pick<WebAuthnCredential, 'credential_id' | 'transports'>) {
+function described({ credential_id, transports }: NamedCredential) {
   return { type: 'public-key', id: credential_id, ...(transports.length > 0 && { transports }) };
 }
 
@@ -192,7 +188,7 @@ export interface Asserted {
 export async function verifyAssertion(
   party: RelyingParty,
   answered: AssertionAnswer,
-  credential: WebAuthnCredential,
+  credential: Frozen<WebAuthnCredential>,
   { challenge, userVerification }: { challenge: string; userVerification: UserVerification },
 ): Promise<Asserted | undefined> {
   if (answered.id !== credential.credential_id) return undefined;

@@ -11,7 +11,6 @@ import {
   renderPage,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
@@ -81,11 +80,5 @@ async function decline(deps: LinkingRouteDependencies, ctx: Context, page: Reque
   deps.events.record({ ...about, type: 'account_link_declined' });
   // As the request was: it no longer waits for the other connection.
   await deps.interactions.keepLink(ctx, undefined);
-  try {
-    await deps.finish.login(ctx, await deps.interactions.pending(ctx), login);
-  } catch (thrown) {
-    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-    const description = 'The login is no longer valid.';
-    await deps.interactions.answer(ctx, { error: 'access_denied', description });
-  }
+  await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
 }

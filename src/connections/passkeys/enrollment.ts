@@ -1,7 +1,7 @@
 // Who has logged in with a password is offered a passkey, before the login is answered.
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
-import { databaseOptions, takesPasskeys } from '../../records/database-options.ts';
+import { passkeyOptions } from '../../records/database-options.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
@@ -38,8 +38,8 @@ export async function mayEnroll(
 ): Promise<boolean> {
   if (!amr.includes('pwd')) return false;
   const connection = await deps.config.connection(name);
-  if (connection === undefined || !takesPasskeys(connection)) return false;
-  if (databaseOptions(connection).passkey_options?.progressive_enrollment_enabled === false) return false;
+  const offered = connection && passkeyOptions(connection);
+  if (offered === undefined || offered.progressive_enrollment_enabled === false) return false;
   const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
   return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));
 }

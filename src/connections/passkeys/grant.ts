@@ -8,25 +8,18 @@ import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE, STRATEGIES } from '../../records/connections.ts';
-import { normalizeEmail } from '../../records/email.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { addressesOfNew } from '../../users/create.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
-import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { readAssertion, readRegistration } from '../../webauthn/ceremonies.ts';
+import { readAssertion, readRegistration, verifyRegistration } from '../../webauthn/ceremonies.ts';
 import { askToVerify, type VerificationDependencies } from '../database/verification-link.ts';
 import { partyFor } from './party.ts';
-import {
-  keepPasskey,
-  type PasskeyDependencies,
-  passkeyRegistration,
-  usePasskey,
-  verifyNew,
-} from './passkeys.ts';
+import { keepPasskey, type PasskeyDependencies, passkeyRegistration, usePasskey } from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
 import { endSession, type PasskeySession, type SessionDependencies } from './session.ts';
 
@@ -113,7 +106,7 @@ async function signUp(
   if (registration === undefined || client === undefined) throw NOT_GOOD();
   const { email, username, handle, profile } = newUser;
   const asked = passkeyRegistration(challenge, handle, username ?? email);
-  const credential = await verifyNew(partyFor(deps, client), registration, asked);
+  const credential = await verifyRegistration(partyFor(deps, client), registration, asked);
   if (credential === undefined) throw NOT_GOOD();
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
   const refuse = (description: string) => {
@@ -127,10 +120,7 @@ async function signUp(
     identity: {
       connection: connection.name,
       provider: DATABASE,
-      addresses: {
-        email: normalizeEmail(email) ?? email,
-        ...(username !== undefined && { username: username.trim().toLowerCase() }),
-      },
+      addresses: addressesOfNew({ email, username }),
       unique: STRATEGIES[DATABASE].unique,
     },
     profile,
@@ -138,30 +128,13 @@ async function signUp(
   });
   if (!('user' in made)) throw refuse('taken');
   const { user } = made;
-  const owner = {
-    user_id: user.id,
-    connection: connection.name,
-    user_agent: ctx.get('User-Agent').slice(0, 500),
-  };
+  const owner = { user_id: user.id, connection: connection.name, userAgent: ctx.get('User-Agent') };
   if (!(await keepPasskey(deps, credential, owner))) {
     await deps.users.remove(user.id);
     throw refuse('the credential is somebody’s already');
   }
   deps.events.record({ ...seen, type: 'ss', user_id: user.id });
-  await tell(deps, { user, connection, clientId, ctx });
+  await askToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   // Of a user who was just made: a password that is set meanwhile ends the login.
   return { userId: user.id, credentialVersion: FIRST_VERSION };
-}
-
-async function tell(
-  deps: PasskeyGrantDependencies,
-  {
-    user,
-    connection,
-    clientId,
-    ctx,
-  }: { user: User; connection: Connection } & Pick<GrantRequest, 'clientId' | 'ctx'>,
-): Promise<void> {
-  const client = await deps.config.client(clientId);
-  await askToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
 }

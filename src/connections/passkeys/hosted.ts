@@ -12,27 +12,29 @@ import {
 } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
-import type { Connection } from '../../records/collections.ts';
-import { takesPasskeys } from '../../records/database-options.ts';
+import { passkeyOptions } from '../../records/database-options.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { creationOptions, readAssertion, readRegistration } from '../../webauthn/ceremonies.ts';
+import {
+  creationOptions,
+  readAssertion,
+  readRegistration,
+  verifyRegistration,
+} from '../../webauthn/ceremonies.ts';
+import { ownParty } from '../../webauthn/party.ts';
 import { type PasswordFormDependencies, renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
 import { type EnrollmentDependencies, LATER, LATER_MS, mayEnroll } from './enrollment.ts';
 import { provedNow } from './grant.ts';
 import { PASSKEY_STEP } from './offer.ts';
-import { ownParty } from './party.ts';
 import {
   endPasskey,
   keepPasskey,
   type PasskeyDependencies,
   passkeyRegistration,
   usePasskey,
-  verifyNew,
 } from './passkeys.ts';
 import { beginSession, endSession } from './session.ts';
 
@@ -94,7 +96,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
   if (ended?.session.request !== pending.uid) return deps.showNext(ctx, page);
   const usable = await usableConnections(deps.config, pending.clientId, pending.params.organization);
   const taken = usable.filter(
-    ({ connection }) => takesConnection(pending, connection) && takesPasskeys(connection),
+    ({ connection }) => takesConnection(pending, connection) && passkeyOptions(connection) !== undefined,
   );
   const answered = readAssertion(code);
   const used = answered && (await usePasskey(deps, ownParty(deps), answered, ended.challenge));
@@ -126,7 +128,7 @@ async function showAgain(
     ip: ctx.ip,
     description: 'passkey',
   });
-  const connection: Connection | undefined = await deps.config.connection(name);
+  const connection = await deps.config.connection(name);
   if (connection === undefined) return deps.showNext(ctx, page);
   await renderLogin(deps, ctx, page, connection, { username: '', alert: 'passkey.wrong' }, 400);
 }
@@ -184,9 +186,9 @@ async function enroll(
   if (ended?.session.request !== page.pending.uid || answered === undefined)
     return showOffer(deps, ctx, page, 'passkey.failed');
   const registration = await registrationFor(deps, userId, ended.challenge);
-  const credential = await verifyNew(ownParty(deps), answered, registration);
+  const credential = await verifyRegistration(ownParty(deps), answered, registration);
   const isSame = async () => (await deps.users.credentialVersion(userId)) === login.credentialVersion;
-  const owner = { user_id: userId, connection, user_agent: ctx.get('User-Agent').slice(0, 500) };
+  const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent') };
   if (credential === undefined || !(await mayEnroll(deps, login)) || !(await isSame()))
     return showOffer(deps, ctx, page, 'passkey.failed');
   if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');
@@ -206,11 +208,5 @@ async function enroll(
 /** The login goes on, and is judged as any. */
 async function goOn(deps: PasskeyPagesDependencies, ctx: Context, login: Login): Promise<void> {
   await deps.interactions.keepOffer(ctx, { login, isAnswered: true });
-  try {
-    await deps.finish.login(ctx, await deps.interactions.pending(ctx), login);
-  } catch (thrown) {
-    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-    const description = 'The login is no longer valid.';
-    await deps.interactions.answer(ctx, { error: 'access_denied', description });
-  }
+  await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
 }

@@ -1,11 +1,10 @@
 // Passkeys on the login page: what it shows, for a connection that takes them.
-import type { RequestPage } from '../../flow/request-page.ts';
-import { stepPath } from '../../flow/request-page.ts';
+import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
-import { databaseOptions, takesPasskeys } from '../../records/database-options.ts';
+import { passkeyOptions } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
 import { requestOptions } from '../../webauthn/ceremonies.ts';
-import { ownParty } from './party.ts';
+import { ownParty } from '../../webauthn/party.ts';
 import { PASSKEY_VERIFICATION } from './passkeys.ts';
 import { beginSession, type SessionDependencies } from './session.ts';
 
@@ -36,8 +35,9 @@ export async function offerPasskey(
   { pending }: RequestPage,
   connection: Connection,
 ): Promise<PasskeyOffer | undefined> {
-  if (!takesPasskeys(connection)) return undefined;
-  const { challenge_ui: shown = 'both' } = databaseOptions(connection).passkey_options ?? {};
+  const offered = passkeyOptions(connection);
+  if (offered === undefined) return undefined;
+  const { challenge_ui: shown = 'both' } = offered;
   const { authSession, challenge } = await beginSession(deps, {
     clientId: pending.clientId,
     connection: connection.name,

@@ -1,18 +1,6 @@
-// The relying party of passkeys (WebAuthn Level 3 §4), and whose pages and apps may answer for it.
+// Whose pages and apps may answer where an application asks for a passkey.
 import type { Client } from '../../records/collections.ts';
-import type { Config } from '../../tenant/config.ts';
-import type { RelyingParty } from '../../webauthn/ceremonies.ts';
-
-interface PartyDependencies {
-  baseUrl: string;
-  config: Pick<Config, 'settings'>;
-}
-
-/** The relying party where our own pages ask. */
-export function ownParty({ baseUrl, config }: PartyDependencies): RelyingParty {
-  const { hostname: id, origin } = new URL(baseUrl);
-  return { id, origin, name: config.settings().tenant.friendly_name };
-}
+import { ownParty, type PartyDependencies, type RelyingParty } from '../../webauthn/party.ts';
 
 /**
  * The relying party where an application asks: its pages, by their origins as it has registered them, and its apps, by
@@ -23,9 +11,8 @@ export function partyFor(
   client: Pick<Client, 'web_origins' | 'mobile'>,
 ): RelyingParty {
   const own = ownParty(deps);
-  const { origin } = new URL(deps.baseUrl);
   const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
-  return { ...own, origin: [origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
+  return { ...own, origin: [own.origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
 }
 
 /** The origin of an Android app, by the fingerprint of its certificate in hexadecimal with colons. */

@@ -1,6 +1,7 @@
 // The passkeys of users as they are kept, made and used.
 import type { PasskeyRecord } from '../../records/passkeys.ts';
 import type { Frozen } from '../../records/record.ts';
+import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
@@ -11,11 +12,9 @@ import {
   type AssertionAnswer,
   isNextCount,
   type Registration,
-  type RegistrationAnswer,
-  type RelyingParty,
   verifyAssertion,
-  verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
+import type { RelyingParty } from '../../webauthn/party.ts';
 
 export interface PasskeyDependencies {
   store: Store;
@@ -25,7 +24,7 @@ export interface PasskeyDependencies {
 }
 
 /** The unlocking that a passkey asks of its owner is a factor of its own. */
-const VERIFICATION = 'required';
+export const PASSKEY_VERIFICATION = 'required';
 
 const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
 
@@ -36,34 +35,34 @@ const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
  */
 export function passkeyRegistration(challenge: string, account: string, name: string): Registration {
   const user = { handle: sha256(`passkey of\n${account}`), name };
-  return { challenge, user, exclude: [], discoverable: true, userVerification: VERIFICATION };
+  return { challenge, user, exclude: [], discoverable: true, userVerification: PASSKEY_VERIFICATION };
 }
 
-/** What passkeys are asked for with. */
-export const PASSKEY_VERIFICATION = VERIFICATION;
-
-/** The passkeys of a user, oldest first. */
-export async function passkeysOf({ store }: Pick<PasskeyDependencies, 'store'>, userId: string) {
-  const found = await store.collection('passkeys').findBy('user', userId);
-  return found.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1));
+/** Whose a new passkey is, and the browser that it was made with. */
+interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
+  userAgent: string;
 }
 
-/** Verifies a new passkey, which belongs to nobody yet. @returns undefined when it is not good. */
-export function verifyNew(party: RelyingParty, answered: RegistrationAnswer, registration: Registration) {
-  return verifyRegistration(party, answered, registration);
-}
+/** Browsers say who they are in fewer characters. */
+const LONGEST_USER_AGENT = 500;
 
 /** Gives a user a passkey that was verified. @returns false when it is somebody's already. */
 export async function keepPasskey(
   { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
-  credential: NonNullable<Awaited<ReturnType<typeof verifyNew>>>,
-  owner: Pick<PasskeyRecord, 'user_id' | 'connection' | 'user_agent'>,
+  credential: WebAuthnCredential,
+  { user_id, connection, userAgent }: PasskeyOwner,
 ): Promise<boolean> {
   const created_at = new Date(wallClock()).toISOString();
+  const user_agent = userAgent.slice(0, LONGEST_USER_AGENT);
   try {
-    await store
-      .collection('passkeys')
-      .insert({ ...credential, ...owner, id: idOf(credential.credential_id), created_at });
+    await store.collection('passkeys').insert({
+      ...credential,
+      id: idOf(credential.credential_id),
+      user_id,
+      connection,
+      user_agent,
+      created_at,
+    });
     return true;
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return false;
@@ -97,10 +96,9 @@ export async function usePasskey(
     deps.users.get(found.user_id),
     deps.users.credentialVersion(found.user_id),
   ]);
-  const kept = { ...found, transports: [...found.transports] };
-  const asserted = await verifyAssertion(party, answered, kept, {
+  const asserted = await verifyAssertion(party, answered, found, {
     challenge,
-    userVerification: VERIFICATION,
+    userVerification: PASSKEY_VERIFICATION,
   });
   if (user === undefined || asserted?.isUserVerified !== true) return undefined;
   const last_used_at = new Date(deps.wallClock()).toISOString();

@@ -6,7 +6,7 @@ import { CLIENT_FIELDS, optional } from '../../http/described.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { type RouteDeclarations, taking } from '../../http/routes.ts';
 import type { Client, Connection } from '../../records/collections.ts';
-import { takesPasskeys } from '../../records/database-options.ts';
+import { passkeyOptions } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Profile } from '../../users/create.ts';
 import { type SignUpRefusal, signUpRefusal } from '../../users/signup.ts';
@@ -136,6 +136,6 @@ export async function passkeyConnection(
   realm: string | undefined,
 ): Promise<Connection> {
   const { connection } = await databaseFor(config, { clientId, realm });
-  if (takesPasskeys(connection)) return connection;
+  if (passkeyOptions(connection) !== undefined) return connection;
   throw new AuthError(400, 'invalid_request', 'Passkeys are not enabled for the connection.');
 }

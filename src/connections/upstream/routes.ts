@@ -1,9 +1,8 @@
 // The routes of logins at upstream providers: away to one, back from it, and on with the request that waited.
 import type { Context } from 'koa';
-import type { PendingInteraction } from '../../engine/interaction.ts';
 import { requestExpired } from '../../engine/interaction.ts';
 import { waitsForLogin } from '../../flow/next.ts';
-import { type HostedDependencies, openRequestPage, takesConnection } from '../../flow/request-page.ts';
+import { openRequestPage, takesConnection } from '../../flow/request-page.ts';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
@@ -95,20 +94,5 @@ async function goOn(deps: UpstreamRouteDependencies, ctx: Context): Promise<void
     typeof ticket === 'string' ? await deps.pendingLogins.takeOutcome(ctx, pending.uid, ticket) : undefined;
   if (outcome === undefined || !waitsForLogin(pending)) throw requestExpired();
   if (!('login' in outcome)) return deps.interactions.answer(ctx, outcome);
-  await finishLogin(deps, ctx, pending, outcome.login);
-}
-
-async function finishLogin(
-  { finish, interactions }: Pick<HostedDependencies, 'finish' | 'interactions'>,
-  ctx: Context,
-  pending: PendingInteraction,
-  login: Parameters<HostedDependencies['finish']['login']>[2],
-): Promise<void> {
-  try {
-    await finish.login(ctx, pending, login);
-  } catch (thrown) {
-    if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-    // Removed since: asking the provider again would only go round.
-    await interactions.answer(ctx, { error: 'access_denied', description: 'The login is no longer valid.' });
-  }
+  await deps.finish.resume(ctx, pending, outcome.login);
 }

@@ -1,5 +1,6 @@
 // Security keys, and what a device brings with it (WebAuthn), as second factors. Given at the pages alone: an application
 // cannot ask for them, because a credential answers to the origin that it was made for.
+import type { Frozen } from '../../records/record.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
@@ -9,13 +10,13 @@ import {
   creationOptions,
   isNextCount,
   type Registration,
-  type RelyingParty,
   readAssertion,
   readRegistration,
   requestOptions,
   verifyAssertion,
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
+import { ownParty } from '../../webauthn/party.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
 import { confirmFirstUse, countingGuesses, usableAuthenticators } from '../verify.ts';
@@ -35,23 +36,16 @@ interface Kind {
 
 const NONE: Verification = { ok: false, outcome: 'wrong' };
 
-function partyOf({ baseUrl, config }: Pick<FactorDependencies, 'baseUrl' | 'config'>): RelyingParty {
-  const { hostname: id, origin } = new URL(baseUrl);
-  return { id, origin, name: config.settings().tenant.friendly_name };
-}
-
 /** The user's credentials of a kind that count. */
 async function credentialsOf(
   { authenticators }: Pick<FactorDependencies, 'authenticators'>,
   { user }: Pick<Claimant, 'user'>,
   kind?: string,
-): Promise<WebAuthnCredential[]> {
+): Promise<Frozen<WebAuthnCredential>[]> {
   const own = (await authenticators.of(user.id)).filter(
     (one) => one.active && (kind ?? one.kind) === one.kind,
   );
-  return own.flatMap(({ webauthn }) =>
-    webauthn === undefined ? [] : [{ ...webauthn, transports: [...webauthn.transports] }],
-  );
+  return own.flatMap(({ webauthn }) => webauthn ?? []);
 }
 
 async function registrationOf(
@@ -115,7 +109,7 @@ async function register(
   const answered = readRegistration(code);
   if (begun === undefined || begun.active || begun.kind !== kind.name || answered === undefined) return NONE;
   const registration = await registrationOf(deps, kind, claimant, challenge);
-  const webauthn = await verifyRegistration(partyOf(deps), answered, registration);
+  const webauthn = await verifyRegistration(ownParty(deps), answered, registration);
   if (webauthn === undefined) return NONE;
   try {
     await deps.authenticators.update(begun.id, (current) => ({ ...current, webauthn }));
@@ -138,8 +132,8 @@ async function assert(
     (one) => one.active && one.kind === name && one.webauthn?.credential_id === answered?.id,
   );
   if (answered === undefined || own?.webauthn === undefined) return NONE;
-  const kept = { ...own.webauthn, transports: [...own.webauthn.transports] };
-  const asserted = await verifyAssertion(partyOf(deps), answered, kept, { challenge, userVerification });
+  const asked = { challenge, userVerification };
+  const asserted = await verifyAssertion(ownParty(deps), answered, own.webauthn, asked);
   if (asserted === undefined) return NONE;
   const isNext = await judge(deps.authenticators, own.id, (current) => {
     const { webauthn } = current;
@@ -181,7 +175,7 @@ function factor(kind: Kind): Factor {
         model: async (deps, _ctx, page) => {
           const challenge = await newChallenge(deps, page, page.state.authenticatorId);
           const registration = await registrationOf(deps, kind, page.claimant, challenge);
-          return modelOf(kind, creationOptions(partyOf(deps), registration));
+          return modelOf(kind, creationOptions(ownParty(deps), registration));
         },
       },
       challenge: {
@@ -189,7 +183,7 @@ function factor(kind: Kind): Factor {
         model: async (deps, _ctx, page) => {
           const challenge = await newChallenge(deps, page);
           const own = await credentialsOf(deps, page.claimant, name);
-          return modelOf(kind, requestOptions(partyOf(deps), challenge, kind.userVerification, own));
+          return modelOf(kind, requestOptions(ownParty(deps), challenge, kind.userVerification, own));
         },
       },
     },
