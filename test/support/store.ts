@@ -1,6 +1,9 @@
 // The store of a data directory beside the servers that have it: embedded, or in the database of the tests.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore, type StoreOptions } from '../../src/store/open.ts';
+import { queryOnce } from './postgres.ts';
 import { databaseFor } from './postgres-databases.ts';
 
 const server = process.env.TEST_DATABASE_URL;
@@ -15,3 +18,23 @@ export async function openStoreOf(options: StoreOptions): Promise<Store> {
 /** A test of the files that the embedded store has, or of what it alone is quick enough for. */
 export const itInFiles = server === undefined ? it : it.skip;
 export const describeInFiles = server === undefined ? describe : describe.skip;
+
+/** All that a server of {@link startServer} keeps: the texts of its files, and of the rows of its database. */
+export async function keptBy({ dataDir }: { dataDir: string }): Promise<string[]> {
+  const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  // What is replaced meanwhile is gone under its name.
+  const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')));
+  return server === undefined ? texts : [...texts, ...(await rowsOf(server, dataDir))];
+}
+
+async function rowsOf(postgres: string, dataDir: string): Promise<string[]> {
+  const { url } = await databaseFor(postgres, dataDir, { ready: false, tls: false });
+  const { rows: tables } = await queryOnce(
+    url,
+    'SELECT tablename FROM pg_tables WHERE schemaname = current_schema()',
+  );
+  const each = tables.map(({ tablename }) => `SELECT row_to_json(t)::text AS row FROM "${tablename}" t`);
+  const { rows } = await queryOnce(url, each.join(' UNION ALL '));
+  return rows.map(({ row }) => row);
+}

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant, token } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { keptBy } from '../../support/store.ts';
 
 const database = (name: string, options: object) => ({ name, enabled_clients: ['web'], options });
 
@@ -206,11 +205,9 @@ describe('POST /dbconnections/signup', () => {
     await signUp({ password: 'Never-Refused-1', user_metadata: 'wrong' });
     const hash = (await server.store.collection('credentials').get(`auth0|${_id}`))?.passwordHash ?? '';
     expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
-    const files = readdirSync(server.dataDir, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'));
-    expect(files.filter((text) => text.includes(hash)).length, 'the hash is there').to.be.above(0);
-    for (const text of [...files, server.logged()]) {
+    const kept = await keptBy(server);
+    expect(kept.filter((text) => text.includes(hash)).length, 'the hash is there').to.be.above(0);
+    for (const text of [...kept, server.logged()]) {
       expect(text.includes('Never-On-Disk-1')).to.equal(false);
       expect(text.includes('Never-Refused-1')).to.equal(false);
     }

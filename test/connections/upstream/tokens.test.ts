@@ -1,11 +1,10 @@
 // The tokens of upstream providers: kept sealed, and shown to who may read them alone.
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
 import { json, type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { keptBy } from '../../support/store.ts';
 import { logInUpstream } from '../../support/upstream-login.ts';
 
 const ID = 'oauth2|acme|42';
@@ -98,11 +97,8 @@ describe('the tokens of an upstream provider', () => {
 
   it('are nowhere on the disk as they are, and the secret of the connection is not either', async () => {
     const { access_token } = await identityFor(1);
-    const names = await readdir(server.dataDir, { recursive: true });
-    const files = await Promise.all(
-      names.map((name) => readFile(join(server.dataDir, name), 'latin1').catch(() => '')),
-    );
-    const isSomewhere = (text: string) => files.some((file) => file.includes(text));
+    const texts = await keptBy(server);
+    const isSomewhere = (text: string) => texts.some((one) => one.includes(text));
     expect(isSomewhere('acme|42')).to.equal(true);
     expect(isSomewhere(provider.url)).to.equal(true);
     expect(isSomewhere(access_token)).to.equal(false);
