@@ -443,4 +443,27 @@ export function heldCases(test: Register): void {
     const next = await store.collection('users').list({ where: one, after: '1' });
     expect(next.records.map(({ id }) => id)).to.deep.equal(['2']);
   });
+
+  test('counts none of those that have expired, among all users and those of a connection or an address', async ({
+    store,
+  }, time) => {
+    const soon = time.now / 1000 + 10;
+    await store.collection('users').insert({ ...aUser('1'), expiresAt: soon });
+    await store.collection('users').insert({ ...aUser('2'), expiresAt: soon });
+    await store.collection('users').insert(aUser('3'));
+    for (const [n, user] of ['1', '3', '3'].entries()) {
+      await store.collection('identities').insert(identity(`${n}`, user, 'one'));
+    }
+    const where: Filter = { of: 'identities', index: 'held', equals: 'connection=one' };
+    const verified: Filter = { index: 'search', equals: 'email_verified\nfalse' };
+    const totals = () =>
+      Promise.all(
+        [{ where }, { where: verified }, {}].map(
+          async (query) => (await store.collection('users').list({ ...query, total: true })).total,
+        ),
+      );
+    expect(await totals()).to.deep.equal([2, 3, 3]);
+    time.now += 10_000;
+    expect(await totals()).to.deep.equal([1, 1, 1]);
+  });
 }

@@ -7,6 +7,7 @@ import {
   type Drive,
   drive,
   drivenBy,
+  driverTotal,
   endsWith,
   heldCondition,
   indexCondition,
@@ -44,7 +45,8 @@ export function queryStatements(
   };
   const isMember = (path: string) => fieldKind(spec, path) === 'any';
   // In another order than the ids' a driver would be in the way of that order's index.
-  const driven = sort === undefined ? drivenBy(where) : undefined;
+  const told = drivenBy(where);
+  const driven = sort === undefined ? told : undefined;
   const { table, id, conditions, once, distinct }: Drive =
     driven === undefined
       ? { table: undefined, id: 'r.id', conditions: [], once: [], distinct: '*' }
@@ -60,7 +62,11 @@ export function queryStatements(
   const isDriven = table !== undefined && rest.length === 0;
   const counted = isDriven ? `FROM ${table} k WHERE ${conditions.join(' AND ')}` : matching;
   const what = isDriven ? distinct : '*';
-  const total = totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
+  const isTold = where === undefined || told?.rest.length === 0;
+  const total =
+    isTold && typeof query.total !== 'number'
+      ? driverTotal(name, told?.driver, now, dialect)
+      : totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
   const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);
   const order = by === undefined ? '' : `${by} ${sort?.descending === true ? 'DESC' : 'ASC'} NULLS LAST, `;

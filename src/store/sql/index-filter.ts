@@ -38,8 +38,17 @@ export function startsWith(field: string, prefix: string, { parameter, dialect }
   const after = prefix.isWellFormed() ? afterPrefix(prefix) : undefined;
   const range =
     after === undefined ? [] : [`${field} >= ${parameter(prefix)}`, `${field} < ${parameter(after)}`];
+  if (after !== undefined && isWholeRange(prefix)) return range;
   // Cut by characters, not by bytes, as the prefix's length is counted.
   return [...range, `substr(${field}, 1, ${dialect.length(prefix)}) = ${parameter(prefix)}`];
+}
+
+/**
+ * Whether the range of a prefix has nothing else in it, so that no text of it need be cut. What columns write in another
+ * form begins with the first two characters, and the range after the last character begins further on.
+ */
+function isWholeRange(prefix: string): boolean {
+  return !['\u0000', '\u0001'].some((one) => prefix.includes(one)) && !prefix.endsWith('\u{10ffff}');
 }
 
 /** That a text ends with another. */
@@ -47,6 +56,9 @@ export function endsWith(field: string, suffix: string, { parameter, dialect }: 
   const length = dialect.length(suffix);
   return length === 0 ? [] : [`${dialect.last(field, length)} = ${parameter(suffix)}`];
 }
+
+/** Whether a filter goes by another collection. */
+export const isHeld = (filter: Filter): filter is HeldFilter => 'of' in filter;
 
 /** Whether a record of another collection is of the one with an id. */
 export function heldCondition({ of, index, equals }: HeldFilter, writing: Writing): string {
@@ -80,6 +92,38 @@ export function drivenBy(where: Filter | undefined): Driven | undefined {
   const driver = all[at];
   if (driver === undefined || !('index' in driver) || !('equals' in driver)) return undefined;
   return { driver, rest: all.filter((_, n) => n !== at) };
+}
+
+/**
+ * How many records a driver means, all of the collection without one. Those that have expired are counted with them and
+ * taken off: they are few, and to look for each record among them would take longer than all the rest.
+ * @param now epoch seconds
+ */
+export function driverTotal(
+  name: string,
+  driver: Driven['driver'] | undefined,
+  now: number,
+  dialect: Dialect,
+) {
+  const parameters: (string | number)[] = [];
+  const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
+  const expired = () => `SELECT count(*) FROM "${name}" r WHERE r.expires_at <= ${parameter(now)}`;
+  const less = (all: string, taken: string) => ({ sql: `SELECT (${all}) - (${taken}) AS n`, parameters });
+  if (driver === undefined) return less(`SELECT count(*) FROM "${name}"`, expired());
+  const key = () => `k.key = ${parameter(driver.index)}`;
+  if (!isHeld(driver)) {
+    const there = () =>
+      `"${name}_index" k WHERE ${key()} AND k.value = ${parameter(dialect.value(driver.equals))}`;
+    const all = `SELECT count(*) FROM ${there()}`;
+    return less(all, `${expired()} AND EXISTS (SELECT 1 FROM ${there()} AND k.id = r.id)`);
+  }
+  const start = `${driver.equals}\n`;
+  const range = () => startsWith('k.value', start, { parameter, dialect }).join(' AND ');
+  const table = `"${driver.of}_index"`;
+  // Not `count(DISTINCT …)`: SQLite sorts for that, and here it reads the values in the order of their index.
+  const all = `SELECT count(*) FROM (SELECT DISTINCT k.value FROM ${table} k WHERE ${key()} AND ${range()}) m`;
+  const held = () => `${key()} AND k.value = ${parameter(start)} || r.id`;
+  return less(all, `${expired()} AND EXISTS (SELECT 1 FROM ${table} k WHERE ${held()})`);
 }
 
 /** What the ids are read from; without a table from the collection's own. */
