@@ -1,6 +1,7 @@
 // The list of resources: a new one is its file, and a line here.
 import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
+import { actionBindingCalls } from './resources/action-bindings.ts';
 import { actionModuleCalls } from './resources/action-modules.ts';
 import { type ActionRunDependencies, actionRunCalls } from './resources/action-runs.ts';
 import { type ActionVersionDependencies, actionVersionCalls } from './resources/action-versions.ts';
@@ -129,6 +130,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...logCalls,
   ...logStreamCalls,
   ...actionCalls,
+  ...actionBindingCalls,
   ...singleSettingCalls,
   ...keptSettingCalls,
   ...keptPartCalls,

@@ -78,6 +78,16 @@ export function deployedOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): Runn
   return runnable(body.name, version, body.deployed_secrets ?? body.secrets);
 }
 
+/** Why an action cannot be bound to a trigger: it would never run there. @returns undefined where it can. */
+export function bindingFault(
+  action: Pick<Frozen<DocumentRecord>, 'body'>,
+  trigger: string,
+): string | undefined {
+  const supported = (action.body.supported_triggers ?? []) as readonly { id?: string }[];
+  if (supported.length > 0 && !supported.some(({ id }) => id === trigger)) return 'is of another trigger';
+  return deployedOf(action) === undefined ? 'is not deployed' : undefined;
+}
+
 /** An action as it would be if it were deployed now. */
 export function draftOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): RunnableAction | undefined {
   return runnable(body.name, body, body.secrets);

@@ -1,6 +1,7 @@
 // Consistency between the parts of a tenant file.
 
 import { hasForbiddenScheme } from '../http/schemes.ts';
+import { bindingFault } from '../records/actions.ts';
 import { isManagementAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import { strategyRecord } from '../records/connections.ts';
@@ -157,13 +158,17 @@ function referenceFaults(file: TenantFile): string[] {
   return faults;
 }
 
-/** Actions of triggers that the file does not have. */
+/** Actions of triggers that the file does not have, or that would not run there. */
 function triggerFaults(file: TenantFile): string[] {
-  const actions = new Set((file.actions ?? []).map(({ name }) => name));
+  const actions = new Map((file.actions ?? []).map((action) => [action.name, action]));
   return Object.entries(file.triggers ?? {}).flatMap(([trigger, bound]) =>
-    bound.flatMap(({ action_name: name }, at) =>
-      actions.has(name) ? [] : [`triggers.${trigger}[${at}].action_name: there is no action ${String(name)}`],
-    ),
+    bound.flatMap(({ action_name: name }, at) => {
+      const action = actions.get(name);
+      const path = `triggers.${trigger}[${at}].action_name`;
+      if (action === undefined) return [`${path}: there is no action ${String(name)}`];
+      const fault = bindingFault({ body: action }, trigger);
+      return fault === undefined ? [] : [`${path}: the action ${String(name)} ${fault}`];
+    }),
   );
 }
 

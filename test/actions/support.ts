@@ -10,8 +10,6 @@ export interface TestAction {
   code: string;
   secrets?: Record<string, string>;
   on_error?: 'continue';
-  /** Left as a draft. */
-  isDraft?: boolean;
 }
 
 /** Calls the Management API. */
@@ -41,7 +39,7 @@ export async function bindActions(
   const bindings: object[] = [];
   for (const [
     index,
-    { name = `${trigger} ${index} ${++made}`, code, secrets = {}, on_error, isDraft },
+    { name = `${trigger} ${index} ${++made}`, code, secrets = {}, on_error },
   ] of actions.entries()) {
     const answer = await managed(server, 'POST', '/actions/actions', {
       name,
@@ -50,7 +48,7 @@ export async function bindActions(
       secrets: Object.entries(secrets).map(([key, value]) => ({ name: key, value })),
     });
     expect(answer.status, JSON.stringify(answer.body)).to.equal(201);
-    if (isDraft !== true) await managed(server, 'POST', `/actions/actions/${answer.body.id}/deploy`);
+    await managed(server, 'POST', `/actions/actions/${answer.body.id}/deploy`);
     ids.push(answer.body.id);
     bindings.push({ ref: { type: 'action_id', value: answer.body.id }, ...(on_error && { on_error }) });
   }

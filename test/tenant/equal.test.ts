@@ -112,6 +112,7 @@ describe('a tenant that is exported and applied', function () {
       supported_triggers: [{ id: 'post-login', version: 'v3' }],
       secrets: [{ name: 'S', value: 'hidden-from-calls' }],
     });
+    await call('POST', `/actions/actions/${action.id}/deploy`, {});
     await call('PATCH', '/actions/triggers/post-login/bindings', {
       bindings: [{ ref: { type: 'action_id', value: action.id }, display_name: 'Second' }],
     });
@@ -217,7 +218,11 @@ describe('a tenant that is exported and applied', function () {
       try {
         readTenant({
           organizations: [{ name: 'a', connections: [{ name: 'gone' }] }],
-          triggers: { t: [{ action_name: 'no' }] },
+          actions: [
+            { name: 'Draft', code: '', supported_triggers: [{ id: 't' }] },
+            { name: 'Other', code: '', deployed: true, supported_triggers: [{ id: 'post-login' }] },
+          ],
+          triggers: { t: ['no', 'Draft', 'Other'].map((action_name) => ({ action_name })) },
           roles: [{ name: 'one' }, { name: 'one' }],
           rules: [
             { name: 'one', script: 'x' },
@@ -236,6 +241,8 @@ describe('a tenant that is exported and applied', function () {
     expect(faults().join('\n'))
       .to.contain('organizations[0].connections: gone is no connection here')
       .and.contain('triggers.t[0].action_name: there is no action no')
+      .and.contain('triggers.t[1].action_name: the action Draft is not deployed')
+      .and.contain('triggers.t[2].action_name: the action Other is of another trigger')
       .and.contain('roles[1]')
       .and.contain('rules[1]')
       .and.contain('rulesConfigs[1]');

@@ -51,6 +51,7 @@ export const EVERYTHING = {
     {
       name: 'Greet',
       code: 'exports.onExecutePostLogin = async () => {};',
+      deployed: true,
       supported_triggers: [{ id: 'post-login', version: 'v3' }],
       secrets: [{ name: 'KEY', value: 'a-value-that-nobody-reads' }],
     },

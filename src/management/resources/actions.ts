@@ -2,9 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { withSecretValues } from '../../records/actions.ts';
-import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
+import { usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
-import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { documentsOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
@@ -12,7 +11,8 @@ import { pageQuery } from '../list.ts';
 import { merged, notFound } from '../resource.ts';
 import { unbind } from './action-unbinding.ts';
 
-const TRIGGERS = [
+/** The triggers that actions can be of; of some none run here. */
+export const TRIGGERS = [
   'post-login',
   'credentials-exchange',
   'pre-user-registration',
@@ -29,7 +29,8 @@ const TRIGGERS = [
   'signup-post-identifier',
 ] as const;
 
-const named = z.looseObject({ name: z.string().max(255) });
+/** A secret or a package of an action. */
+export const named = z.looseObject({ name: z.string().max(255) });
 const members = {
   name: z.string().min(1).max(255),
   code: z.string().max(100_000),
@@ -104,13 +105,6 @@ export function shown(view: Readonly<Record<string, unknown>>): Record<string, u
 
 const call = callsWith<KeptDependencies>();
 
-type Binding = Readonly<Record<string, unknown>>;
-
-async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
-  const found = (await documentsOf(store, 'trigger')).find(({ name }) => name === trigger);
-  return (found?.body.bindings as readonly Binding[] | undefined) ?? [];
-}
-
 const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(one));
 
 /** All calls of actions. */
@@ -140,88 +134,6 @@ export const actionCalls: Call<KeptDependencies>[] = [
     },
   }),
   ...[create, read, update, remove].filter((one) => one !== undefined),
-  call({
-    method: 'GET',
-    path: '/actions/triggers',
-    scopes: ['read:actions'],
-    summary: 'List triggers',
-    handle: async () =>
-      ok({
-        triggers: TRIGGERS.map((id) => ({
-          id,
-          version: id === 'post-login' ? 'v3' : 'v2',
-          status: 'CURRENT',
-          runtimes: ['node22'],
-          default_runtime: 'node22',
-          binding_policy: 'trigger-bound',
-        })),
-      }),
-  }),
-  call({
-    method: 'GET',
-    path: '/actions/triggers/:triggerId/bindings',
-    scopes: ['read:actions'],
-    summary: 'Get the actions bound to a trigger',
-    query: z.strictObject(pageQuery),
-    handle: async (deps, { params, query }) =>
-      ok(wrapped('bindings', await bindingsOf(deps, params.triggerId ?? ''), query)),
-  }),
-  call({
-    method: 'PATCH',
-    path: '/actions/triggers/:triggerId/bindings',
-    scopes: ['update:actions'],
-    summary: 'Bind actions to a trigger',
-    body: z.strictObject({
-      bindings: z
-        .array(
-          z.strictObject({
-            ref: z.strictObject({
-              type: z.enum(['action_name', 'action_id', 'binding_id']),
-              value: z.string().max(255),
-            }),
-            display_name: z.string().max(255).optional(),
-            secrets: z.array(named).optional(),
-            /** Ours: a failure of it does not end the login. */
-            on_error: z.enum(['stop', 'continue']).optional(),
-          }),
-        )
-        .max(100),
-    }),
-    handle: async (deps, { params, body }) => {
-      const trigger = TRIGGERS.find((id) => id === params.triggerId);
-      if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
-      const before = await bindingsOf(deps, trigger);
-      const actions = await documentsOf(deps.store, 'action');
-      const bindings = body.bindings.map(({ ref, display_name, on_error }, index) => {
-        const action = actions.find((one) => one.id === ref.value || one.body.name === ref.value);
-        if (action === undefined)
-          throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
-        const binding = {
-          id: `${trigger}-${index}`,
-          trigger_id: trigger,
-          display_name: display_name ?? String(action.body.name),
-          action: shown(keptView(ACTION, action)),
-          ...(on_error === 'continue' && { on_error }),
-        };
-        const { created_at = deps.now(), updated_at = deps.now(), ...last } = before[index] ?? {};
-        const isSame = isDeepStrictEqual(last, JSON.parse(JSON.stringify(binding)));
-        return { ...binding, created_at, updated_at: isSame ? updated_at : deps.now() };
-      });
-      const record: Omit<DocumentRecord, 'created_at'> = {
-        id: `trigger-${trigger}`,
-        kind: 'trigger',
-        name: trigger,
-        body: { bindings },
-        updated_at: deps.now(),
-      };
-      await deps.store.collection('documents').upsert(record.id, (current) => ({
-        created_at: record.updated_at,
-        ...current,
-        ...record,
-      }));
-      return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
-    },
-  }),
 ];
 
 export function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {

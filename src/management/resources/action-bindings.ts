@@ -1,0 +1,116 @@
+// `/actions/triggers`: which actions run when, in which order.
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { bindingFault } from '../../records/actions.ts';
+import type { DocumentRecord } from '../../records/documents.ts';
+import type { Frozen } from '../../records/record.ts';
+import { type Call, callsWith, ok } from '../call.ts';
+import { apiError } from '../errors.ts';
+import { documentsOf, type KeptDependencies, keptView } from '../kept.ts';
+import { pageQuery } from '../list.ts';
+import { ACTION, named, shown, TRIGGERS, wrapped } from './actions.ts';
+
+const call = callsWith<KeptDependencies>();
+
+type Binding = Readonly<Record<string, unknown>>;
+
+async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
+  const found = (await documentsOf(store, 'trigger')).find(({ name }) => name === trigger);
+  return (found?.body.bindings as readonly Binding[] | undefined) ?? [];
+}
+
+/** Which action a binding names. @param before what is bound until now. */
+function meantBy({ type, value }: { type: string; value: string }, before: readonly Binding[]) {
+  const there = before.find((one) => one.id === value)?.action as { id?: string } | undefined;
+  const id = type === 'binding_id' ? there?.id : value;
+  return (one: Frozen<DocumentRecord>) => (type === 'action_name' ? one.body.name === value : one.id === id);
+}
+
+/** All calls of triggers. */
+export const actionBindingCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'GET',
+    path: '/actions/triggers',
+    scopes: ['read:actions'],
+    summary: 'List triggers',
+    handle: async () =>
+      ok({
+        triggers: TRIGGERS.map((id) => ({
+          id,
+          version: id === 'post-login' ? 'v3' : 'v2',
+          status: 'CURRENT',
+          runtimes: ['node22'],
+          default_runtime: 'node22',
+          binding_policy: 'trigger-bound',
+        })),
+      }),
+  }),
+  call({
+    method: 'GET',
+    path: '/actions/triggers/:triggerId/bindings',
+    scopes: ['read:actions'],
+    summary: 'Get the actions bound to a trigger',
+    query: z.strictObject(pageQuery),
+    handle: async (deps, { params, query }) =>
+      ok(wrapped('bindings', await bindingsOf(deps, params.triggerId ?? ''), query)),
+  }),
+  call({
+    method: 'PATCH',
+    path: '/actions/triggers/:triggerId/bindings',
+    scopes: ['update:actions'],
+    summary: 'Bind actions to a trigger',
+    body: z.strictObject({
+      bindings: z
+        .array(
+          z.strictObject({
+            ref: z.strictObject({
+              type: z.enum(['action_name', 'action_id', 'binding_id']),
+              value: z.string().max(255),
+            }),
+            display_name: z.string().max(255).optional(),
+            secrets: z.array(named).optional(),
+            /** Ours: a failure of it does not end the login. */
+            on_error: z.enum(['stop', 'continue']).optional(),
+          }),
+        )
+        .max(100),
+    }),
+    handle: async (deps, { params, body }) => {
+      const trigger = TRIGGERS.find((id) => id === params.triggerId);
+      if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
+      const before = await bindingsOf(deps, trigger);
+      const actions = await documentsOf(deps.store, 'action');
+      const bindings = body.bindings.map(({ ref, display_name, on_error }, index) => {
+        const action = actions.find(meantBy(ref, before));
+        if (action === undefined)
+          throw apiError(400, `The action ${ref.value} does not exist.`, 'invalid_body');
+        const fault = bindingFault(action, trigger);
+        if (fault !== undefined)
+          throw apiError(400, `The action ${String(action.body.name)} ${fault}.`, 'invalid_body');
+        const binding = {
+          id: `${trigger}-${index}`,
+          trigger_id: trigger,
+          display_name: display_name ?? String(action.body.name),
+          action: shown(keptView(ACTION, action)),
+          ...(on_error === 'continue' && { on_error }),
+        };
+        const { created_at = deps.now(), updated_at = deps.now(), ...last } = before[index] ?? {};
+        const isSame = isDeepStrictEqual(last, JSON.parse(JSON.stringify(binding)));
+        return { ...binding, created_at, updated_at: isSame ? updated_at : deps.now() };
+      });
+      const record: Omit<DocumentRecord, 'created_at'> = {
+        id: `trigger-${trigger}`,
+        kind: 'trigger',
+        name: trigger,
+        body: { bindings },
+        updated_at: deps.now(),
+      };
+      await deps.store.collection('documents').upsert(record.id, (current) => ({
+        created_at: record.updated_at,
+        ...current,
+        ...record,
+      }));
+      return ok(wrapped('bindings', bindings, {}), { before, after: bindings });
+    },
+  }),
+];

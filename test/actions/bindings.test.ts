@@ -1,0 +1,71 @@
+// What is bound to a trigger runs there: an action that never would is not taken, or what it was to keep out would come in.
+import { expect } from 'chai';
+import { startManaged } from '../management/support.ts';
+import { tenant } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { managed } from './support.ts';
+
+const BINDINGS = '/actions/triggers/post-login/bindings';
+
+describe('the bindings of a trigger', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged(tenant);
+  });
+  after(() => server.stop());
+
+  const make = async (
+    name: string,
+    trigger = 'post-login',
+    code = 'exports.onExecutePostLogin = () => {};',
+  ) => {
+    const { body } = await managed(server, 'POST', '/actions/actions', {
+      name,
+      code,
+      supported_triggers: [{ id: trigger }],
+    });
+    return String(body.id);
+  };
+  const deploy = (id: string) => managed(server, 'POST', `/actions/actions/${id}/deploy`);
+  const bind = (...refs: { type: string; value: string }[]) =>
+    managed(server, 'PATCH', BINDINGS, { bindings: refs.map((ref) => ({ ref })) });
+  const bound = async () =>
+    (await managed(server, 'GET', BINDINGS)).body.bindings.map(
+      ({ action }: { action: { name: string } }) => action.name,
+    );
+
+  it('take no action that was never deployed, and none of another trigger: all stays as it was', async () => {
+    const [draft, other, good] = [
+      await make('Draft'),
+      await make('Other', 'credentials-exchange'),
+      await make('Good'),
+    ];
+    await deploy(other);
+    await deploy(good);
+    const byId = (value: string) => ({ type: 'action_id', value });
+    expect((await bind(byId(good))).status).to.equal(200);
+    expect(await bind(byId(good), byId(draft))).to.deep.include({ status: 400 });
+    expect((await bind(byId(draft))).body.message).to.equal('The action Draft is not deployed.');
+    expect((await bind(byId(other))).body.message).to.equal('The action Other is of another trigger.');
+    expect(await bound()).to.deep.equal(['Good']);
+    await deploy(draft);
+    expect((await bind(byId(draft), byId(good))).status).to.equal(200);
+    expect(await bound()).to.deep.equal(['Draft', 'Good']);
+  });
+
+  it('are named by the action’s name or id, or as they are bound already; each by what it says it is', async () => {
+    const first = await make('First');
+    const second = await make(first);
+    await deploy(first);
+    await deploy(second);
+    expect((await bind({ type: 'action_name', value: first })).status).to.equal(200);
+    expect(await bound()).to.deep.equal([first]);
+    const [{ id }] = (await managed(server, 'GET', BINDINGS)).body.bindings;
+    expect(
+      (await bind({ type: 'action_id', value: first }, { type: 'binding_id', value: id })).status,
+    ).to.equal(200);
+    expect(await bound()).to.deep.equal(['First', first]);
+    for (const type of ['action_name', 'action_id', 'binding_id'])
+      expect((await bind({ type, value: 'nobody' })).status).to.equal(400);
+  });
+});
