@@ -9,7 +9,7 @@ import { lockNotice } from './connections/database/unblock.ts';
 import { lazyDirectories } from './connections/ldap/lazy.ts';
 import { providerChecks } from './connections/provider-checks.ts';
 import { createMessages } from './delivery/deliver.ts';
-import { createDeliveries } from './delivery/deliveries.ts';
+import { createDeliveries, type Deliveries } from './delivery/deliveries.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
@@ -97,8 +97,13 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = outboundOf(deps);
-  const own = ownCode(deps, { background, config, events, outbound, rateLimits });
-  const sending = delivery(deps, { ...own, ...challenges, config, events, outbound }, viewsDirectory);
+  const deliveries = createDeliveries(deps);
+  const own = ownCode(deps, { background, config, deliveries, events, outbound, rateLimits });
+  const sending = delivery(
+    deps,
+    { ...own, ...challenges, config, deliveries, events, outbound },
+    viewsDirectory,
+  );
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, users });
@@ -205,6 +210,7 @@ function delivery(
   own: {
     actions: Actions;
     config: Config;
+    deliveries: Deliveries;
     events: Events;
     outbound: Outbound;
     takeBack: Challenges['takeBack'];
@@ -212,8 +218,7 @@ function delivery(
   viewsDirectory: string,
 ) {
   const { settings, log, clock, random } = deps;
-  const { config, outbound } = own;
-  const deliveries = createDeliveries(deps);
+  const { config, deliveries, outbound } = own;
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
   const sms = phoneActions(own.actions, transports.sms, settings.sms !== undefined);

@@ -1,12 +1,12 @@
 // What runs the tenant's own code: scripts, actions, databases elsewhere.
 import { join } from 'node:path';
 import { createActions } from './actions/actions.ts';
-import { createAfterwards } from './actions/afterwards.ts';
 import { createExecutions } from './actions/executions.ts';
 import { registrationActions } from './actions/registration.ts';
 import { type Trying, tryAction } from './actions/try-action.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import { withDatabasesElsewhere } from './connections/database/users-elsewhere.ts';
+import type { Deliveries } from './delivery/deliveries.ts';
 import { type Pause, timerPause } from './delivery/queue.ts';
 import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
@@ -39,12 +39,14 @@ export function ownCode(
   {
     background,
     config,
+    deliveries,
     events,
     outbound,
     rateLimits,
   }: {
     background: Background;
     config: Config;
+    deliveries: Pick<Deliveries, 'add'>;
     events: Events;
     outbound: Outbound;
     rateLimits: RateLimits;
@@ -56,7 +58,6 @@ export function ownCode(
   const days = () => retentionDays(config);
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
-  const afterwards = createAfterwards(actions);
   const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname, clock, pause });
   const asking = withDatabasesElsewhere(users, { config, customDatabases: databases });
   return {
@@ -65,7 +66,9 @@ export function ownCode(
     tryAction: (trying: Trying) => tryAction({ scripts, packages, wallClock, hostname }, trying),
     customDatabases: databases,
     actions,
-    afterwards,
-    users: withRegistration(asking, registrationActions({ actions, afterwards, config, events })),
+    users: withRegistration(
+      asking,
+      registrationActions({ actions, config, deliveries, events, store, users, wallClock }),
+    ),
   };
 }

@@ -81,8 +81,6 @@ interface LastWork {
   background: Background;
   deliveries: Flushable;
   messages: { close(): Promise<void> };
-  /** Actions that nobody waits for. */
-  afterwards: Flushable;
   events: Events;
   log: Logger;
 }
@@ -97,13 +95,13 @@ interface Flushable {
  * @param deadline when it is given up.
  */
 export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK)): Promise<void> {
-  const { background, deliveries, messages, afterwards, events, log } = work;
+  const { background, deliveries, messages, events, log } = work;
   if (!(await doneBy(deadline.share(0.3), background.flush()))) {
     log.warn('work in the background was not finished before the end');
   }
   const ms = deadline.share(0.8).left();
   const sent = deliveries.flush(ms).then(messages.close);
-  if (!(await doneBy(deadline, Promise.all([sent, afterwards.flush(ms)])))) {
+  if (!(await doneBy(deadline, sent))) {
     log.warn('messages were not given up before the end');
   }
   if (!(await doneBy(deadline, events.flush()))) log.warn('events were not recorded before the end');

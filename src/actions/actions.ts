@@ -41,6 +41,8 @@ interface RunOptions {
   hidden?: readonly string[];
   /** The id of the execution; a new one otherwise. @see Executions.newId */
   execution?: string | undefined;
+  /** None begins after that, epoch milliseconds: those that are left fail. */
+  until?: number;
   /** Whether one of the second factors that an action asks for was given already. */
   isGiven?: (factors: FactorsAsked) => boolean;
 }
@@ -58,8 +60,8 @@ export interface Actions {
   run(trigger: Trigger, event: ActionEvent, about: ActionsAbout, options?: RunOptions): Promise<ActionRun>;
   /** Records that an action asked for what it may not have. */
   refused(trigger: Trigger, what: string, about: ActionsAbout): void;
-  /** Records that actions were not run: too many waited. */
-  dropped(trigger: Trigger, about: ActionsAbout): void;
+  /** Records that actions were not run. @param why in words for the log. */
+  dropped(trigger: Trigger, why: string, about: ActionsAbout): void;
 }
 
 interface ActionsDependencies {
@@ -101,7 +103,7 @@ export function createActions(deps: ActionsDependencies): Actions {
   return {
     isBound: (trigger) => config.actions(trigger).length > 0 || rulesAt(config, trigger) !== undefined,
     newExecution: executions.newId,
-    dropped: (trigger, about) => note(`The actions of ${trigger} were not run: too many waited.`, about),
+    dropped: (trigger, why, about) => note(`The actions of ${trigger} were not run: ${why}.`, about),
     refused: (trigger, what, about) => note(`An action of ${trigger} was refused ${what}.`, about),
     run: (trigger, event, about, options = {}) =>
       runBound({ ...deps, cache, note, take }, { trigger, event, about, ...options }),
@@ -145,6 +147,8 @@ async function runBound(
   }
   for (const [index, action] of bound.entries()) {
     if (index < way.next || isOver(way.outcome())) continue;
+    if (options.until !== undefined && wallClock() > options.until)
+      throw fail(`The action ${action.name} (${trigger}) was not run: those before it took too long`);
     const { request, how } = way.step(index, canRedirect);
     const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
     const ended = execution.runs(action.name);

@@ -1,37 +1,84 @@
-// Actions that nobody waits for: what they are told of is done. They run in a queue of bounded length, one after the other
-// as they came, few at once, and what one fails with is in the log.
-import { createQueue } from '../delivery/queue.ts';
+// Actions that nobody waits for: what they are told of is done. What is to be told is kept in the store with it, so that no
+// crash loses it; few run at once, and what one fails with is in the log.
+import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
+import { TooManyWaiting } from '../delivery/deliveries.ts';
 import type { Trigger } from '../records/actions.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Store, Write } from '../store/contract.ts';
 import type { ActionEvent, Actions, ActionsAbout } from './actions.ts';
 
-export interface Afterwards {
-  /** Runs the actions of a trigger, if there is room for them. @param event read when their turn has come. */
-  run(trigger: Trigger, event: () => Promise<ActionEvent>, about: ActionsAbout): void;
-  /** Runs those that wait, for at most `ms` milliseconds. */
-  flush(ms: number): Promise<void>;
+/** What actions are to be told: JSON, kept sealed. @template E what their event is made of. */
+export interface Told<E> {
+  trigger: Trigger;
+  of: E;
+  about: ActionsAbout;
 }
 
-/** How many run at once, so that logins have the threads that they need; and how many wait at most. */
-const [CONCURRENCY, CAPACITY] = [2, 1_000];
+/** A run that is yet to be kept. */
+export interface PreparedRun {
+  /** The write that keeps it. */
+  write: Write;
+  /** To be called once it is written: runs it when its turn has come. */
+  begin(): void;
+}
 
-/** The queue of a tenant. */
-export function createAfterwards(actions: Pick<Actions, 'run' | 'dropped'>): Afterwards {
-  const queue = createQueue({ pauses: [], concurrency: CONCURRENCY, capacity: CAPACITY });
+export interface Afterwards<E> {
+  prepare(told: Told<E>): PreparedRun;
+  /** Keeps one by itself. */
+  keep(prepared: PreparedRun): Promise<void>;
+}
+
+export interface AfterwardsDependencies<E> {
+  actions: Pick<Actions, 'run' | 'dropped'>;
+  deliveries: Pick<Deliveries, 'add'>;
+  store: Pick<Store, 'batch'>;
+  /** Epoch milliseconds. */
+  wallClock: Clock;
+  /** Makes the event, when its turn has come. */
+  eventOf(of: E): Promise<ActionEvent>;
+}
+
+/** How many run at once, so that logins have the threads that they need; and how many a process holds. */
+const [CONCURRENCY, CAPACITY] = [2, 1_000];
+/** The longest that the actions of one trigger take together, milliseconds; and a single one of them, with its wait for a thread. */
+const [LONGEST, LONGEST_OF_ONE] = [300_000, 30_000];
+/** Pauses before the event is made again, where the store could not be read, milliseconds. */
+const PAUSES = [1_000, 5_000, 30_000, 120_000];
+
+/** Nothing has run yet: it may be tried again. */
+class NotBegun extends Error {}
+
+/** The actions of a tenant that run afterwards. */
+export function createAfterwards<E>(deps: AfterwardsDependencies<E>): Afterwards<E> {
+  const { deliveries, store } = deps;
+  const prepare = deliveries.add(runOf(deps));
   return {
-    run: (trigger, event, about) => {
-      const isTaken = queue.add({
-        run: async () => {
-          await actions.run(trigger, await event(), about);
-        },
-        // One that failed may have done half of it: it is not run again.
-        mayPass: () => false,
-        // Why is in the log already.
-        gaveUp: async () => {},
+    prepare,
+    keep: ({ write }) => store.batch([write]),
+  };
+}
+
+function runOf<E>({ actions, wallClock, eventOf }: AfterwardsDependencies<E>): DeliveryKind<Told<E>> {
+  return {
+    kind: 'actions',
+    attempt: async ({ trigger, of, about }, { id }) => {
+      // Another process may begin a run after that: this one has then ended.
+      const until = wallClock() + LONGEST - LONGEST_OF_ONE;
+      const event = await eventOf(of).catch((thrown: unknown) => {
+        throw new NotBegun('what actions are told could not be read', { cause: thrown });
       });
-      if (!isTaken) actions.dropped(trigger, about);
+      await actions.run(trigger, event, about, { execution: id, until });
     },
-    flush: async (ms) => {
-      await queue.flush(ms);
+    // One that failed may have done half of what it does: it is not run again.
+    mayPass: (error) => error instanceof NotBegun,
+    gaveUp: async ({ trigger, about }, error) => {
+      // Why an action has failed is in the log already.
+      if (error instanceof TooManyWaiting) actions.dropped(trigger, 'too many waited', about);
+      if (error instanceof NotBegun) actions.dropped(trigger, 'their event could not be made', about);
     },
+    pauses: PAUSES,
+    longest: LONGEST,
+    concurrency: CONCURRENCY,
+    capacity: CAPACITY,
   };
 }

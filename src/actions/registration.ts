@@ -6,29 +6,59 @@ import type { Events } from '../tenant/events.ts';
 import type { Asker } from '../users/asker.ts';
 import type { Profile } from '../users/create.ts';
 import { type Registration, RegistrationRefused } from '../users/registration.ts';
+import type { User } from '../users/user.ts';
+import type { Users } from '../users/users.ts';
 import { type ActionEvent, type Actions, type ActionsAbout, withMembers } from './actions.ts';
-import type { Afterwards } from './afterwards.ts';
+import { type AfterwardsDependencies, createAfterwards, type PreparedRun } from './afterwards.ts';
 import type { ActionOutcome } from './commands.ts';
 import { clientOf, connectionOf, userOf } from './facts.ts';
 
-interface RegistrationDependencies {
+interface RegistrationDependencies extends Omit<AfterwardsDependencies<unknown>, 'actions' | 'eventOf'> {
   actions: Actions;
-  afterwards: Afterwards;
   config: Pick<Config, 'client' | 'connection'>;
   events: Pick<Events, 'record'>;
+  users: Pick<Users, 'get'>;
+}
+
+/** What the event of actions is made of that run afterwards. */
+interface Done {
+  user: User;
+  /** Its name. */
+  connection: string;
+  asker: Asker;
 }
 
 const BEFORE = 'pre-user-registration';
 
 /** What the actions of a tenant have to say of new users and passwords. */
 export function registrationActions(deps: RegistrationDependencies): Registration {
-  const { actions, afterwards } = deps;
+  const { actions, users } = deps;
+  const afterwards = createAfterwards<Done>({
+    ...deps,
+    // As the user is now; as they were, where they are gone by now.
+    eventOf: async ({ user, connection, asker }) => ({
+      ...(await eventOf(deps, connection, asker)),
+      user: userOf((await users.get(user.id)) ?? user),
+    }),
+  });
   const tell = (trigger: 'post-user-registration' | 'post-change-password'): Registration['after'] => {
-    return (user, connection, asker) => {
-      if (!actions.isBound(trigger)) return;
-      const about = { ...aboutOf(asker), user_id: user.id };
-      const event = async () => ({ ...(await eventOf(deps, connection, asker)), user: userOf(user) });
-      afterwards.run(trigger, event, about);
+    return (connection, asker) => {
+      if (!actions.isBound(trigger)) return undefined;
+      let prepared: PreparedRun | undefined;
+      const prepare = (user: User) => {
+        const about = { ...aboutOf(asker), user_id: user.id };
+        prepared = afterwards.prepare({ trigger, of: { user, connection, asker }, about });
+        return prepared;
+      };
+      return {
+        write: (user) => prepare(user).write,
+        done: async (user) => {
+          const isKept = prepared !== undefined;
+          const run = prepared ?? prepare(user);
+          if (!isKept) await afterwards.keep(run);
+          run.begin();
+        },
+      };
     };
   };
   return {

@@ -18,7 +18,12 @@ export interface NewUser {
   identity: Omit<NewIdentity, 'upstreamId'> & { upstreamId?: string | undefined };
   profile?: Profile | undefined;
   passwordHash?: string | undefined;
+  /** What is written with them, or not at all. */
+  also?: AlsoWritten | undefined;
 }
+
+/** What is written in the same step as a new user. */
+export type AlsoWritten = (user: UserRecord) => readonly Write[];
 
 /**
  * @returns the new user, or which of the addresses is taken; of any number at once exactly one gets an address.
@@ -43,7 +48,7 @@ export async function createUser(
 /** A new user's records, and the writes that make them. */
 export function newUserWrites(
   { clock, random }: Pick<UsersDependencies, 'clock' | 'random'>,
-  { identity, profile, passwordHash }: NewUser,
+  { identity, profile, passwordHash, also }: NewUser,
 ): { user: UserRecord; identity: IdentityRecord; writes: Write[] } {
   const upstreamId = identity.upstreamId ?? random(12).toString('hex');
   const id = `${identity.provider}|${upstreamId}`;
@@ -67,6 +72,7 @@ export function newUserWrites(
   if (passwordHash !== undefined) {
     writes.push({ collection: 'credentials', insert: { id, passwordHash, history: [] } });
   } else if (identity.provider === DATABASE) writes.push(unlessPasswordKept(id));
+  writes.push(...(also?.(user) ?? []));
   return { user, identity: record, writes };
 }
 
@@ -100,6 +106,7 @@ export interface NewDatabaseUser {
   username?: string | undefined;
   password: string;
   profile?: Profile | undefined;
+  also?: AlsoWritten | undefined;
 }
 
 /** The addresses of a new user of a database, in the form that they are kept in. */
@@ -113,7 +120,7 @@ export function addressesOfNew({ email, username }: Pick<NewDatabaseUser, 'email
 /** Makes a user of a database connection. @returns as {@link createUser}. */
 export async function createDatabaseUser(
   deps: UsersDependencies,
-  { connection, email, username, password, profile }: NewDatabaseUser,
+  { connection, email, username, password, profile, also }: NewDatabaseUser,
 ): ReturnType<typeof createUser> {
   const addresses = addressesOfNew({ email, username });
   const { unique } = STRATEGIES[DATABASE];
@@ -123,5 +130,6 @@ export async function createDatabaseUser(
     identity: { connection, provider: DATABASE, addresses, unique },
     profile,
     passwordHash,
+    also,
   });
 }

@@ -1,6 +1,7 @@
 // The passwords of users: kept as hashes, with those of earlier ones for the connections' history rule.
 import type { Frozen } from '../records/record.ts';
 import type { CredentialRecord } from '../records/users.ts';
+import type { Write } from '../store/contract.ts';
 import { FIRST_VERSION } from './login.ts';
 import type { UsersDependencies } from './user.ts';
 
@@ -29,10 +30,10 @@ export interface Credentials {
   version(userId: string): Promise<number>;
   /** Whether a password is the present one or one of the last `size`. @param home as for {@link load} */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /** Sets a password in place of the one there is. @param home as for {@link load} */
-  set(userId: string, password: string, home?: string): Promise<void>;
+  /** Sets a password in place of the one there is. @param home as for {@link load} @param also what is written with it. */
+  set(userId: string, password: string, home: string, also: readonly Write[]): Promise<void>;
   /** A password was set elsewhere: there is none here any more, and what the one before let in ends. */
-  setElsewhere(userId: string, home: string): Promise<void>;
+  setElsewhere(userId: string, home: string, also: readonly Write[]): Promise<void>;
   /** What was proved of a user so far counts no more, though their password stays: a login under way ends. */
   outdate(userId: string): Promise<void>;
   /** Keeps the place of a password where there is none: a new user of that id is then refused. @param home as for {@link load} */
@@ -42,6 +43,9 @@ export interface Credentials {
   /** Sets a password where there is none yet. @param home as for {@link load} */
   setFirst(home: string, passwordHash: string): Promise<void>;
 }
+
+const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
+  [passwordHash, ...history].filter((hash) => hash !== NONE).slice(0, HISTORY);
 
 /** The credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
@@ -60,16 +64,18 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       version: versionOf(current) + 1,
     }));
   };
-  const replace = async (userId: string, home: string, passwordHash: string) => {
-    await credentials.upsert(home, (current) => ({
+  const reserve = async (home: string): Promise<void> => {
+    await credentials.upsert(home, (current) => current ?? { id: home, passwordHash: NONE, history: [] });
+  };
+  const replace = async (userId: string, home: string, passwordHash: string, also: readonly Write[]) => {
+    const change = (current: Frozen<CredentialRecord>): CredentialRecord => ({
       id: home,
       passwordHash,
-      history:
-        current === undefined || passwordHash === NONE
-          ? []
-          : [current.passwordHash, ...current.history].slice(0, HISTORY),
+      history: passwordHash === NONE ? [] : historyAfter(current),
       version: versionOf(current) + 1,
-    }));
+    });
+    await reserve(home);
+    await store.batch([{ collection: 'credentials', update: home, change }, ...also]);
     // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
     // has the new version.
     if (home !== userId) await outdate(userId);
@@ -79,9 +85,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     verify: async (userId, password) => (await load(userId))(password),
     version: versionOfUser,
     outdate,
-    reserve: async (home) => {
-      await credentials.upsert(home, (current) => current ?? { id: home, passwordHash: NONE, history: [] });
-    },
+    reserve,
     has: async (home) => ![undefined, NONE].includes((await credentials.get(home))?.passwordHash),
     setFirst: async (home, passwordHash) => {
       await credentials.upsert(home, (current) =>
@@ -99,8 +103,8 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
       return false;
     },
-    set: async (userId, password, home = userId) => replace(userId, home, await hasher.hash(password)),
-    setElsewhere: (userId, home) => replace(userId, home, NONE),
+    set: async (userId, password, home, also) => replace(userId, home, await hasher.hash(password), also),
+    setElsewhere: (userId, home, also) => replace(userId, home, NONE, also),
   };
 }
 

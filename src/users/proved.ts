@@ -1,6 +1,6 @@
 // Users who come by an address alone: whoever proves that it is theirs.
 
-import { createUser, type Profile } from './create.ts';
+import { type AlsoWritten, createUser, type Profile } from './create.ts';
 import { type ConnectionAddress, findByAddress } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -15,6 +15,8 @@ export interface ProvedAddress extends ConnectionAddress {
   seen?: { user: User | undefined };
   /** What is said of a user who is made. */
   profile?: Profile | undefined;
+  /** What is written with one who is made. */
+  also?: AlsoWritten | undefined;
 }
 
 const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
@@ -48,10 +50,11 @@ async function create(
   deps: UsersDependencies,
   proved: ProvedAddress,
 ): Promise<{ user: User; isNew: boolean }> {
-  const { connection, provider, kind, address, profile } = proved;
+  const { connection, provider, kind, address, profile, also } = proved;
   const created = await createUser(deps, {
     identity: { connection, provider, addresses: { [kind]: address }, unique: [kind] },
     profile: { ...profile, [VERIFIED[kind]]: true },
+    also,
   });
   if ('user' in created) return { user: created.user, isNew: true };
   // Somebody else who proved it was sooner.

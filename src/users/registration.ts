@@ -1,6 +1,7 @@
 // What the tenant's own code has to say of new users and new passwords: asked before a user is made, told afterwards. It
 // stands around what makes users and sets passwords, so that no way to either goes past it.
 import { AuthError } from '../http/errors.ts';
+import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
 import type { Profile } from './create.ts';
 import { homeOf, primaryIdentity } from './identities.ts';
@@ -21,10 +22,18 @@ export interface Registration {
    * @returns the user's metadata, where it was changed. @throws RegistrationRefused
    */
   before(registrant: Registrant, asker: Asker): Promise<Pick<Profile, 'user_metadata' | 'app_metadata'>>;
-  /** Told of a user who was made. @param connection its name. */
-  after(user: User, connection: string, asker: Asker): void;
-  /** Told of a password that was set. @param connection the name of the one that it is for. */
-  passwordSet(user: User, connection: string, asker: Asker): void;
+  /** Who is told of a user who is about to be made, if anybody is. @param connection its name. */
+  after(connection: string, asker: Asker): Telling | undefined;
+  /** Who is told of a password that is about to be set. @param connection the name of the one that it is for. */
+  passwordSet(connection: string, asker: Asker): Telling | undefined;
+}
+
+/** What is to be told, and is not lost: it is kept from the moment in which it has happened. */
+export interface Telling {
+  /** The write that keeps it, to be made with what it tells of. Only the last of several counts. */
+  write(user: User): Write;
+  /** It has happened: tells of it, and keeps it first where no write of before did. */
+  done(user: User): Promise<void>;
 }
 
 /** The tenant's own code refuses a user. */
@@ -47,8 +56,9 @@ export function withRegistration(users: Users, registration: Registration): User
       const { connection, email, username, profile, asker = {} } = newUser;
       const known = { email, ...(username !== undefined && { username }), ...profile };
       const metadata = await registration.before({ connection, profile: known }, asker);
-      const made = await users.create({ ...newUser, profile: { ...profile, ...metadata } });
-      if ('user' in made) registration.after(made.user, connection, asker);
+      const after = registration.after(connection, asker);
+      const made = await users.create({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });
+      if ('user' in made) await after?.done(made.user);
       return made;
     },
     make: async (newUser) => {
@@ -58,8 +68,9 @@ export function withRegistration(users: Users, registration: Registration): User
         { connection, profile: { ...addresses, ...profile } },
         asker,
       );
-      const made = await users.make({ ...newUser, profile: { ...profile, ...metadata } });
-      if ('user' in made) registration.after(made.user, connection, asker);
+      const after = registration.after(connection, asker);
+      const made = await users.make({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });
+      if ('user' in made) await after?.done(made.user);
       return made;
     },
     whoProved: async (proved) => {
@@ -67,15 +78,20 @@ export function withRegistration(users: Users, registration: Registration): User
       const seen = { user: proved.seen === undefined ? await users.findByAddress(proved) : proved.seen.user };
       if (seen.user !== undefined || !mayCreate) return users.whoProved({ ...proved, seen });
       const profile = await registration.before({ connection, profile: { [kind]: address } }, asker);
-      const found = await users.whoProved({ ...proved, seen, profile });
-      if (found?.isNew === true) registration.after(found.user, connection, asker);
+      const after = registration.after(connection, asker);
+      const found = await users.whoProved({ ...proved, seen, profile, ...alsoOf(after) });
+      if (found?.isNew === true) await after?.done(found.user);
       return found;
     },
     setPassword: async (userId, password, home = userId, asker = {}) => {
-      await users.setPassword(userId, password, home);
       const [user, identities] = await Promise.all([users.get(userId), users.identitiesOf(userId)]);
       const identity = identities.find((one) => homeOf(one) === home) ?? primaryIdentity(identities);
-      if (user !== undefined) registration.passwordSet(user, identity?.connection ?? '', asker);
+      const told = user && registration.passwordSet(identity?.connection ?? '', asker);
+      const also = user === undefined || told === undefined ? [] : [told.write(user)];
+      await users.setPassword(userId, password, home, asker, also);
+      if (user !== undefined) await told?.done(user);
     },
   };
 }
+
+const alsoOf = (after: Telling | undefined) => after && { also: (user: User) => [after.write(user)] };

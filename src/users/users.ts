@@ -59,7 +59,7 @@ export interface Users {
   ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
   /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
   make(
-    user: Pick<NewUser, 'identity' | 'profile'> & {
+    user: Pick<NewUser, 'identity' | 'profile' | 'also'> & {
       password?: string | undefined;
       asker?: Asker | undefined;
     },
@@ -90,13 +90,22 @@ export interface Users {
    * @param home the user, or whom the identity whose password it is was made with ({@link homeOf}).
    */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /** @param home as for {@link isUsedBefore}, where it is not the user. */
-  setPassword(userId: string, password: string, home?: string, asker?: Asker): Promise<void>;
+  /**
+   * @param home as for {@link isUsedBefore}, where it is not the user.
+   * @param also written with the password, where it is kept here.
+   */
+  setPassword(
+    userId: string,
+    password: string,
+    home?: string,
+    asker?: Asker,
+    also?: readonly Write[],
+  ): Promise<void>;
   /**
    * A user's password was set in the database elsewhere where it is kept.
-   * @param home as for {@link isUsedBefore}
+   * @param home as for {@link isUsedBefore} @param also written with it.
    */
-  noteNewPassword(userId: string, home: string): Promise<void>;
+  noteNewPassword(userId: string, home: string, also?: readonly Write[]): Promise<void>;
   /** The identity with an e-mail address or username, as typed, in one connection. */
   identityInConnection(connection: { name: string }, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other; @see linkUser */
@@ -150,10 +159,9 @@ export function createUsers(deps: UsersDependencies): Users {
     fromUpstream: (upstream) => userFromUpstream(deps, upstream),
     renewGrant: (id, refreshToken, grant) => renewGrant(deps, { id, refreshToken, grant }),
     create: (user) => createDatabaseUser(deps, user),
-    make: async ({ identity, profile, password }) =>
+    make: async ({ password, ...user }) =>
       createUser(deps, {
-        identity,
-        profile,
+        ...user,
         passwordHash: password === undefined ? undefined : await deps.hasher.hash(password),
       }),
     verifyPassword: credentials.verify,
@@ -174,10 +182,10 @@ export function createUsers(deps: UsersDependencies): Users {
     unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
-    setPassword: (userId, password, home) =>
-      credentials.set(userId, password, home).then(() => noteReset(deps, userId)),
-    noteNewPassword: (userId, home) =>
-      credentials.setElsewhere(userId, home).then(() => noteReset(deps, userId)),
+    setPassword: (userId, password, home = userId, _asker = {}, also = []) =>
+      credentials.set(userId, password, home, [resetNote(userId, now), ...also]),
+    noteNewPassword: (userId, home, also = []) =>
+      credentials.setElsewhere(userId, home, [resetNote(userId, now), ...also]),
     loginNote: (userId, ip) => loginNote(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     remove: (userId) => removeUser(deps, userId),
@@ -186,10 +194,12 @@ export function createUsers(deps: UsersDependencies): Users {
   };
 }
 
-async function noteReset({ store, clock }: UsersDependencies, userId: string): Promise<void> {
-  const at = new Date(clock()).toISOString();
-  const change = (before: User) => ({ ...before, last_password_reset: at, updated_at: at });
-  await store.collection('users').update(userId, change);
+function resetNote(userId: string, now: () => string): Write {
+  return {
+    collection: 'users',
+    update: userId,
+    change: (before) => ({ ...before, last_password_reset: now(), updated_at: now() }),
+  };
 }
 
 function loginNote(userId: string, ip: string, now: () => string): Write {

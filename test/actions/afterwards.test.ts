@@ -1,47 +1,160 @@
-// The queue of actions that nobody waits for.
+// Actions that nobody waits for are kept in the store until they have run: a process that ends loses none, and no two run one.
 import { expect } from 'chai';
 import type { Actions } from '../../src/actions/actions.ts';
-import { createAfterwards } from '../../src/actions/afterwards.ts';
+import { createAfterwards, type Told } from '../../src/actions/afterwards.ts';
+import type { ActionRun } from '../../src/actions/progress.ts';
+import { createDeliveries } from '../../src/delivery/deliveries.ts';
+import { AuthError } from '../../src/http/errors.ts';
+import { createLog } from '../../src/runtime/log.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory/store.ts';
 
 const TRIGGER = 'post-user-registration';
+/** Longer than any run may be another process's. */
+const LATER = 10 * 60_000;
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('the queue of actions that nobody waits for', () => {
-  /** A queue whose runs end when they are let go; `dropped` counts those that there was no room for. */
-  const queue = () => {
-    const gate = Promise.withResolvers<void>();
-    const seen = { begun: 0, done: 0, dropped: 0 };
-    const actions: Pick<Actions, 'run' | 'dropped'> = {
-      dropped: () => {
-        seen.dropped += 1;
-      },
-      run: async () => {
-        seen.begun += 1;
-        await gate.promise;
-        seen.done += 1;
-        throw new Error('what one fails with ends nobody else');
-      },
-    };
-    return { seen, open: gate.resolve, afterwards: createAfterwards(actions) };
-  };
-  const event = async () => ({});
-
-  it('has room for a thousand, of whom two run at once, and says what it drops', async () => {
-    const { seen, open, afterwards } = queue();
-    for (let n = 0; n < 1_003; n++) afterwards.run(TRIGGER, event, {});
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(seen).to.deep.equal({ begun: 2, done: 0, dropped: 3 });
-    open();
-    await afterwards.flush(10_000);
-    expect(seen).to.deep.equal({ begun: 1_000, done: 1_000, dropped: 3 });
+describe('actions that nobody waits for', () => {
+  let now: number;
+  let store: Store;
+  let begun: string[];
+  let dropped: string[];
+  let ends: AbortController[];
+  /** What becomes of a run. */
+  let behave: (name: string) => Promise<void>;
+  beforeEach(() => {
+    now = Date.now();
+    store = openMemoryStore(() => now);
+    begun = [];
+    dropped = [];
+    ends = [];
+    behave = async () => {};
+  });
+  afterEach(async () => {
+    for (const one of ends) one.abort();
+    await store.close();
   });
 
-  it('is waited for at a stop, and no longer than there is time', async () => {
-    const { seen, open, afterwards } = queue();
-    afterwards.run(TRIGGER, event, {});
-    await afterwards.flush(20);
-    expect(seen.done).to.equal(0);
-    open();
-    await afterwards.flush(10_000);
-    expect(seen.done).to.equal(1);
+  /** One process. */
+  function process(readEvent: (name: string) => Promise<object> = async (name) => ({ name })) {
+    const ending = new AbortController();
+    ends.push(ending);
+    const deliveries = createDeliveries({
+      store,
+      clock: () => now,
+      random: systemRandom,
+      log: createLog('silent'),
+      pause: settled,
+      ending: ending.signal,
+    });
+    const actions: Pick<Actions, 'run' | 'dropped'> = {
+      dropped: (_trigger, why) => dropped.push(why),
+      run: async (_trigger, event) => {
+        const name = String(event.name);
+        begun.push(name);
+        await behave(name);
+        return {} as ActionRun;
+      },
+    };
+    const afterwards = createAfterwards<string>({
+      actions,
+      deliveries,
+      store,
+      wallClock: () => now,
+      eventOf: async (name) => ({ ...(await readEvent(name)) }),
+    });
+    const prepared = (name: string) => afterwards.prepare({ trigger: TRIGGER, of: name, about: {} });
+    return {
+      deliveries,
+      /** Kept, and never begun: the process ends before. */
+      keep: (name: string) => afterwards.keep(prepared(name)),
+      run: async (name: string) => {
+        const run = prepared(name);
+        await afterwards.keep(run);
+        run.begin();
+      },
+    };
+  }
+  const left = () => store.collection('deliveries').count();
+  const until = async (is: () => boolean | Promise<boolean>) => {
+    for (const end = performance.now() + 20_000; performance.now() < end; await settled())
+      if (await is()) return;
+    throw new Error('it did not come to pass');
+  };
+
+  it('run two at once, in order, and are gone when they have run', async () => {
+    const gate = Promise.withResolvers<void>();
+    behave = () => gate.promise;
+    const { run } = process();
+    const names = Array.from({ length: 9 }, (_, n) => `${n}`);
+    for (const name of names) await run(name);
+    await until(() => begun.length === 2);
+    for (let n = 0; n < 20; n++) await settled();
+    expect(begun).to.deep.equal(['0', '1']);
+    gate.resolve();
+    await until(async () => (await left()) === 0);
+    expect(begun).to.deep.equal(names);
+  });
+
+  it('that fail are not run again: they may have done half of what they do', async () => {
+    behave = async () => {
+      throw new AuthError(403, 'access_denied', 'It failed.');
+    };
+    const { run } = process();
+    await run('a');
+    await until(async () => (await left()) === 0);
+    now += LATER;
+    process().deliveries.start();
+    for (let n = 0; n < 50; n++) await settled();
+    expect(begun).to.deep.equal(['a']);
+    expect(dropped).to.deep.equal([]);
+  });
+
+  it('that a process has kept and not begun are run by one of ten others', async () => {
+    const { keep } = process();
+    await keep('a');
+    await keep('b');
+    now += LATER;
+    for (let n = 0; n < 10; n++) process().deliveries.start();
+    await until(async () => (await left()) === 0);
+    expect(begun.toSorted()).to.deep.equal(['a', 'b']);
+  });
+
+  it('that a process is at are no other’s, until it has had more time than they may take', async () => {
+    behave = () => (begun.length === 1 ? new Promise(() => {}) : Promise.resolve());
+    await process().run('slow');
+    await until(() => begun.length === 1);
+    now += 300_000;
+    process().deliveries.start();
+    for (let n = 0; n < 50; n++) await settled();
+    expect(begun).to.have.length(1);
+    now += LATER;
+    process().deliveries.start();
+    await until(async () => (await left()) === 0);
+    expect(begun).to.deep.equal(['slow', 'slow']);
+  });
+
+  it('whose event cannot be made are tried again, and then given up with a word in the log', async () => {
+    let reads = 0;
+    const { run } = process(async (name) => {
+      if (name === 'never' || ++reads < 3) throw new Error('the store is away');
+      return { name };
+    });
+    await run('later');
+    await until(async () => (await left()) === 0);
+    expect(begun).to.deep.equal(['later']);
+    await run('never');
+    await until(async () => (await left()) === 0);
+    expect(dropped).to.deep.equal(['their event could not be made']);
+  });
+
+  it('are kept with what they tell of', async () => {
+    const told: Told<string> = { trigger: TRIGGER, of: 'x', about: {} };
+    await process().keep(told.of);
+    const { records } = await store.collection('deliveries').list({ limit: 10 });
+    expect(records.map(({ kind, content }) => [kind, JSON.parse(content)])).to.deep.equal([
+      ['actions', told],
+    ]);
   });
 });

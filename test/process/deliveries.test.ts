@@ -94,6 +94,43 @@ describe('a server that is killed', function () {
     expect(two?.text).to.equal(one?.text);
   });
 
+  it('while an action after a sign-up runs has it run again, and one that has run not', async () => {
+    let calls = 0;
+    let answers = false;
+    const crm = http.createServer((request, response) => {
+      request.resume();
+      calls += 1;
+      if (answers) response.end();
+    });
+    crm.listen(0, '127.0.0.1');
+    await once(crm, 'listening');
+    const { port } = crm.address() as AddressInfo;
+    const code = `exports.onExecutePostUserRegistration = async (event) => {
+      await fetch('http://127.0.0.1:${port}/', { method: 'POST', body: event.user.email });
+    };`;
+    const supported_triggers = [{ id: 'post-user-registration' }];
+    const file = {
+      ...tenant,
+      actions: [{ name: 'Tell the CRM', code, deployed: true, supported_triggers }],
+      triggers: { 'post-user-registration': [{ action_name: 'Tell the CRM' }] },
+    };
+    try {
+      await signUp(await start(file), 'new@example.test');
+      await until(() => calls === 1);
+      await server?.end('SIGKILL');
+      answers = true;
+      const second = await start(file);
+      await until(() => calls === 2);
+      expect(await second.end('SIGTERM')).to.equal(0);
+      const third = await start(file);
+      expect(await third.end('SIGTERM')).to.equal(0);
+      expect(calls).to.equal(2);
+    } finally {
+      crm.closeAllConnections();
+      crm.close();
+    }
+  });
+
   it('before an application took its logout token posts one when it runs again', async () => {
     const tokens: string[] = [];
     let isUp = false;

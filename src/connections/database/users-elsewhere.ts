@@ -53,15 +53,15 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
       const about = { connection: found.connection, email, username, password, profile, asker };
       return makeIn(users, deps, about, found.mode === 'moves' ? () => users.make(newUser) : undefined);
     },
-    setPassword: async (userId, password, home = userId, asker) => {
+    setPassword: async (userId, password, home = userId, asker, also) => {
       const identities = await users.identitiesOf(userId);
       const identity = identities.find((one) => homeOf(one) === home);
       const connection = await keptElsewhere(deps, identity);
       if (identity === undefined || connection === undefined)
-        return users.setPassword(userId, password, home, asker);
+        return users.setPassword(userId, password, home, asker, also);
       const asked = { ...askedOf(connection, asker), identifier: identity.email ?? identity.username ?? '' };
       await deps.customDatabases.changePassword(asked, password);
-      await users.noteNewPassword(userId, home);
+      await users.noteNewPassword(userId, home, also);
     },
     update: async (userId, patch, ...more) => {
       if ('email' in patch || 'username' in patch || 'email_verified' in patch)
